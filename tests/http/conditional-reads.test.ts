@@ -27,7 +27,7 @@ t.test('304 for representations that the client has', async (t) => {
     const tag = tagOf(first)
     t.match(tag, /^"\d*\/[\w+/]{16}"$/, label)
     t.equal(tagOf(await as('ann', 'GET', path, { headers })), tag, `${label}: equal for the same representation`)
-    for (const known of [tag, `W/${tag}`, `"a,b", ${tag}`, '*', tag.replace(/"$/, ';gzip"'), ` "x" ,, ${tag}, `]) {
+    for (const known of [tag, `W/${tag}`, `"a,b", ${tag}`, '*', ` "x" ,, ${tag}, `]) {
       const second = await as('ann', 'GET', path, { headers: { ...headers, 'If-None-Match': known } })
       t.strictSame([second.status, second.text, tagOf(second)], [304, '', tag], `${label}: ${known}`)
       for (const name of ['vary', 'cache-control', 'content-location']) {
@@ -78,6 +78,39 @@ t.test('a change of the representation changes the tag', async (t) => {
     formats.map(async (headers) => tagOf(await as('ann', 'GET', '/counters?id=eq.1', { headers }))),
   )
   t.equal(new Set(tags).size, formats.length, 'media types differ')
+})
+
+t.test('the tag of a streamed row answers no later read, and is valid for writes', async (t) => {
+  await database.query("update cond.papers set title = repeat('x', 3000000) where id = 1")
+  const path = '/papers?select=*,lines(text)&id=eq.1'
+  const read = (known: string) => as('ann', 'GET', path, { headers: { 'If-None-Match': known } })
+  const first = await as('ann', 'GET', path)
+  t.match(tagOf(first), /^"\d+\//)
+  t.ok(first.text.length > 3e6)
+  await database.query("update cond.lines set text = text || '?' where id = 1")
+  const second = await read(tagOf(first))
+  t.equal(second.status, 200, 'a related row has changed')
+  t.not(second.text, first.text)
+  const written = await as('ann', 'PATCH', '/papers?id=eq.1', {
+    body: { counter: 5 },
+    headers: { 'If-Match': tagOf(second) },
+  })
+  t.equal(written.status, 204)
+  t.equal((await read(tagOf(written))).status, 200, 'the client of a write without a body does not have the row')
+  await database.query("update cond.papers set title = 'one' where id = 1")
+})
+
+t.test('a change of the headers about other rows changes the tag', async (t) => {
+  const ask = (path: string, headers = {}) => as('ann', 'GET', path, { headers })
+  const page = { Prefer: 'pagination=keyset' }
+  const first = await ask('/counters?limit=3&order=id', page)
+  t.ok(first.headers.get('link'))
+  const { rows } = await database.query('delete from cond.counters where id > 3 returning *')
+  const second = await ask('/counters?limit=3&order=id', { ...page, 'If-None-Match': tagOf(first) })
+  t.strictSame([second.status, second.text, second.headers.get('link')], [200, first.text, null])
+  await database.query('insert into cond.counters select * from json_populate_recordset(null::cond.counters, $1)', [
+    JSON.stringify(rows),
+  ])
 })
 
 t.test('two users: a tag of one does not answer the other', async (t) => {

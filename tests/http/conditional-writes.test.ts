@@ -74,11 +74,6 @@ t.test('a version serves whatever was selected, and as xmin', async (t) => {
     headers: { 'If-Match': `"other", W/"weak", ${tagOf(done)}` },
   })
   t.equal(listed.status, 200, 'one of several tags')
-  const compressed = tagOf(listed).replace(/"$/, ';br"')
-  t.equal(
-    (await as('ann', 'PATCH', '/counters/2', { body: { value: 3 }, headers: { 'If-Match': compressed } })).status,
-    200,
-  )
 })
 
 t.test('refused preconditions change nothing', async (t) => {

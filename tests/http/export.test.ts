@@ -372,7 +372,10 @@ t.test('compression', async (t) => {
         },
       )
       t.equal(raw.incoming.headers['content-encoding'], coding)
-      t.equal(raw.incoming.headers.vary, 'Accept, Prefer, Range, Accept-Encoding')
+      t.equal(
+        raw.incoming.headers.vary,
+        'Accept, Prefer, Range, Accept-Encoding, Accept-Profile, Authorization, apikey, Cookie',
+      )
       const text = decode(raw.body).toString()
       t.ok(accept === ndjson ? text === plain : text.split('\n').length === lineCount + 1)
     }

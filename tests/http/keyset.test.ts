@@ -154,6 +154,8 @@ t.test('errors', async (t) => {
     ['/rpc/from_cursor?cursor=x&limit=1', 400, 'PGRSTX44', keyset],
     ['/clients?order=name.desc&name=like.x*&limit=1', 400, 'PGRSTX46', keyset],
     ['/clients?order=name.desc&name=like.x*&limit=2', 200, '', keyset],
+    ['/items?limit=9223372036854775807', 200, '', keyset],
+    ['/items?limit=9223372036854775808', 400, '22003', keyset],
     ['/nothing?limit=2', 404, 'PGRST205', keyset],
     ['/items?order=nothing&limit=2', 400, '42703', keyset],
     ['/items?limit=2', 200, '', { Prefer: 'pagination=keyset, handling=strict' }],

@@ -120,6 +120,7 @@ const columns: [string, Omit<Column, 'name'>][] = [
       nominalType: 'api.short_text',
       maxLength: 20,
       default: `'none'::character varying`,
+      hasUncheckedNulls: true,
     }),
   ],
   [
@@ -129,6 +130,7 @@ const columns: [string, Omit<Column, 'name'>][] = [
       nominalType: 'api.short_text',
       maxLength: 20,
       default: `'own'::character varying`,
+      hasUncheckedNulls: true,
     }),
   ],
   // A domain over a domain inherits its default, but neither its length nor its NOT NULL.

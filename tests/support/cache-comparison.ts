@@ -7,6 +7,7 @@ import { startApplication } from './application.ts'
 import { createMigratedDatabase, withClient } from './database.ts'
 import { loadFixture } from './fixture.ts'
 import { generatedAttacks, type Attack, type Header } from './generated-attacks.ts'
+import { GeneratedConditions } from './generated-conditions.ts'
 import { RawConnection, requestHead, type RawResponse } from './raw-connection.ts'
 import { seededRandom } from './seeded-random.ts'
 import { signToken } from './token.ts'
@@ -122,16 +123,18 @@ export type Outcome = {
 export async function compareCaches(comparison: CacheComparison, seed: number, requests: number): Promise<Outcome> {
   const attacks = generatedAttacks(seed)
   const { pick } = seededRandom(seed + 1)
+  const conditions = new GeneratedConditions(seededRandom(seed + 2))
   const differences: string[] = []
   const statuses = new Map<number, number>()
   let left = requests
   const worker = async (connection: number): Promise<void> => {
     while (left-- > 0 && differences.length < 20) {
-      const attack = attacks.next().value
+      const attack = conditions.of(attacks.next().value)
       const caller = pick(comparison.callers)
       let pair = await comparison.ask(attack, caller, connection)
       for (let time = 0; time < 20 && isDeadlocked(pair); time++)
         pair = await comparison.ask(attack, caller, connection)
+      conditions.note(attack, pair[0])
       const [on, off] = pair.map(comparable)
       if (!on || !off) throw new Error('two answers are needed')
       statuses.set(off.status, (statuses.get(off.status) ?? 0) + 1)

@@ -4,7 +4,7 @@ import type { Caller, PipelineStatement, TransactionResult } from '../database.t
 import { errors } from '../errors.ts'
 import { beginsEarly, type RowPlan } from '../plan/streamable.ts'
 import type { PlannedRequest } from '../request/api-request.ts'
-import { hasHeader, type Header } from '../response/header.ts'
+import type { Header } from '../response/header.ts'
 import { rangeResult } from '../response/range.ts'
 import { respond } from '../response/respond.ts'
 import { addValidator } from '../response/validator.ts'
@@ -151,7 +151,9 @@ function begun(
       ? ['Content-Range', `${offset}-*/${total ?? '*'}`]
       : header,
   )
-  return { ...response, headers: config.restExportCompression ? encoded(headers, encoding) : headers }
+  return config.restExportCompression
+    ? { ...response, headers: encoded(headers, encoding), variesByEncoding: true }
+    : { ...response, headers }
 }
 
 const headerOf = ({ input }: PlannedRequest, name: string): string | undefined => {
@@ -159,11 +161,10 @@ const headerOf = ({ input }: PlannedRequest, name: string): string | undefined =
   return values.length === 0 ? undefined : values.join(', ')
 }
 
-/** Adds the headers of a response that depends on `Accept-Encoding`, also when it is not compressed. */
+/** The headers of a response that depends on `Accept-Encoding`. Extends a `Vary` that the database has set. */
 function encoded(headers: readonly Header[], encoding: ContentEncoding | undefined): readonly Header[] {
-  const varied = hasHeader(headers, 'Vary') ? headers : [...headers, ['Vary', 'Accept, Prefer, Range'] as const]
   return [
-    ...varied.map(([name, value]): Header => {
+    ...headers.map(([name, value]): Header => {
       const lowerCase = name.toLowerCase()
       if (lowerCase === 'vary' && value !== '*') return [name, `${value}, Accept-Encoding`]
       // The compressed bytes are another representation. RFC 9110, section 8.8.1

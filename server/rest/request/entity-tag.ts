@@ -2,7 +2,8 @@
 //
 // A tag consists of the version of a row and a digest of the representation: `"version/digest"`. Lists have no version:
 // `"/digest"`. The response to a write without a body has no digest: `"version"`. `If-Match` compares versions, so a tag
-// is valid for its row whichever columns were read. `If-None-Match` compares whole tags.
+// is valid for its row whichever columns were read. `If-None-Match` compares whole tags, so the tag of a body that is
+// streamed, whose digest is not known, ends with a unique text.
 import crypto from 'node:crypto'
 
 export type EntityTag = {
@@ -42,6 +43,9 @@ const sha1: (data: string | Buffer) => string =
 /** A digest of a representation. */
 export const digest = (data: string | Buffer): string => sha1(data).slice(0, digestLength)
 
+/** In place of the digest of a representation that is not known: different for each response. */
+export const uniqueDigest = (): string => crypto.randomBytes(12).toString('base64')
+
 /**
  * Writes the opaque part of a tag.
  *
@@ -53,7 +57,7 @@ export const opaqueTag = (version: string | null, digest: string | null): string
 
 /** The version in an opaque tag; undefined for the tag of a list. */
 export function versionOf(opaque: string): string | undefined {
-  const [encoded = ''] = opaque.split(/[/;]/, 1)
+  const [encoded = ''] = opaque.split('/', 1)
   if (encoded === '') return undefined
   try {
     return decodeURIComponent(encoded)
@@ -62,24 +66,9 @@ export function versionOf(opaque: string): string | undefined {
   }
 }
 
-/** The suffix of the tag of a compressed representation: `"version/digest;br"`. */
-const codingSuffix = /;(?:br|gzip|zstd)$/
-
-/**
- * The tag of a representation with a content coding. It differs from that of the uncoded one (RFC 9110, section 8.8.3.3),
- * remains strong, and is valid in `If-Match` and `If-None-Match`.
- *
- * @param tag with its quotes
- */
-export const codedTag = (tag: string, coding: 'br' | 'gzip' | 'zstd'): string =>
-  tag.endsWith('"') ? `${tag.slice(0, -1)};${coding}"` : tag
-
-/**
- * Whether `If-None-Match` is false: the client has the current representation. Compares weakly, and regardless of the
- * content coding.
- */
+/** Whether `If-None-Match` is false: the client has the current representation. Compares weakly. */
 export const isKnown = (condition: TagCondition, current: string): boolean =>
-  condition === '*' || condition.some(({ opaque }) => opaque.replace(codingSuffix, '') === current)
+  condition === '*' || condition.some(({ opaque }) => opaque === current)
 
 /** The versions in the strong tags of `If-Match`. Weak tags never match. RFC 9110, section 13.1.1 */
 export const strongVersions = (tags: readonly EntityTag[]): readonly string[] =>

@@ -45,3 +45,12 @@ export function addRows(a: RowNumber, b: RowNumber): RowNumber {
   const sum = typeof a === 'number' && typeof b === 'number' ? a + b : NaN
   return Number.isSafeInteger(sum) ? sum : rowNumber(BigInt(a) + BigInt(b))
 }
+
+/** The greatest LIMIT and OFFSET. */
+const greatest = 2n ** 63n - 1n
+
+/** Adds two numbers of rows for a LIMIT or OFFSET. The sum is out of range only if the first number is. */
+export function limitedSum(a: RowNumber, b: RowNumber): RowNumber {
+  const sum = addRows(a, b)
+  return sum > greatest && a <= greatest ? greatest : sum
+}

@@ -56,8 +56,11 @@ export type FinishOptions = {
 }
 
 const vary: Header = ['Vary', 'Accept, Prefer, Range']
+const varyByEncoding: Header = ['Vary', 'Accept, Prefer, Range, Accept-Encoding']
 /** Separate from PostgREST's header. RFC 9110, section 5.3: a recipient joins them. */
 const varyByCaller: Header = ['Vary', 'Accept-Profile, Authorization, apikey, Cookie']
+/** Where caches may use a response without asking whether its CORS headers fit. */
+const varyByOrigin: Header = ['Vary', 'Accept-Profile, Authorization, apikey, Cookie, Origin']
 // `no-cache` allows storing a response, but not using it without a conditional request.
 const privateCaching: Header = ['Cache-Control', 'private, no-cache']
 const sharedCaching: Header = ['Cache-Control', 'no-cache']
@@ -77,7 +80,7 @@ export function finish(
   response: RestResponse,
   { notices, cors, caching, rate, closesConnection: closes, trace }: FinishOptions,
 ): RestResponse {
-  const { status, headers: own, body, statusText, warning: ignored } = response
+  const { status, headers: own, body, variesByEncoding, statusText, warning: ignored } = response
   const headers: Header[] = trace === undefined ? [] : [trace]
   for (const header of own) headers.push(header)
   if (notices !== undefined) {
@@ -85,8 +88,8 @@ export function finish(
     if (timing !== undefined) headers.push(['Server-Timing', serverTiming(timing)])
     if (legacy.length > 0) headers.push(['Warning', headerText(warning(legacy))])
     if (!hasHeader(own, 'Vary')) {
-      headers.push(vary)
-      if (caching !== undefined) headers.push(varyByCaller)
+      headers.push(variesByEncoding === true ? varyByEncoding : vary)
+      if (caching !== undefined) headers.push(hasHeader(own, 'Cache-Control') ? varyByOrigin : varyByCaller)
     }
   }
   if (caching !== undefined && !hasHeader(own, 'Cache-Control')) {

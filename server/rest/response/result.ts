@@ -31,6 +31,8 @@ export type RestResponse = {
   readonly status: number
   readonly headers: readonly (readonly [string, string])[]
   readonly body: Body
+  /** Whether it depends on `Accept-Encoding`. */
+  readonly variesByEncoding?: boolean
   /** Reason phrase of the status line. Defaults to the standard phrase of the status. */
   readonly statusText?: string | undefined
   /** Describes what was ignored, for the log. */

@@ -5,9 +5,11 @@ import {
   opaqueTag,
   parseTagCondition,
   strongVersions,
+  uniqueDigest,
   type TagCondition,
 } from '../request/entity-tag.ts'
 import { errors } from '../errors.ts'
+import { contentTypeOf } from '../media-type.ts'
 import type { CrudPlan } from '../plan/plan.ts'
 import { parseIfMatch } from '../plan/row-version.ts'
 import type { PlannedRequest } from '../request/api-request.ts'
@@ -91,18 +93,22 @@ function conditional(
 }
 
 /**
- * The tag of a read. Streamed bodies have no digest, and HEAD requests for many rows have no body. The total is part of
- * the digest, because it is in a header.
+ * The tag of a read. Streamed bodies have no digest, and HEAD requests for many rows have no body. The digest includes
+ * what headers say: the media type, which may be the only difference of two representations, the total, and the links to
+ * other pages.
  */
 function computedTag(
-  { handler }: CrudPlan,
-  { body, tableTotal }: ResultRow,
+  { handler, mediaType }: CrudPlan,
+  { body, tableTotal, location }: ResultRow,
   version: string | null,
 ): string | undefined {
   if (handler.kind === 'none') return undefined
-  if (isStreamed(body)) return version === null ? undefined : opaqueTag(version, null)
-  const data = tableTotal === null ? body : `${tableTotal} ${body.toString('latin1')}`
-  return opaqueTag(version, digest(data))
+  if (isStreamed(body)) return version === null ? undefined : opaqueTag(version, uniqueDigest())
+  const isJson = mediaType.kind === 'json' || mediaType.kind === 'any'
+  if (isJson && tableTotal === null && location.length === 0) return opaqueTag(version, digest(body))
+  const type = isJson ? '' : contentTypeOf(mediaType)
+  const inHeaders = location.length === 0 ? '' : JSON.stringify(location)
+  return opaqueTag(version, digest(`${tableTotal ?? ''}${inHeaders}${type} ${body.toString('latin1')}`))
 }
 
 const givenTag = (headers: Headers): string | undefined =>

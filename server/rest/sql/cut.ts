@@ -1,6 +1,6 @@
 // Whether `db-max-rows` has cut rows off, in the column of the result that has the data of headers.
 import { isGrouped, type ReadPlan } from '../plan/read-plan.ts'
-import { addRows } from '../request/integer.ts'
+import { limitedSum } from '../request/integer.ts'
 import { countStatement } from './count.ts'
 import type { Fragment } from './fragment.ts'
 import { noLocation } from './location.ts'
@@ -14,7 +14,7 @@ const more = "ARRAY['more=true']"
  * @param page the number of rows of the page, in SQL
  */
 export function cutSql(read: ReadPlan, cutAt: number, page: string): Fragment {
-  const offset = addRows(read.range.offset, cutAt)
+  const offset = limitedSum(read.range.offset, cutAt)
   const beyond: Fragment = isGrouped(read)
     ? readStatement({ ...read, order: [], range: { offset, limit: 1 } })
     : [countStatement(read), ' OFFSET ', { value: String(offset) }, ' LIMIT 1']
@@ -27,7 +27,7 @@ export const cutCte = 'pgrst_cut'
 /** ` , pgrst_cut AS MATERIALIZED (…)` */
 export const cutRows = (read: ReadPlan, cutAt: number): Fragment => [
   `, ${cutCte} AS MATERIALIZED (`,
-  readStatement({ ...read, range: { ...read.range, limit: addRows(cutAt, 1) } }),
+  readStatement({ ...read, range: { ...read.range, limit: limitedSum(cutAt, 1) } }),
   ')',
 ]
 

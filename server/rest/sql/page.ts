@@ -1,7 +1,7 @@
 // Keyset pages: seeks the position of the cursor, reads one row more than the page has, and selects what links need.
 import type { PagePlan, PageTerm } from '../plan/page-plan.ts'
 import type { ReadPlan } from '../plan/read-plan.ts'
-import { addRows } from '../request/integer.ts'
+import { limitedSum } from '../request/integer.ts'
 import { columnSql, fieldSql } from './field.ts'
 import { whereSql } from './filter.ts'
 import { join, type Fragment } from './fragment.ts'
@@ -80,7 +80,7 @@ function othersSql(read: ReadPlan, page: PagePlan, reverse: boolean): Fragment {
 function rangesSql(read: ReadPlan, page: PagePlan, reverse: boolean): readonly Fragment[] {
   const parts = readParts(read, 'text')
   const terms = seekTerms(read, page, reverse)
-  const limit = page.size === null ? null : addRows(page.size, 1)
+  const limit = page.size === null ? null : limitedSum(page.size, 1)
   const after = afterSql(terms)
   const found = page.cursor?.isInclusive === true ? [atSql(terms), ...after] : after
   const conditions = page.cursor === undefined ? [undefined] : found.length === 0 ? ['FALSE'] : found
@@ -143,7 +143,7 @@ function edgesSql({ size, terms }: PagePlan, inPage: string, others: Fragment | 
       flag(
         'tied',
         `(SELECT ${terms.map(sameSql).join(' AND ')} FROM ${pageCte} a, ${pageCte} b` +
-          ` WHERE a.${numberColumn} = ${size} AND b.${numberColumn} = ${addRows(size, 1)})`,
+          ` WHERE a.${numberColumn} = ${size} AND b.${numberColumn} = ${limitedSum(size, 1)})`,
       ),
     )
   }
