@@ -89,6 +89,19 @@ t.test('rejected bodies do not keep a request shape out of the cache', async (t)
   t.match(added[0]?.[1], { plan: { kind: 'mutate' } })
 })
 
+t.test('text that is no cursor is not mistaken for an invalid one', async (t) => {
+  for (const values of [
+    ['x', 'x', 'x', '', 'a%20b', '%41'],
+    ['', '', '', 'x', '%41', 'a%20b'],
+  ]) {
+    for (const value of values) {
+      const call = { ...attack('GET', ['a=1', 'b=2', `cursor=${value}`]), path: '/rpc/add' }
+      const [on, off] = await comparison.ask(call, anonymous)
+      t.strictSame(comparable(on), comparable(off), `cursor=${value}`)
+    }
+  }
+})
+
 const requests = Number(process.env.REQUESTS ?? 8_000)
 const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)
 

@@ -172,7 +172,11 @@ class ShapeReader {
       return true
     }
     if (!this.#takesArguments || !plainArgument.test(raw)) return false
-    if (name === 'cursor' && this.#addCursor(name, raw)) return true
+    if (name === 'cursor') {
+      if (this.#addCursor(name, raw)) return true
+      // Text that has the form of a cursor, but is none, is an error of its own.
+      this.key += keyPart(partKind.cursor, hasCursorForm(raw) ? 'invalid' : 'none')
+    }
     this.#addValue(name, '', this.#mark(raw, 'plain'))
     return true
   }
