@@ -110,7 +110,8 @@ t.test(`${requests} generated requests, SEED=${seed}`, { timeout: 300_000 }, asy
   t.equal(differences.length, 0, differences[0] ?? 'all responses are equal')
   t.comment(JSON.stringify({ statuses: [...statuses].sort(), plans, rejections }))
   t.ok(plans > 50 && rejections > 50, 'many plans and many rejections are cached')
-  for (const status of [200, 201, 204, 206, 304, 400, 401, 404, 405, 406, 412]) t.ok(statuses.has(status), String(status))
+  for (const status of [200, 201, 204, 206, 304, 400, 401, 404, 405, 406, 412])
+    t.ok(statuses.has(status), String(status))
 })
 
 /** The direct children of a value: members of an object, keys and values of a map. */

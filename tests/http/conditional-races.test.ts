@@ -45,7 +45,10 @@ function writersOf(relation: string, id: number): readonly Writer[] {
     as('ann', method, url, { body, headers: { 'If-Match': tag, Prefer: prefer } })
   return [
     { label: 'PATCH', write: (value, tag) => send('PATCH', path, { value }, tag) },
-    { label: 'PATCH, with the row', write: (value, tag) => send('PATCH', path, { value }, tag, 'return=representation') },
+    {
+      label: 'PATCH, with the row',
+      write: (value, tag) => send('PATCH', path, { value }, tag, 'return=representation'),
+    },
     { label: 'PUT', write: (value, tag) => send('PUT', path, { id, value }, tag) },
     {
       label: 'two writes in a batch',
@@ -87,7 +90,9 @@ t.test('writers of all kinds lose no update, with system versions and a version 
     ['rewritten', 1],
   ] as const) {
     // A row that is created again has the first version again, so only system versions tell it from the one before.
-    const writers = writersOf(relation, id).filter(({ label }) => relation !== 'versioned' || !label.startsWith('DELETE'))
+    const writers = writersOf(relation, id).filter(
+      ({ label }) => relation !== 'versioned' || !label.startsWith('DELETE'),
+    )
     const refused = new Set<number>()
     const run = async ({ write, label }: Writer): Promise<void> => {
       for (let tries = 0; tries < 200; tries++) {

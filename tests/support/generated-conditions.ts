@@ -20,7 +20,7 @@ function bitFlipped(text: string, { below }: Random): string {
 
 export class GeneratedConditions {
   readonly #random: Random
-  readonly #tags: string[] = []
+  readonly #tagged: { readonly attack: Attack; readonly tag: string }[] = []
   /** Requests for other pages, as links have them. */
   readonly #pages: Attack[] = []
 
@@ -32,7 +32,7 @@ export class GeneratedConditions {
   note(attack: Attack, { headers }: RawResponse): void {
     const value = (name: string): string | null => headers.find(([other]) => other === name)?.[1] ?? null
     const tag = value('etag')
-    if (tag !== null) this.#keep(this.#tags, tag)
+    if (tag !== null) this.#keep(this.#tagged, { attack, tag })
     for (const link of Object.values(linksOf(value('link'), attack.path))) {
       this.#keep(this.#pages, { ...attack, query: link.slice(link.indexOf('?') + 1).split('&') })
     }
@@ -62,9 +62,13 @@ export class GeneratedConditions {
 
   #conditional(attack: Attack): Attack {
     const { pick, chance } = this.#random
-    const tag = chance(0.7) ? (this.#one(this.#tags) ?? '*') : pick(forged)
+    const known = chance(0.7) ? this.#one(this.#tagged) : undefined
+    const tag = known?.tag ?? pick(forged)
     const value = chance(0.2) ? `"other", W/${tag}, ${tag}` : tag
-    return this.#withHeader(attack, [pick(['If-None-Match', 'If-None-Match', 'If-Match']), value])
+    return this.#withHeader(known && chance(0.6) ? known.attack : attack, [
+      pick(['If-None-Match', 'If-None-Match', 'If-Match']),
+      value,
+    ])
   }
 
   /** The page of a link, or its cursor in another request. */

@@ -27,7 +27,10 @@ function mayStore(request: CachedRequest, answer: Answer): boolean {
 
 /** RFC 9111, section 4.1 */
 function isVariant(request: CachedRequest, { request: stored, answer }: Stored): boolean {
-  const names = (answer.headers.get('vary') ?? '').toLowerCase().split(/\s*,\s*/).filter(Boolean)
+  const names = (answer.headers.get('vary') ?? '')
+    .toLowerCase()
+    .split(/\s*,\s*/)
+    .filter(Boolean)
   return names.every((name) => name !== '*' && headerOf(request, name) === headerOf(stored, name))
 }
 
