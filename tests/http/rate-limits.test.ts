@@ -74,8 +74,8 @@ t.test('requests of a role above its burst get 429, whatever they ask for', asyn
   const policy = '"role";q=3;w=300'
   const rows: readonly (readonly [method: string, path: string, status: number, state: string])[] = [
     ['GET', '/notes?select=id', 200, '"role";r=2;t=100'],
-    ['GET', '/nothing', 404, '"role";r=1;t=200'],
-    ['POST', '/notes', 201, '"role";r=0;t=300'],
+    ['GET', '/nothing', 404, '"role";r=1;t=100'],
+    ['POST', '/notes', 201, '"role";r=0;t=100'],
   ]
   for (const [method, path, status, state] of rows) {
     const answer = await one.call(method, path, method === 'POST' ? { body: { id: 3 } } : {})
@@ -192,7 +192,7 @@ t.test('each request of a batch counts', async (t) => {
   }
   const first = await batch(3)
   t.equal(first.status, 200, first.text)
-  t.equal(fields(first)[1], '"role";r=1;t=300')
+  t.equal(fields(first)[1], '"role";r=1;t=100')
   t.match(await batch(3), { status: 429, body: { code: 'PGRSTX80' } })
   t.match(await batch(9), { status: 429 })
   await limit('anon', {})
@@ -212,7 +212,7 @@ t.test('callers can neither raise limits nor reset counts', async (t) => {
     t.match([answer.status, answer.body], [406, { code: 'PGRST106' }], path)
   }
   const last = await one.call('GET', '/notes', { headers: { 'X-RateLimit': '100', 'X-Forwarded-For': '10.0.0.1' } })
-  t.strictSame(fields(last)[1], '"role";r=0;t=600')
+  t.strictSame(fields(last)[1], '"role";r=0;t=100')
   t.strictSame(statuses(await burst(one, 3)), { 429: 3 })
   const roles = ['anon', 'authenticated', 'service_role', 'authenticator']
   for (const role of roles) {
@@ -223,7 +223,9 @@ t.test('callers can neither raise limits nor reset counts', async (t) => {
       }
       const take = client.query("select rowhouse_limits.take('x', 1, 1, 1)")
       await (role === 'authenticator' ? t.resolves(take) : t.rejects(take, { code: '42501' }, role))
-      for (const wrong of ["'x', 0, 1, 1", "'x', 1, 0, 1", "'x', 1, 1, -5", "'x', 'nan', 1, null"]) {
+      const putBack = client.query("select rowhouse_limits.put_back('x', 1, 1)")
+      await (role === 'authenticator' ? t.resolves(putBack) : t.rejects(putBack, { code: '42501' }, role))
+      for (const wrong of ["'x', 0, 1, 1", "'x', 1, 0, 1", "'x', 1, 1, -5", "'x', 'nan', 1, null", "'x', 1, 1, 1, 2"]) {
         await t.rejects(client.query(`select rowhouse_limits.take(${wrong})`), role)
       }
     })
@@ -287,14 +289,16 @@ t.test('the lines of the README', async (t) => {
   await limit('authenticated', {})
 })
 
-/** Requests that all processes let through while they are all overloaded. */
-async function overload(t: Test, applications: readonly Application[], milliseconds: number): Promise<number> {
+/** Requests that all processes get, and those that they let through, while they are all overloaded. */
+async function overload(t: Test, applications: readonly Application[], milliseconds: number) {
   const end = performance.now() + milliseconds
+  let asked = 0
   let granted = 0
   await Promise.all(
     applications.flatMap(({ call }) =>
       Array.from({ length: 3 }, async () => {
         while (performance.now() < end) {
+          asked++
           const { status } = await call('HEAD', '/notes')
           if (status === 200) granted++
           else t.equal(status, 429)
@@ -302,16 +306,16 @@ async function overload(t: Test, applications: readonly Application[], milliseco
       }),
     ),
   )
-  return granted
+  return { asked, granted }
 }
 
 t.test('two processes together let through no more than the burst and the rate', async (t) => {
   await limit('anon', { max_requests_per_second: 100, max_request_burst: 20 })
   const start = performance.now()
-  const granted = await overload(t, [one, two], 700)
+  const { asked, granted } = await overload(t, [one, two], 700)
   const seconds = (performance.now() - start) / 1000
   t.ok(granted <= 20 + 100 * seconds, `${granted} requests in ${seconds} s`)
-  t.ok(granted >= 20, `${granted} requests: at least the burst`)
+  t.ok(granted >= Math.min(asked, 20), `${granted} of ${asked} requests: at least the burst`)
   await limit('anon', {})
 })
 

@@ -15,10 +15,13 @@ function counting(now: () => number): Counts & { statements: number; wanted: num
     statements: 0,
     wanted: [],
     failure: undefined,
-    take(subject: string, rate: Rate, wanted: number): Promise<Grant> {
+    take(subject: string, rate: Rate, wanted: number, minimum?: number): Promise<Grant> {
       this.statements++
       this.wanted.push(wanted)
-      return this.failure ? Promise.reject(this.failure) : counts.take(subject, rate, wanted)
+      return this.failure ? Promise.reject(this.failure) : counts.take(subject, rate, wanted, minimum)
+    },
+    putBack(subject: string, rate: Rate, count: number): Promise<void> {
+      return counts.putBack(subject, rate, count)
     },
   }
 }
@@ -37,7 +40,9 @@ t.test(
       let time = 0
       const counts = counting(() => time)
       const rate = { perSecond, burst }
-      const processes = Array.from({ length: 3 }, () => new Lease('role', rate, counts, () => time))
+      // Their clocks differ, and run at different speeds. Only that of the counts decides.
+      const clocks = [() => time, () => 1.5 * time - 1e6, () => 0.5 * time + 1e9]
+      const processes = clocks.map((now) => new Lease('role', rate, counts, now))
       /** Times of the requests that were let through. */
       const granted: number[] = []
       const note = (state: LeaseState): void => {
@@ -52,9 +57,17 @@ t.test(
           const count = index === busy ? random.below(40) : random.below(3)
           asked += count
           for (let n = 0; n < count; n++) {
-            const state = lease.take(1)
-            if (state instanceof Promise) void state.then(note)
-            else note(state)
+            // Some are the parts of a batch, and some are refused by another limit.
+            const wanted = random.chance(0.2) ? 1 + random.below(burst) : 1
+            const isRefused = random.chance(0.1)
+            const settled = (state: LeaseState): void => {
+              if (isRefused && state.isGranted) lease.giveBack(wanted)
+              else for (let part = 0; part < wanted; part++) note(state)
+            }
+            asked += wanted - 1
+            const state = lease.take(wanted)
+            if (state instanceof Promise) void state.then(settled)
+            else settled(state)
           }
         }
         await settle()
@@ -118,7 +131,24 @@ t.test('what is refused needs no statement until there may be more', async (t) =
   t.ok((await take()).isGranted, 'what was given back')
   lease.setRate({ perSecond: 2, burst: 10 })
   time += 5000
-  t.strictSame(await take(4), { isGranted: true, remaining: 6, seconds: 2 }, 'the new burst')
+  t.strictSame(await take(4), { isGranted: true, remaining: 6, seconds: 1 }, 'the new burst')
+})
+
+t.test('what a process does not let through is there for the others', async (t) => {
+  const counts = counting(() => 0)
+  const rate = { perSecond: 0.01, burst: 100 }
+  const [one, two] = [new Lease('role', rate, counts, () => 0), new Lease('role', rate, counts, () => 0)]
+  t.ok((await one.take(1)).isGranted)
+  t.strictSame(await one.take(100), { isGranted: false, remaining: 99, seconds: 100 }, 'a batch that is too large')
+  t.ok((await one.take(9)).isGranted, 'it refuses no smaller one')
+  const answers = await Promise.all([one.take(95), one.take(20), one.take(1)])
+  t.strictSame(
+    answers.map(({ isGranted }) => isGranted),
+    [false, true, true],
+  )
+  t.strictSame(await two.take(69), { isGranted: true, remaining: 0, seconds: 100 }, 'the rest in another process')
+  two.giveBack(69)
+  t.ok((await one.take(69)).isGranted, 'what the other one gives back')
 })
 
 t.test('an error of the database rejects the waiting requests, and the next one tries again', async (t) => {

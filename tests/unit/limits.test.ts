@@ -106,14 +106,17 @@ t.test('each part of a batch counts, and a refused one counts against no limit',
     error: undefined,
     headers: [
       ['RateLimit-Policy', '"key";q=20;w=20, "user";q=4;w=4, "role";q=10;w=10'],
-      ['RateLimit', '"key";r=17;t=3, "user";r=1;t=3, "role";r=7;t=3'],
+      ['RateLimit', '"key";r=17;t=1, "user";r=1;t=1, "role";r=7;t=1'],
     ],
   })
-  t.match(await take(2), { error: { status: 429, headers: [['Retry-After', '1']] } })
+  t.match(await take(2), {
+    error: { status: 429, headers: [['Retry-After', '1']] },
+    headers: [{}, ['RateLimit', '"user";r=1;t=1']],
+  })
   t.match(await take(5), { error: { status: 429, hint: 'Send at most 4 at once.', headers: [] } })
   t.match(await take(1), {
     error: undefined,
-    headers: [{}, ['RateLimit', '"key";r=16;t=4, "user";r=0;t=4, "role";r=6;t=4']],
+    headers: [{}, ['RateLimit', '"key";r=16;t=1, "user";r=0;t=1, "role";r=6;t=1']],
   })
   t.equal(await limiter.take({ ofRole: { maxRows: 1 }, key: undefined }, identity), undefined)
 })
@@ -141,4 +144,22 @@ t.test('without counts in the database, each process counts on its own', async (
   )
   await t.rejects(lost.take('a', rate, 1), { message: 'lost' })
   t.equal(warnings.length, 1)
+})
+
+t.test('a statement that meets that of another process runs again', async (t) => {
+  const codes = ['40001', '40P01', '40001']
+  const counts = new DatabaseCounts(
+    () => {
+      const code = codes.shift()
+      if (code !== undefined) return Promise.reject(Object.assign(new Error('at the same time'), { code }))
+      return Promise.resolve([{ granted: 1, remaining: 4.5 }])
+    },
+    () => undefined,
+  )
+  t.strictSame(await counts.take('a', { perSecond: 1, burst: 5 }, 1), { granted: 1, left: 4.5 })
+  const always = new DatabaseCounts(
+    () => Promise.reject(Object.assign(new Error('at the same time'), { code: '40001' })),
+    () => undefined,
+  )
+  await t.rejects(always.take('a', { perSecond: 1, burst: 5 }, 1), { code: '40001' }, 'not for ever')
 })

@@ -7,7 +7,7 @@ export type LeaseState = {
   readonly isGranted: boolean
   /** Requests that are left: what this process has leased, and an estimate of what all processes share. */
   readonly remaining: number
-  /** Seconds, rounded up: until all requests are available again; for a refused request, until it may succeed. */
+  /** Seconds, rounded up: until there is one more request; for a refused request, until it may succeed. */
   readonly seconds: number
 }
 
@@ -73,16 +73,37 @@ export class Lease {
    */
   take(wanted: number): LeaseState | Promise<LeaseState> {
     if (this.#waiting.length === 0 && this.#held >= wanted) return this.#spend(wanted)
-    if (this.#now() < this.#refusedUntil) return this.#refuse(wanted)
+    if (this.refuses(wanted)) return this.refuse(wanted)
     return new Promise((resolve, reject) => {
       this.#waiting.push({ wanted, resolve, reject })
       if (!this.#isTaking) void this.#refill()
     })
   }
 
-  /** Gives back requests that were taken but not let through. */
+  /** Whether requests are certain to be refused: the last statement has said so. */
+  refuses(wanted: number): boolean {
+    return this.#now() < this.#refusedUntil && wanted > this.#most
+  }
+
+  /** The state for requests that are refused. */
+  refuse(wanted: number): LeaseState {
+    return this.#state(false, Math.max(1, this.#secondsUntil(wanted)))
+  }
+
+  /** Gives back requests that were taken but not let through. Those that the process may not lease go to all processes. */
   giveBack(count: number): void {
     this.#held += count
+    const excess = this.#held - this.#mostAhead
+    if (excess <= 0) return
+    this.#held -= excess
+    this.#left += excess
+    // Requests that cannot be put back are lost, which errs on the side of the limit.
+    this.#counts.putBack(this.#subject, this.#rate, excess).catch(() => undefined)
+  }
+
+  /** Greatest number of requests that can succeed before more accrue. */
+  get #most(): number {
+    return this.#held + Math.floor(this.#left)
   }
 
   get #mostAhead(): number {
@@ -100,11 +121,11 @@ export class Lease {
     this.#spent += count
     const ahead = this.#ahead
     if (this.#held < ahead / 2 && !this.#isTaking && this.#now() >= this.#refusedUntil) void this.#refill()
-    return this.#state(true, this.#secondsUntil(this.#rate.burst))
+    return this.#granted()
   }
 
-  #refuse(wanted: number): LeaseState {
-    return this.#state(false, Math.max(1, this.#secondsUntil(wanted)))
+  #granted(): LeaseState {
+    return this.#state(true, this.#secondsUntil(Math.floor(this.#available()) + 1))
   }
 
   #state(isGranted: boolean, seconds: number): LeaseState {
@@ -126,9 +147,11 @@ export class Lease {
     try {
       do {
         const needed = this.#waiting.reduce((sum, { wanted }) => sum + wanted, 0)
-        const missing = Math.max(1, needed + this.#ahead - this.#held)
+        // Less than what the first one needs would be of no use here, and missing in other processes.
+        const minimum = Math.max(1, (this.#waiting[0]?.wanted ?? 1) - this.#held)
+        const missing = Math.max(minimum, needed + this.#ahead - this.#held)
         this.#spent = 0
-        const { granted, left } = await this.#counts.take(this.#subject, this.#rate, missing)
+        const { granted, left } = await this.#counts.take(this.#subject, this.#rate, missing, minimum)
         this.#held += granted
         this.#left = left
         this.#leftAt = this.#now()
@@ -141,7 +164,11 @@ export class Lease {
     }
   }
 
-  /** Lets the waiting requests through, in order. If there are no more, refuses the others. */
+  /**
+   * Lets the waiting requests through, in order, as far as there are enough.
+   *
+   * @param isExhausted whether there were fewer than wanted: requests that need more than there are are refused
+   */
   #serve(isExhausted: boolean): void {
     if (isExhausted) {
       const milliseconds = ((1 - (this.#left % 1)) / this.#rate.perSecond) * 1000
@@ -149,13 +176,13 @@ export class Lease {
     }
     while (this.#waiting.length > 0) {
       const [first] = this.#waiting
-      if (!first || (first.wanted > this.#held && !isExhausted)) return
+      if (!first || (first.wanted > this.#held && (!isExhausted || first.wanted <= this.#most))) return
       this.#waiting.shift()
       if (first.wanted <= this.#held) {
         this.#held -= first.wanted
         this.#spent += first.wanted
-        first.resolve(this.#state(true, this.#secondsUntil(this.#rate.burst)))
-      } else first.resolve(this.#refuse(first.wanted))
+        first.resolve(this.#granted())
+      } else first.resolve(this.refuse(first.wanted))
     }
   }
 }

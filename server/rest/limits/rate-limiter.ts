@@ -57,6 +57,13 @@ export class RateLimiter {
   ): RateDecision | undefined | Promise<RateDecision | undefined> {
     const policies = policiesOf(limits, identity)
     if (policies.length === 0) return undefined
+    for (const policy of policies) {
+      if (count > policy.rate.burst) {
+        return { error: errors.tooManyRequests(policy.text, policy.rate, null), headers: headersOf(policies, []) }
+      }
+      const lease = this.#leaseOf(policy)
+      if (lease.refuses(count)) return this.#refuseBy(policy, lease.refuse(count), policies, [], count)
+    }
     return this.#takeFrom(policies, count, [])
   }
 
@@ -68,11 +75,17 @@ export class RateLimiter {
   ): RateDecision | Promise<RateDecision> {
     const states = [...done]
     for (const policy of policies.slice(done.length)) {
-      if (count > policy.rate.burst) return this.#refuse(policies, states, count, tooMany(policy))
       const taken = this.#leaseOf(policy).take(count)
-      if (taken instanceof Promise) return taken.then((state) => this.#continue(policies, count, states, policy, state))
-      if (!taken.isGranted)
-        return this.#refuse(policies, [...states, { policy, state: taken }], count, late(policy, taken))
+      if (taken instanceof Promise) {
+        return taken.then(
+          (state) => this.#continue(policies, count, states, policy, state),
+          (error: unknown) => {
+            this.#giveBack(states, count)
+            throw error
+          },
+        )
+      }
+      if (!taken.isGranted) return this.#refuseBy(policy, taken, policies, states, count)
       states.push({ policy, state: taken })
     }
     return { error: undefined, headers: headersOf(policies, states) }
@@ -85,14 +98,25 @@ export class RateLimiter {
     policy: Policy,
     state: LeaseState,
   ): RateDecision | Promise<RateDecision> {
-    const states = [...done, { policy, state }]
-    if (!state.isGranted) return this.#refuse(policies, states, count, late(policy, state))
-    return this.#takeFrom(policies, count, states)
+    if (!state.isGranted) return this.#refuseBy(policy, state, policies, done, count)
+    return this.#takeFrom(policies, count, [...done, { policy, state }])
   }
 
-  #refuse(policies: readonly Policy[], states: readonly PolicyState[], count: number, error: ApiError): RateDecision {
-    for (const { policy, state } of states) if (state.isGranted) this.#leaseOf(policy).giveBack(count)
-    return { error, headers: headersOf(policies, states) }
+  /** The states of other policies are left out: their times may be later than `Retry-After`, which the draft advises against. */
+  #refuseBy(
+    policy: Policy,
+    state: LeaseState,
+    policies: readonly Policy[],
+    granted: readonly PolicyState[],
+    count: number,
+  ): RateDecision {
+    this.#giveBack(granted, count)
+    const error = errors.tooManyRequests(policy.text, policy.rate, state.seconds)
+    return { error, headers: headersOf(policies, [{ policy, state }]) }
+  }
+
+  #giveBack(granted: readonly PolicyState[], count: number): void {
+    for (const { policy } of granted) this.#leaseOf(policy).giveBack(count)
   }
 
   #leaseOf({ subject, rate }: Policy): Lease {
@@ -128,11 +152,7 @@ function policiesOf({ ofRole, key }: RatedLimits, { role, claims: { sub } }: Ide
   return policies
 }
 
-const late = ({ text, rate }: Policy, { seconds }: LeaseState): ApiError => errors.tooManyRequests(text, rate, seconds)
-
-const tooMany = ({ text, rate }: Policy): ApiError => errors.tooManyRequests(text, rate, null)
-
-/** The fields are lists of structured fields: draft-ietf-httpapi-ratelimit-headers, RFC 9651. */
+/** The fields are lists of structured fields (RFC 9651), as in version 10 of draft-ietf-httpapi-ratelimit-headers. */
 function headersOf(policies: readonly Policy[], states: readonly PolicyState[]): RateDecision['headers'] {
   const policyField = policies.map(({ name, rate: { perSecond, burst } }) => {
     return `"${name}";q=${burst};w=${Math.max(1, Math.ceil(burst / perSecond))}`
