@@ -16,7 +16,7 @@ import { fillBody, lookupIn, type Lookup } from './batch/references.ts'
 import { fillUrl } from './batch/url-template.ts'
 import { prepare } from './cache/prepare.ts'
 import type { BatchDatabase, RunSteps } from './database.ts'
-import { ApiError } from './errors.ts'
+import { ApiError, errors } from './errors.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import type { IdempotentRequest } from './request/idempotency-key.ts'
 import { bodyTypeError } from './request/payload-check.ts'
@@ -54,17 +54,45 @@ export function answerBatch(
   try {
     const parts = parseBatch(http.body, context.snapshot.config.batchMaxRequests)
     context.trace.route = batchName
-    const batch = new Batch(http, parts, identity, context)
+    const answerParts = (): Promise<Answered> => answerAll(http, parts, identity, context)
     const { countRequests } = context
     // The batch itself has been counted as one request.
-    return countRequests && parts.length > 1
-      ? countRequests(parts.length - 1).then(() => batch.answer())
-      : batch.answer()
+    return countRequests && parts.length > 1 ? countRequests(parts.length - 1).then(answerParts) : answerParts()
   } catch (error) {
     if (error instanceof ApiError) return error
     throw error
   }
 }
+
+/** Attempts for each request, whose columns may have changed, and further ones in case privileges keep changing. */
+const attemptsFor = (parts: readonly BatchPart[]): number => parts.length + 5
+
+/**
+ * Runs a batch, and runs it again if a role may read other columns than those that were planned: its transaction was rolled
+ * back then. Functions may have effects that a rollback does not undo, so none of them runs twice.
+ */
+async function answerAll(
+  http: HttpRequest,
+  parts: readonly BatchPart[],
+  identity: Identity,
+  context: BatchContext,
+): Promise<Answered> {
+  for (let attempts = 1; ; attempts++) {
+    try {
+      return await new Batch(http, parts, identity, context).answer()
+    } catch (error) {
+      const hasOtherColumns = error instanceof ApiError && error.code === errors.columnsChanged().code
+      const mayRepeat = hasOtherColumns && context.snapshot.config.dbPreRequest === null
+      if (!mayRepeat || attempts === attemptsFor(parts)) throw error
+      const failed = parts.findIndex(({ id }) => id === error.request)
+      if (parts.slice(0, failed).some(mayCall)) throw error
+    }
+  }
+}
+
+/** Whether a request may call a function that has effects: any POST whose path is not certainly that of a table. */
+const mayCall = ({ method, url: [start] }: BatchPart): boolean =>
+  method === 'POST' && !(typeof start === 'string' && /^\/(?!rpc\/)\w+(?:[/?]|$)/.test(start))
 
 type Outcome = { readonly response: PartResponse } | { readonly error: ApiError }
 
@@ -219,6 +247,7 @@ class Batch {
       authenticationTime: undefined,
       idempotencyKey: undefined,
       exports: undefined,
+      isPart: true,
       trace: own,
     })
     if (answered instanceof ApiError) return failed(this.#bodyTypeError(answered, http))

@@ -35,7 +35,7 @@ export class ReadableColumns {
    * Answers a request of a role: plans it, and plans it again if its transaction has found other columns. Such a
    * transaction has not executed the statement of the request.
    *
-   * @param mayRepeat whether everything before that statement may run twice
+   * @param mayRepeat whether the request may run again in another transaction, with everything before that statement
    * @throws the error of `attempt`; ApiError PGRSTX34 if it may not be repeated, or privileges keep changing
    */
   answer<T>(
