@@ -170,3 +170,54 @@ t.test('the interactive page is served', async (t) => {
   t.match(await call('GET', '/docs/swagger-ui-bundle.js'), { status: 200 })
   t.match(await call('GET', '/docs'), { status: 200 })
 })
+
+t.test('both documents have the extensions of PostgREST’s grammar', async (t) => {
+  await database.query(`
+    create table public.entries (id int primary key, text text);
+    create function public.all_entries() returns setof public.entries language sql stable as 'select * from public.entries';
+    grant select, insert, update, delete on public.entries to anon;
+    grant execute on function public.all_entries to anon;
+    alter role authenticator in database ${database.name} reset pgrst.openapi_mode;
+  `)
+  await service.engine.reloadSettings()
+  await service.engine.reload()
+  type Operation = {
+    readonly parameters?: readonly { readonly $ref: string }[]
+    readonly responses: Readonly<Record<string, { readonly headers?: Json; readonly content?: Json }>>
+    readonly requestBody?: { readonly content: Json }
+    readonly produces?: readonly string[]
+  }
+  type Paths = Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  const refs = (parameters: Operation['parameters']) => (parameters ?? []).map(({ $ref }) => $ref?.split('/').at(-1))
+  const contains = (found: readonly unknown[], wanted: readonly string[], name: string) =>
+    wanted.forEach((item) => t.ok(found.includes(item), `${name}: ${item} of ${found.join()}`))
+
+  const { paths } = (await call('GET', '/openapi.json')).body as { paths: Paths }
+  const has = (path: string, method: string, wanted: readonly string[], status?: string, headers: string[] = []) => {
+    const operation = paths[`/rest/v1${path}`]?.[method]
+    contains(refs(operation?.parameters), wanted, `${method} ${path}`)
+    if (status) contains(Object.keys(operation?.responses[status]?.headers ?? {}), headers, `${method} ${path}`)
+    return operation
+  }
+  const pages = ['Link', 'Rows-Truncated']
+  const read = has('/entries', 'get', ['cursor', 'distinct', 'having', 'ifNoneMatch'], '200', ['ETag', ...pages])
+  contains(Object.keys(read?.responses['200']?.content ?? {}), ['text/csv', 'application/x-ndjson'], 'exports')
+  const created = has('/entries', 'post', ['idempotencyKey'], '201', ['ETag', 'Idempotency-Replayed'])
+  contains(Object.keys(created?.requestBody?.content ?? {}), ['text/csv', 'application/x-ndjson'], 'imports')
+  has('/entries', 'patch', ['ifMatch', 'idempotencyKey'], '204', ['ETag'])
+  has('/entries', 'put', ['ifMatch', 'ifAbsent'], '204', ['ETag'])
+  has('/entries', 'delete', ['ifMatch'], '204')
+  has('/entries/{id}', 'patch', ['ifMatch', 'idempotencyKey'], '200', ['ETag', 'Idempotency-Replayed'])
+  const called = has('/rpc/all_entries', 'get', ['cursor', 'distinct', 'having'], '200', pages)
+  contains(Object.keys(called?.responses['200']?.content ?? {}), ['text/csv', 'application/x-ndjson'], 'exports')
+  has('/$batch', 'post', ['idempotencyKey'])
+  for (const path of ['/entries', '/rpc/all_entries', '/$batch']) {
+    for (const operation of Object.values(paths[`/rest/v1${path}`] ?? {})) t.ok(operation.responses['429'], path)
+  }
+
+  const { paths: old } = (await call('GET', '/rest/v1/')).body as { paths: Record<string, Operation & Json> }
+  const shared = ['cursor', 'distinct', 'having', 'idempotencyKey', 'ifMatch', 'ifNoneMatch']
+  contains(refs(old['/entries']?.parameters), shared, 'OpenAPI 2.0')
+  contains(refs(old['/rpc/all_entries']?.parameters), ['cursor', 'idempotencyKey'], 'OpenAPI 2.0')
+  t.ok(old['/$batch'])
+})

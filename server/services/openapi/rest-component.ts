@@ -128,6 +128,10 @@ export const restHeaders = {
   },
   retryAfter: { description: 'Seconds until a request may succeed.', schema: { type: 'integer', minimum: 1 } },
   etag: { description: 'Entity tag: the version of one row, and a digest of the body.', schema: text },
+  idempotencyReplayed: {
+    description: '`true` if the response is that of an earlier request with the same `Idempotency-Key`.',
+    schema: text,
+  },
   location: { description: 'Path of the new row.', schema: { type: 'string', format: 'uri-reference' } },
 } satisfies JsonObject
 

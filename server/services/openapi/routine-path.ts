@@ -2,7 +2,14 @@
 import { firstLine } from '../../rest/openapi/comment.ts'
 import { returnsScalar, returnsVoid, type Routine, type RoutineParameter } from '../../schema-cache/routine.ts'
 import { pathSegment, type JsonObject, type JsonSchema } from '../../http/json-schema.ts'
-import { groupingRefs, failures, reservedParameters, sharedRefs, type RestContext } from './rest-component.ts'
+import {
+  groupingRefs,
+  failures,
+  headerRef,
+  reservedParameters,
+  sharedRefs,
+  type RestContext,
+} from './rest-component.ts'
 import { catalogTypeSchema, typeSchema } from './postgres-type.ts'
 
 const json = 'application/json'
@@ -120,19 +127,27 @@ function argumentsSchema(parameters: readonly RoutineParameter[]): JsonSchema {
   }
 }
 
+const ofRows: JsonObject = {
+  'Content-Range': headerRef('contentRange'),
+  Link: headerRef('link'),
+  'Rows-Truncated': headerRef('rowsTruncated'),
+}
+
 function successes(overloads: readonly Routine[], rowOf: RestContext['rowOf']): JsonObject {
   const results = overloads.filter((routine) => !returnsVoid(routine)).map((routine) => resultSchema(routine, rowOf))
   const [result, ...more] = results
+  const returnsSet = overloads.some(({ returns }) => returns.setOf)
   return {
     ...(result === undefined
       ? {}
       : {
           200: {
             description: 'The result of the function.',
+            ...(returnsSet ? { headers: ofRows } : {}),
             content: {
               [json]: { schema: more.length > 0 ? { anyOf: results } : result },
               // One row on each line.
-              ...(overloads.some(({ returns }) => returns.setOf) ? { 'application/x-ndjson': {} } : {}),
+              ...(returnsSet ? { 'text/csv': { schema: { type: 'string' } }, 'application/x-ndjson': {} } : {}),
             },
           },
         }),

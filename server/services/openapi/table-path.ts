@@ -94,9 +94,18 @@ const noBody = (description: string): JsonObject => ({ description })
 
 /** Responses to a write: with rows if they were requested, without otherwise. */
 const written = (row: JsonSchema): JsonObject => ({
-  200: { description: 'Done, with the rows for `Prefer: return=representation`.', content: manyRows(row) },
-  204: noBody('Done.'),
+  200: {
+    description: 'Done, with the rows for `Prefer: return=representation`.',
+    headers: tag,
+    content: manyRows(row),
+  },
+  204: { description: 'Done.', headers: tag },
 })
+
+/** The tag of the row that was read or written. */
+const tag: JsonObject = { ETag: headerRef('etag') }
+/** Headers of a write with an Idempotency-Key. */
+const replayed: JsonObject = { 'Idempotency-Replayed': headerRef('idempotencyReplayed') }
 
 function rowsItem(context: ItemContext): JsonObject {
   const { table, row, insert, update, nested, filters, acceptProfile, contentProfile } = context
@@ -146,7 +155,7 @@ function rowsItem(context: ItemContext): JsonObject {
               200: { description: 'Only existing rows were changed; see `resolution`.', content: manyRows(row) },
               201: {
                 description: 'Added, with the rows for `Prefer: return=representation`.',
-                headers: { Location: headerRef('location') },
+                headers: { Location: headerRef('location'), ...tag, ...replayed },
                 content: manyRows(row),
               },
               ...failures(),
@@ -164,7 +173,12 @@ function rowsItem(context: ItemContext): JsonObject {
               ...contentProfile,
             ],
             requestBody: { required: true, content: { [json]: { schema: insert } } },
-            responses: { ...written(row), 201: noBody('Added.'), ...preconditionFailed, ...failures() },
+            responses: {
+              ...written(row),
+              201: { description: 'Added.', headers: tag },
+              ...preconditionFailed,
+              ...failures(),
+            },
           }),
         }
       : {}),
@@ -173,7 +187,7 @@ function rowsItem(context: ItemContext): JsonObject {
           patch: operation(context, 'update', 'Change rows of', {
             parameters: [
               ...conditions,
-              ...sharedRefs('select', 'columns', 'preferWrite', 'idempotencyKey'),
+              ...sharedRefs('select', 'columns', 'ifMatch', 'preferWrite', 'idempotencyKey'),
               ...contentProfile,
             ],
             requestBody: { required: true, content: { [json]: { schema: update } } },
@@ -206,7 +220,7 @@ function rowItem(context: ItemContext, key: Column): JsonObject {
     get: operation(context, 'read', 'Read one row of', {
       parameters: [...sharedRefs('select', 'ifNoneMatch', 'preferRead'), ...acceptProfile],
       responses: {
-        200: { description: 'The row.', headers: { ETag: headerRef('etag') }, content: oneRow(row) },
+        200: { description: 'The row.', headers: tag, content: oneRow(row) },
         ...notModified,
         ...failures('row'),
       },
@@ -214,12 +228,15 @@ function rowItem(context: ItemContext, key: Column): JsonObject {
     ...(table.updatable
       ? {
           patch: operation(context, 'updateOne', 'Change one row of', {
-            parameters: [...sharedRefs('select', 'columns', 'ifMatch', 'preferWrite'), ...contentProfile],
+            parameters: [
+              ...sharedRefs('select', 'columns', 'ifMatch', 'preferWrite', 'idempotencyKey'),
+              ...contentProfile,
+            ],
             requestBody: { required: true, content: { [json]: { schema: update } } },
             responses: {
               200: {
                 description: 'Changed, with the row for `Prefer: return=representation`.',
-                headers: { ETag: headerRef('etag') },
+                headers: { ...tag, ...replayed },
                 content: oneRow(row),
               },
               ...preconditionFailed,
