@@ -10,11 +10,13 @@ import type {
   TransactionOptions,
 } from '../rest/database.ts'
 import { TracelessError } from '../common/traceless-error.ts'
-import { claimRefused } from './claim-refused.ts'
+import { claimRefused, isClaimRefused } from './claim-refused.ts'
+import { cancelBeforeClose } from './connection/cancellation.ts'
 import { withConnection } from './lending.ts'
 import type { ConnectionPool } from './pool.ts'
 import type { PipelineClient } from './protocol/pipeline-client.ts'
 import { command, isLostConnection, Refusal, runPipeline, StatementError } from './protocol/pipeline.ts'
+import { RowBudget } from './row-budget.ts'
 import { recordAndCommit } from './transaction-stages.ts'
 import { begin, commit, loginRole, rollback, undo } from './transaction-commands.ts'
 
@@ -40,11 +42,13 @@ export async function runBatch<T>(
   { prepare }: TransactionOptions,
 ): Promise<T> {
   const { caller, readOnly } = transaction
+  const rows = new RowBudget(transaction.maxBytes)
   try {
     return await withConnection(
       pool,
-      (client) => new BatchRun(client, transaction, prepare).run(use),
-      isLostConnection,
+      (client) => new BatchRun(client, transaction, rows, prepare).run(use),
+      // After an excess the server may still send rows.
+      (error) => rows.isExceeded || isLostConnection(error),
       { caller, access: readOnly ? 'read' : 'write' },
     )
   } catch (error) {
@@ -55,14 +59,17 @@ export async function runBatch<T>(
 class BatchRun {
   readonly #client: PipelineClient
   readonly #transaction: BatchTransaction
+  readonly #rows: RowBudget
   readonly #prepare: boolean
   #hasBegun = false
   /** The error that made the connection unusable. */
   #loss: unknown
 
-  constructor(client: PipelineClient, transaction: BatchTransaction, prepare: boolean) {
+  constructor(client: PipelineClient, transaction: BatchTransaction, rows: RowBudget, prepare: boolean) {
     this.#client = client
     this.#transaction = transaction
+    this.#rows = rows
+    rows.onExcess = () => cancelBeforeClose(client)
     this.#prepare = prepare
   }
 
@@ -72,7 +79,8 @@ class BatchRun {
       result = await use((steps) => this.#runSteps(steps))
     } catch (error) {
       if (this.#loss !== undefined) throw error
-      if (this.#client.getTransactionStatus() !== 'I') await runPipeline(this.#client, [[rollback]], false)
+      if (!this.#rows.isExceeded && this.#client.getTransactionStatus() !== 'I')
+        await runPipeline(this.#client, [[rollback]], false)
       throw new Refusal(error instanceof Error ? error : new TracelessError(String(error)))
     }
     if (this.#hasBegun) await this.#end()
@@ -92,18 +100,24 @@ class BatchRun {
     this.#hasBegun = true
     const opening = claim ? [loginRole, claim.statement] : []
     const before = isFirst ? [begin(this.#transaction), ...opening] : []
+    const claimed = claim ? before.indexOf(claim.statement) : -1
     let results: readonly BatchStepResult[]
     try {
       // A statement prepared earlier may be stale. The first round trip can be repeated then, further ones cannot.
-      results = await runSteps(this.#client, steps, { before, isReadOnly: readOnly, prepare: this.#prepare && isFirst })
+      const prepare = this.#prepare && isFirst
+      results = await runSteps(this.#client, steps, {
+        before,
+        claimed,
+        isReadOnly: readOnly,
+        prepare,
+        rows: this.#rows,
+      })
     } catch (error) {
       this.#loss = error
       throw error
     }
     const last = results.at(-1)
-    const refusal =
-      claim && last && 'error' in last ? claimRefused(last.error, before.indexOf(claim.statement)) : undefined
-    if (refusal) throw refusal.error
+    if (last && 'error' in last && isClaimRefused(last.error)) throw last.error
     return results
   }
 }
@@ -111,9 +125,13 @@ class BatchRun {
 type StepOptions = {
   /** What precedes the steps. */
   readonly before: readonly PipelineStatement[]
+  /** Number of the claim in `before`; negative without one. */
+  readonly claimed: number
   /** Whether the whole transaction is read-only. */
   readonly isReadOnly: boolean
   readonly prepare: boolean
+  /** Limits the rows of all steps. */
+  readonly rows: RowBudget
 }
 
 /** A step, or one half of a step whose precheck decides in between whether its statements run. */
@@ -133,7 +151,7 @@ export async function runSteps(
   let isFirst = true
   /** Sends the stages so far. Returns whether all have succeeded. */
   const flush = async (): Promise<boolean> => {
-    const how = isFirst ? options : { ...options, before: [], prepare: false }
+    const how = isFirst ? options : { ...options, before: [], claimed: -1, prepare: false }
     isFirst = false
     const sent = await sendStages(client, stages, how)
     stages = []
@@ -160,14 +178,18 @@ export async function runSteps(
 async function sendStages(
   client: PipelineClient,
   stages: readonly Stage[],
-  { before, isReadOnly, prepare }: StepOptions,
+  { before, claimed, isReadOnly, prepare, rows }: StepOptions,
 ): Promise<readonly BatchStepResult[]> {
   const all = [...before]
   const positions = stages.map((stage) => addStage(stage, isReadOnly, all))
   let completed: readonly RawRow[][] = []
   let failure: StatementError | undefined
   try {
-    completed = await runPipeline(client, [all], prepare, { onFailure: (results) => (completed = results) })
+    completed = await runPipeline(client, [all], prepare, {
+      onFailure: (results) => (completed = results),
+      maxBytes: rows.left,
+      onExcess: () => rows.exceed(),
+    })
   } catch (error) {
     if (!(error instanceof StatementError) || isLostConnection(error)) throw error
     failure = error
@@ -178,7 +200,10 @@ async function sendStages(
   const results = positions
     .filter(({ end }) => end <= completed.length)
     .map(({ first, last }): BatchStepResult => ({ rows: completed.slice(first, last) }))
-  return failure ? [...results, { error: failure }] : results
+  for (const result of results) if ('rows' in result) rows.take(result.rows)
+  // Only the first round trip has the claim: an error at its place in another one is of user code.
+  const refusal = claimed < 0 ? undefined : claimRefused(failure, claimed)
+  return failure ? [...results, { error: refusal?.error ?? failure }] : results
 }
 
 /** Adds the statements of a stage, and returns where those are whose rows are its results, and where it ends. */
@@ -195,7 +220,7 @@ function addStage(
     all.push(...before)
   }
   const first = all.length
-  all.push(...statements)
+  all.push(...(half === 'opening' ? statements : statements.map((each) => ({ ...each, isCounted: true }))))
   const last = all.length
   if (half !== 'opening') {
     if (isNarrower) all.push(endRead)

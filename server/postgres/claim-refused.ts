@@ -33,6 +33,8 @@ export function claimRefused(error: unknown, claim: number): Refusal | undefined
   return reason && new Refusal(new ClaimRefused(reason, error))
 }
 
+export const isClaimRefused = (error: unknown): boolean => error instanceof ClaimRefused
+
 /** unique_violation, serialization_failure */
 const sameRecord = new Set(['23505', '40001'])
 

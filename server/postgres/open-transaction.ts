@@ -3,6 +3,7 @@ import type { BatchDatabase, BatchTransaction, RestTransaction, RunSteps, Transa
 import { runSteps } from './batch-transaction.ts'
 import type { PipelineClient } from './protocol/pipeline-client.ts'
 import { runPipeline, StatementError } from './protocol/pipeline.ts'
+import { RowBudget } from './row-budget.ts'
 import { checkConstraints } from './transaction-commands.ts'
 
 /**
@@ -33,9 +34,10 @@ export class OpenTransaction implements BatchDatabase {
     return { rows }
   }
 
-  async batch<T>({ readOnly }: BatchTransaction, use: (run: RunSteps) => Promise<T>): Promise<T> {
+  async batch<T>({ readOnly, maxBytes }: BatchTransaction, use: (run: RunSteps) => Promise<T>): Promise<T> {
+    const rows = new RowBudget(maxBytes)
     const result = await use((steps) =>
-      runSteps(this.#client, steps, { before: [], isReadOnly: readOnly, prepare: false }),
+      runSteps(this.#client, steps, { before: [], claimed: -1, isReadOnly: readOnly, prepare: false, rows }),
     )
     if (!readOnly) await runPipeline(this.#client, [[checkConstraints]], false)
     return result

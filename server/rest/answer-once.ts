@@ -7,7 +7,7 @@ import type { Identity } from '../identity/identity.ts'
 import type { ActionPlan } from './plan/plan.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import { idempotentRequest, type IdempotentRequest } from './request/idempotency-key.ts'
-import { isStreamed, type RestResponse } from './response/result.ts'
+import { unstreamedBytes, type RestResponse } from './response/result.ts'
 import { claimStatement, storeStatement } from './sql/stored-response.ts'
 
 /**
@@ -41,7 +41,13 @@ export class ResponseOnce {
       record: (results) => {
         const response = respond(results)
         this.#response = response
-        return [storeStatement(request, { ...response, statusText: response.statusText, body: bytesOf(response) })]
+        return [
+          storeStatement(request, {
+            ...response,
+            statusText: response.statusText,
+            body: unstreamedBytes(response.body),
+          }),
+        ]
       },
     }
   }
@@ -50,11 +56,6 @@ export class ResponseOnce {
   get response(): RestResponse | undefined {
     return this.#response
   }
-}
-
-function bytesOf({ body }: RestResponse): Buffer {
-  if (isStreamed(body)) throw new Error('the response of a write is not streamed')
-  return typeof body === 'string' ? Buffer.from(body) : body
 }
 
 /** Whether an error says that another request has the same key. Undefined for other errors. */

@@ -48,8 +48,6 @@ export type AnswerContext = {
    */
   readonly countRequests?: ((count: number) => Promise<void>) | undefined
   readonly trace: AnswerTrace
-  /** Whether the request is one of several in a transaction, in which nothing can follow an error. */
-  readonly isPart?: boolean
   /** Places for responses that are streamed row by row; undefined when no response may be. */
   readonly exports: ExportSlots | undefined
 }
@@ -92,7 +90,7 @@ export function answer(http: HttpRequest, identity: Identity, context: AnswerCon
   const { readableColumns, config } = context.snapshot
   if (!readableColumns) return answerWith(undefined, http, identity, context)
   const attempt = (columns: RoleColumns) => answerWith(columns, http, identity, context)
-  return readableColumns.answer(identity.role, config.dbPreRequest === null && context.isPart !== true, attempt)
+  return readableColumns.answer(identity.role, config.dbPreRequest === null, attempt)
 }
 
 /** @param columns the columns that the role may read, if `*` depends on them */

@@ -7,9 +7,8 @@ import type { Claim } from './database.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import { idempotentRequest, type IdempotentRequest } from './request/idempotency-key.ts'
 import { parseApiRequest } from './request/parse-api-request.ts'
-import { bytesOf } from './batch/batch-response.ts'
 import { requestTransaction } from './request-transaction.ts'
-import type { RestResponse } from './response/result.ts'
+import { unstreamedBytes, type RestResponse } from './response/result.ts'
 import { transactionError } from './sql-errors.ts'
 import { claimStatement, storedStatements, storeStatement } from './sql/stored-response.ts'
 
@@ -35,8 +34,8 @@ export const batchOnce = (
 export const batchClaim = (request: IdempotentRequest, response: () => RestResponse): Claim => ({
   statement: claimStatement(request),
   record: () => {
-    const { status, statusText, headers, ...rest } = response()
-    return [storeStatement(request, { status, statusText, headers, body: bytesOf({ ...rest, status, headers }) })]
+    const { status, statusText, headers, body } = response()
+    return [storeStatement(request, { status, statusText, headers, body: unstreamedBytes(body) })]
   },
 })
 

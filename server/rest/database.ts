@@ -22,6 +22,8 @@ export type ServerError = {
   readonly bodyLine?: number
   /** Whether the table for the rows of an import could not be created. */
   readonly isOfStaging?: boolean
+  /** Whether the rows of a batch exceed its `maxBytes`. */
+  readonly isTooLarge?: boolean
 }
 
 export type PipelineStatement = {
@@ -35,6 +37,8 @@ export type PipelineStatement = {
   readonly hasNoEffect?: boolean
   /** Whether it fails unless the transaction may begin; see `SettingsStatement.texts`. */
   readonly isGuard?: boolean
+  /** Whether its rows count towards the limit of the transaction, if that has one. */
+  readonly isCounted?: boolean
   /** Receives the rows while they arrive; the result of the statement then has none. See `RestTransaction.receiver`. */
   readonly receiver?: RowReceiver
 }
@@ -250,7 +254,10 @@ export type BatchStep = Pick<RestTransaction, 'settings' | 'before' | 'precheck'
 /** The rows of each statement of a step, or the error that ended the batch. */
 export type BatchStepResult = { readonly rows: TransactionResult['rows'] } | { readonly error: Error }
 
-export type BatchTransaction = Pick<RestTransaction, 'isolation' | 'readOnly' | 'rollback' | 'caller' | 'claim'>
+export type BatchTransaction = Pick<RestTransaction, 'isolation' | 'readOnly' | 'rollback' | 'caller' | 'claim'> & {
+  /** Maximum number of bytes of the rows of all steps: the step that exceeds it fails, with `ServerError.isTooLarge`. */
+  readonly maxBytes: number
+}
 
 /**
  * Runs steps in order, in one round trip. After an error only the end of the transaction is possible.

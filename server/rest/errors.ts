@@ -64,7 +64,8 @@ export const errors = {
   incompleteBody: () =>
     new ApiError({ code: 'PGRST102', status: 400, message: 'The connection ended before the whole body had arrived' }),
   rangeNotSatisfiable: (
-    problem: 'negative limit' | 'lower above upper' | { readonly offset: string; readonly total: string },
+    problem:
+      'negative limit' | 'lower above upper' | 'beyond the rows' | { readonly offset: string; readonly total: string },
   ) =>
     new ApiError({
       code: 'PGRST103',
@@ -75,7 +76,9 @@ export const errors = {
           ? 'Limit should be greater than or equal to zero.'
           : problem === 'lower above upper'
             ? 'The lower boundary must be lower than or equal to the upper boundary in the Range header.'
-            : `An offset of ${problem.offset} was requested, but there are only ${problem.total} rows.`,
+            : problem === 'beyond the rows'
+              ? 'The offset is beyond the last row.'
+              : `An offset of ${problem.offset} was requested, but there are only ${problem.total} rows.`,
     }),
   putFilters: () =>
     new ApiError({

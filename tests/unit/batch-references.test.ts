@@ -1,8 +1,9 @@
 // References of a batch: in JSON bodies, and in urls, where a value must stay one value of PostgREST's grammar.
 import t from 'tap'
 import { parseBatch } from '../../server/rest/batch/batch-request.ts'
-import { elements, members, pointed } from '../../server/rest/batch/json-slices.ts'
-import { bodyTemplate, fillBody, lookupIn } from '../../server/rest/batch/references.ts'
+import { JsonDocument } from '../../server/rest/batch/json-document.ts'
+import { elements, members } from '../../server/rest/batch/json-slices.ts'
+import { BatchResults, bodyTemplate, fillBody } from '../../server/rest/batch/references.ts'
 import { fillUrl, urlTemplate } from '../../server/rest/batch/url-template.ts'
 import { ApiError } from '../../server/rest/errors.ts'
 import { parseQueryParams } from '../../server/rest/request/query-params.ts'
@@ -36,7 +37,7 @@ t.test('JSON texts are sliced without a change', async (t) => {
     ['/a~1b/length', undefined],
     ['/__proto__', undefined],
   ] as const) {
-    t.equal(pointed('{"a/b":[{"~":1}],"":2}', pointer), value, pointer)
+    t.equal(new JsonDocument('{"a/b":[{"~":1}],"":2}').at(pointer), value, pointer)
   }
 })
 
@@ -69,7 +70,9 @@ const value = {
   brace: '},id.gt.0,x.cs.{',
   'ä b': 'ü&=+;',
 }
-const lookup = lookupIn(new Map([['r', JSON.stringify(value)]]))
+const results = new BatchResults(0, 1_000_000)
+results.add('r', JSON.stringify(value))
+const { lookup } = results
 
 const fill = (url: string, isRead = true): string => {
   const { path, query } = fillUrl(urlTemplate(url), isRead, lookup)

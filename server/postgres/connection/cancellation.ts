@@ -25,6 +25,14 @@ export async function absorbCancel(client: PipelineClient): Promise<void> {
   }
 }
 
+/**
+ * Cancels what runs on a connection that is closed afterwards, which ends a late cancellation, too. Has no effect on
+ * connections that do not support it.
+ */
+export function cancelBeforeClose(client: PipelineClient): void {
+  if (client instanceof LibpqClient && client.isDirect) client.requestCancel().catch(() => undefined)
+}
+
 /** Watches the caller of a connection, and cancels its statements once the caller has disconnected. */
 export class Cancellation {
   readonly #client: PipelineClient

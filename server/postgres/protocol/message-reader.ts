@@ -17,6 +17,8 @@ export type LargeRows = {
    * the last, and must copy them.
    */
   readonly begin: (fields: RawRow, length: number) => { push: (chunk: Buffer) => void }
+  /** Whether a row of so many bytes is discarded while it arrives. */
+  readonly refuses: (length: number) => boolean
 }
 
 type StreamedRow = { readonly field: ReturnType<LargeRows['begin']>; left: number }
@@ -30,6 +32,8 @@ export class MessageReader {
   /** The beginning of a large row whose first fields have not arrived yet. */
   #held: Buffer | undefined
   #streamed: StreamedRow | undefined
+  /** Bytes of a discarded row that have not arrived yet. */
+  #discarded = 0
 
   constructor(largeRows: LargeRows) {
     this.#largeRows = largeRows
@@ -51,13 +55,27 @@ export class MessageReader {
         offset = this.#pass(this.#streamed, chunk, offset)
         continue
       }
-      const available = chunk.length - offset
-      if (!this.#partial && isLargeRow(chunk, offset) && this.#largeRows.wants()) {
-        offset = this.#begin(chunk, offset)
+      if (this.#discarded > 0) {
+        const bytes = Math.min(this.#discarded, chunk.length - offset)
+        this.#discarded -= bytes
+        offset += bytes
         continue
+      }
+      const available = chunk.length - offset
+      if (!this.#partial && isLargeRow(chunk, offset)) {
+        const length = chunk.readInt32BE(offset + 1)
+        if (this.#largeRows.refuses(length)) {
+          this.#discarded = 1 + length
+          continue
+        }
+        if (this.#largeRows.wants()) {
+          offset = this.#begin(chunk, offset)
+          continue
+        }
       }
       if (this.#partial || available < headerLength || available < 1 + chunk.readInt32BE(offset + 1)) {
         offset = this.#fill(chunk, offset)
+        if (this.#discarded > 0) continue
         const message = this.#partial
         if (!message || this.#have < headerLength || this.#have < message.length) return undefined
         this.#partial = undefined
@@ -102,7 +120,14 @@ export class MessageReader {
       this.#have += copied
       offset += copied
       if (this.#have !== headerLength) continue
-      const whole = Buffer.allocUnsafe(1 + partial.readInt32BE(1))
+      const length = partial.readInt32BE(1)
+      if (isLargeRow(partial, 0) && this.#largeRows.refuses(length)) {
+        this.#partial = undefined
+        this.#have = 0
+        this.#discarded = 1 + length - headerLength
+        return offset
+      }
+      const whole = Buffer.allocUnsafe(1 + length)
       partial.copy(whole)
       partial = this.#partial = whole
     }

@@ -2,7 +2,7 @@
 // sent before the server has responded to the one ahead of it.
 // https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-PIPELINING
 import type pg from 'pg'
-import type { Flow, PipelineStatement, RawRow, RowReceiver } from '../../rest/database.ts'
+import type { Flow, PipelineStatement, RawRow, RowReceiver, ServerError } from '../../rest/database.ts'
 import { StreamedField } from './streamed-field.ts'
 import { intercept, type GiveBack } from './incoming.ts'
 import type { StatementStats } from '../../common/statement-stats.ts'
@@ -27,6 +27,13 @@ export type QueuedTransaction = {
   readonly stats?: StatementStats | undefined
   /** Whether one of the statements has a `receiver`. */
   readonly hasReceiver?: boolean
+  /**
+   * Maximum number of bytes of the rows of statements with `isCounted`. With the row that exceeds it, the transaction fails,
+   * and what follows is discarded while it arrives.
+   */
+  readonly maxBytes?: number | undefined
+  /** Is called when `maxBytes` is exceeded, while the server still runs the transaction. */
+  onExcess?(): void
   /** Is called when no other transaction is ahead. */
   onBegin?(): void
   /** Receives the rows of every statement in order, or the first error of the server or of the lost connection. */
@@ -54,6 +61,8 @@ type Running = {
   readonly parts: PartProgress[]
   /** Bytes of its rows. */
   bytes: number
+  /** Bytes of the rows that `maxBytes` limits. */
+  counted: number
   error: Error | undefined
   streamed: StreamedField | undefined
 }
@@ -73,6 +82,14 @@ const code = {
 /** The receiver of the statement that is being executed. */
 const receiverOf = (running: Running, { completed }: PartProgress): RowReceiver | undefined =>
   running.transaction.parts[running.syncs]?.[completed]?.receiver
+
+/** program_limit_exceeded */
+const tooLarge = (maxBytes: number): ServerError => ({
+  severity: 'ERROR',
+  code: '54000',
+  message: `the rows of the transaction have more than ${maxBytes} bytes`,
+  isTooLarge: true,
+})
 
 const allText: readonly (0 | 1)[] = []
 const writer = new MessageWriter()
@@ -108,6 +125,7 @@ export class PipelineQuery implements pg.Submittable {
     this.#reader = new MessageReader({
       wants: () => this.#transactions[0]?.transaction.onLargeRow !== undefined,
       begin: (fields, length) => this.#beginLargeRow(fields, length),
+      refuses: (length) => this.#exceeds(length),
     })
   }
 
@@ -120,6 +138,7 @@ export class PipelineQuery implements pg.Submittable {
       syncs: 0,
       parts: [],
       bytes: 0,
+      counted: 0,
       error: undefined,
       streamed: undefined,
     }
@@ -268,12 +287,13 @@ export class PipelineQuery implements pg.Submittable {
       case code.dataRow:
         if (running.transaction.hasReceiver === true && this.#receiveRow(running, progress, buffer, start, end))
           return true
+        if (running.transaction.maxBytes !== undefined && this.#isExcess(running, progress, end - start)) return true
         running.rows.push(readRow(buffer, start, end))
         running.bytes += end - start
         return true
       case code.commandComplete:
       case code.emptyQuery:
-        running.results.push(running.rows)
+        if (!running.error) running.results.push(running.rows)
         running.rows = []
         progress.completed++
         return true
@@ -297,6 +317,33 @@ export class PipelineQuery implements pg.Submittable {
         // Descriptions of parameters, and messages that may arrive at any time: notices, notifications, parameters.
         return true
     }
+  }
+
+  /** Whether a large row that begins to arrive is discarded. */
+  #exceeds(length: number): boolean {
+    const [running] = this.#transactions
+    const progress = running?.parts[running.syncs]
+    if (!running || !progress || running.transaction.maxBytes === undefined) return false
+    return this.#isExcess(running, progress, length, false)
+  }
+
+  /**
+   * Whether a row exceeds the limit of its transaction, which fails then.
+   *
+   * @param counts whether the row has arrived completely
+   */
+  #isExcess(running: Running, progress: PartProgress, length: number, counts = true): boolean {
+    const { transaction } = running
+    const { maxBytes = Infinity, parts } = transaction
+    if (running.error) return true
+    if (parts[running.syncs]?.[progress.completed]?.isCounted !== true) return false
+    const counted = running.counted + length
+    if (counts) running.counted = counted
+    if (counted <= maxBytes) return false
+    running.error = statementError(running.syncs, progress, tooLarge(maxBytes))
+    running.rows = []
+    transaction.onExcess?.()
+    return true
   }
 
   /** Passes a row to the receiver of its statement; false when the statement has none. */

@@ -9,7 +9,10 @@ import { StatementError } from './statement-error.ts'
 import type { StatementCache } from './statement-cache.ts'
 
 /** Callbacks besides the result: see `QueuedTransaction`. */
-export type PipelineObserver = Pick<QueuedTransaction, 'onLargeRow' | 'stats' | 'hasReceiver'> & {
+export type PipelineObserver = Pick<
+  QueuedTransaction,
+  'onLargeRow' | 'stats' | 'hasReceiver' | 'maxBytes' | 'onExcess'
+> & {
   /** Receives the rows of the statements that preceded the one that failed. */
   readonly onFailure?: (results: RawRow[][]) => void
 }

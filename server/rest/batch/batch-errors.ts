@@ -21,6 +21,15 @@ export const batchErrors = {
       details: `The limit is ${limit} bytes in total (batch-max-bytes).`,
       hint: 'Ask for fewer rows or columns, or prefer return=minimal.',
     }),
+  /** @param limit in bytes */
+  valuesTooLarge: (limit: number) =>
+    new ApiError({
+      code: 'PGRSTX11',
+      status: 413,
+      message: 'The batch is too large with the values of its references',
+      details: `The limit is ${limit} bytes in total (batch-max-bytes).`,
+      hint: 'Refer to single values, and let a function of the database use large ones.',
+    }),
   /** @param reference as the user wrote it */
   reference: (reference: string, details: string) =>
     new ApiError({
@@ -73,12 +82,15 @@ export const ofRequest = (error: ApiError, request: string): ApiError =>
     request,
   })
 
-/** The error of a response whose status is that of an error: its body says which, unless SQL has set the status. */
-export function ofResponse(status: number, body: string): ApiError {
+/**
+ * The error of a response whose status is that of an error: its body says which, unless SQL has set the status. The
+ * response to HEAD has no body.
+ */
+export function ofResponse(method: string, status: number, body: string): ApiError {
   if (status === 416) {
-    const value: unknown = JSON.parse(body)
-    if (isErrorBody(value)) return new ApiError({ ...value, status })
-    return errors.rangeNotSatisfiable('negative limit')
+    if (method === 'HEAD') return errors.rangeNotSatisfiable('beyond the rows')
+    const error = errorOf(body)
+    if (error) return new ApiError({ ...error, status })
   }
   return batchErrors.statusSet(status, body === '' ? null : body)
 }
@@ -88,6 +100,15 @@ type KnownBody = {
   readonly message: string
   readonly details?: unknown
   readonly hint?: string | null
+}
+
+function errorOf(body: string): KnownBody | undefined {
+  try {
+    const value: unknown = JSON.parse(body)
+    return isErrorBody(value) ? value : undefined
+  } catch {
+    return undefined
+  }
 }
 
 const isErrorBody = (value: unknown): value is KnownBody =>

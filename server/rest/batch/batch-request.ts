@@ -145,13 +145,18 @@ function headersOf(value: unknown): PartHeaders {
   return headers
 }
 
-// eslint-disable-next-line no-control-regex
+// eslint-disable-next-line no-control-regex -- these are the characters to refuse
 const hasControl = /[\0-\x08\x0a-\x1f\x7f]/
 const base64 = /^[\w+/-]*={0,2}$/
+
+const ndjson = /^\s*application\/x-ndjson\s*(?:;|$)/i
 
 /** JSON as it is, text as a JSON text, and bytes of other media types as base64url. */
 function bodyOf(text: string, headers: PartHeaders): BatchPart['body'] {
   const type = headers.find(([name]) => name === 'content-type')?.[1] ?? 'application/json'
+  if (ndjson.test(type)) {
+    throw batchErrors.invalid('An import (application/x-ndjson) is a request of its own: send a JSON array or CSV.')
+  }
   if (isJsonType(type)) return { kind: 'json', json: bodyTemplate(text) }
   const value: unknown = JSON.parse(text)
   if (typeof value !== 'string') throw batchErrors.invalid(`A body of the type ${type} must be a text.`)

@@ -1,7 +1,7 @@
 // The response to a batch: `{"responses": [{"id", "status", "headers", "body"}]}`, with the bodies as they came.
 import { lenientUtf8Text } from '../request/query-string.ts'
 import { HeaderList, isFramingHeader } from '../response/header.ts'
-import { isStreamed, type RestResponse } from '../response/result.ts'
+import { unstreamedBytes, type RestResponse } from '../response/result.ts'
 import { batchErrors } from './batch-errors.ts'
 import { isJsonType, isTextType } from './part-headers.ts'
 
@@ -11,19 +11,13 @@ export type PartResponse = { readonly id: string; readonly response: RestRespons
 const typeOf = ({ headers }: RestResponse): string =>
   headers.find(([name]) => name.toLowerCase() === 'content-type')?.[1] ?? ''
 
-/** The bytes of a body. Requests of a batch stream nothing. */
-export function bytesOf({ body }: RestResponse): Buffer {
-  if (isStreamed(body)) throw new Error('the response to a request of a batch is streamed')
-  return typeof body === 'string' ? Buffer.from(body) : body
-}
-
 /**
  * The body of a response if it is JSON; undefined for other media types, and without a body.
  *
  * @throws ApiError PGRSTX13 for a handler of a media type whose result is not the JSON that it says
  */
 export function jsonOf(response: RestResponse): string | undefined {
-  const bytes = bytesOf(response)
+  const bytes = unstreamedBytes(response.body)
   if (bytes.length === 0 || !isJsonType(typeOf(response))) return undefined
   const text = bytes.toString()
   try {
@@ -37,7 +31,7 @@ export function jsonOf(response: RestResponse): string | undefined {
 /** A body as a JSON value: text as text, bytes of other media types as base64url, as in OData. */
 function bodyText({ response, json }: PartResponse): string | undefined {
   if (json !== undefined) return json
-  const bytes = bytesOf(response)
+  const bytes = unstreamedBytes(response.body)
   if (bytes.length === 0) return undefined
   return JSON.stringify(isTextType(typeOf(response)) ? bytes.toString() : bytes.toString('base64url'))
 }

@@ -1,8 +1,8 @@
 // Slices of valid JSON texts. Unlike parsed values, they keep all digits of numbers.
 
-const quote = 0x22
-const isOpening = (code: number): boolean => code === 0x7b || code === 0x5b
-const isClosing = (code: number): boolean => code === 0x7d || code === 0x5d
+export const quote = 0x22
+export const isOpening = (code: number): boolean => code === 0x7b || code === 0x5b
+export const isClosing = (code: number): boolean => code === 0x7d || code === 0x5d
 const isBlank = (code: number): boolean => code === 0x20 || (code >= 0x09 && code <= 0x0d)
 
 /** The position of the first character at or after `at` that is not white space. */
@@ -41,49 +41,76 @@ export function endOfValue(text: string, start: number): number {
   return index
 }
 
-/** The members of an object as JSON texts, undefined for another value. The last of repeated names wins. */
-export function members(text: string): Map<string, string> | undefined {
-  let at = skipBlanks(text, 0)
+/** Finds the position after a value. */
+type EndOf = (start: number) => number
+
+/**
+ * Where the values of an object begin, by name; undefined for another value. The last of repeated names wins.
+ *
+ * @param from where the object begins, or white space before it
+ */
+export function memberStarts(text: string, from: number, endOf: EndOf): Map<string, number> | undefined {
+  let at = skipBlanks(text, from)
   if (text[at] !== '{') return undefined
-  const found = new Map<string, string>()
+  const found = new Map<string, number>()
   for (at = skipBlanks(text, at + 1); text[at] === '"'; at = skipBlanks(text, at)) {
     const end = endOfString(text, at)
-    const name = JSON.parse(text.slice(at, end)) as string
     const start = skipBlanks(text, skipBlanks(text, end) + 1)
-    const next = endOfValue(text, start)
-    found.set(name, text.slice(start, next))
-    at = skipBlanks(text, next)
+    found.set(JSON.parse(text.slice(at, end)) as string, start)
+    at = skipBlanks(text, endOf(start))
     if (text[at] === ',') at++
   }
   return found
+}
+
+/**
+ * Where the elements of an array begin; undefined for another value.
+ *
+ * @param from where the array begins, or white space before it
+ */
+export function elementStarts(text: string, from: number, endOf: EndOf): number[] | undefined {
+  let at = skipBlanks(text, from)
+  if (text[at] !== '[') return undefined
+  const found: number[] = []
+  for (at = skipBlanks(text, at + 1); at < text.length && text[at] !== ']'; at = skipBlanks(text, at)) {
+    found.push(at)
+    at = skipBlanks(text, endOf(at))
+    if (text[at] === ',') at++
+  }
+  return found
+}
+
+/** The members of an object as JSON texts, undefined for another value. The last of repeated names wins. */
+export function members(text: string): Map<string, string> | undefined {
+  const slices = new Slices(text)
+  const starts = memberStarts(text, 0, slices.endOf)
+  return starts && new Map([...starts].map(([name, start]) => [name, slices.from(start)]))
 }
 
 /** The elements of an array as JSON texts, undefined for another value. */
 export function elements(text: string): string[] | undefined {
-  let at = skipBlanks(text, 0)
-  if (text[at] !== '[') return undefined
-  const found: string[] = []
-  for (at = skipBlanks(text, at + 1); at < text.length && text[at] !== ']'; at = skipBlanks(text, at)) {
-    const end = endOfValue(text, at)
-    found.push(text.slice(at, end))
-    at = skipBlanks(text, end)
-    if (text[at] === ',') at++
-  }
-  return found
+  const slices = new Slices(text)
+  return elementStarts(text, 0, slices.endOf)?.map((start) => slices.from(start))
 }
 
-const wholeNumber = /^(?:0|[1-9]\d*)$/
+/** The values of a text whose ends were found. */
+class Slices {
+  readonly #text: string
+  readonly #ends = new Map<number, number>()
 
-/** The value that a JSON Pointer (RFC 6901) names, as JSON text; undefined if there is none. */
-export function pointed(text: string, pointer: string): string | undefined {
-  let value: string | undefined = text
-  for (const token of pointer.split('/').slice(1)) {
-    const name = token.replaceAll('~1', '/').replaceAll('~0', '~')
-    const list: string[] | undefined = elements(value)
-    value = list ? (wholeNumber.test(name) ? list[Number(name)] : undefined) : members(value)?.get(name)
-    if (value === undefined) return undefined
+  constructor(text: string) {
+    this.#text = text
   }
-  return value
+
+  readonly endOf: EndOf = (start) => {
+    const end = endOfValue(this.#text, start)
+    this.#ends.set(start, end)
+    return end
+  }
+
+  from(start: number): string {
+    return this.#text.slice(start, this.#ends.get(start))
+  }
 }
 
 /** Whether a text is a JSON Pointer. */

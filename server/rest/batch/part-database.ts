@@ -1,4 +1,5 @@
 // The database as one request of a batch sees it: what it runs waits until the batch sends it.
+import { ApiError } from '../api-error.ts'
 import type { Database, RestTransaction, TransactionResult } from '../database.ts'
 
 /** A transaction of a request that waits to be sent as a step of the batch. */
@@ -11,10 +12,20 @@ export type WaitingStep = {
 export class PartDatabase implements Database {
   #waiting: WaitingStep | undefined
   #wake: (() => void) | undefined
+  #hasFailed = false
+  #isRepetitionWanted = false
 
   run(transaction: RestTransaction): Promise<TransactionResult> {
+    if (this.#hasFailed) {
+      this.#isRepetitionWanted = true
+      return Promise.reject(inFailedTransaction())
+    }
     return new Promise((resolve, reject) => {
-      this.#waiting = { transaction, resolve, reject }
+      const fail = (error: Error): void => {
+        this.#hasFailed = true
+        reject(error)
+      }
+      this.#waiting = { transaction, resolve, reject: fail }
       this.#wake?.()
     })
   }
@@ -22,6 +33,11 @@ export class PartDatabase implements Database {
   /** What waits to be sent. */
   get waiting(): WaitingStep | undefined {
     return this.#waiting
+  }
+
+  /** Whether the request has failed, and would run again with another plan, which needs a new transaction. */
+  get isRepetitionWanted(): boolean {
+    return this.#isRepetitionWanted
   }
 
   /** Takes what waits to be sent. */
@@ -36,3 +52,11 @@ export class PartDatabase implements Database {
     return this.#waiting ? Promise.resolve() : new Promise((resolve) => (this.#wake = resolve))
   }
 }
+
+/** What PostgreSQL answers to a statement after an error. */
+export const inFailedTransaction = (): ApiError =>
+  new ApiError({
+    code: '25P02',
+    status: 500,
+    message: 'current transaction is aborted, commands ignored until end of transaction block',
+  })

@@ -62,4 +62,4 @@ export const isJsonType = (type: string): boolean => /^\s*application\/(?:json|[
 
 /** Whether a body of the type is text. */
 export const isTextType = (type: string): boolean =>
-  /^\s*(?:text\/|application\/(?:xml|x-www-form-urlencoded|[\w.+-]+\+(?:xml|text))\s*(?:;|$))/i.test(type)
+  /^\s*(?:text\/|application\/(?:xml|x-ndjson|x-www-form-urlencoded|[\w.+-]+\+(?:xml|text))\s*(?:;|$))/i.test(type)

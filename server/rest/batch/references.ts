@@ -1,7 +1,8 @@
 // References of a batch to the results of its earlier requests: `{"$ref": "<id>#<JSON Pointer>"}` in bodies, and
 // `${<id>#<JSON Pointer>}` in urls (url-template.ts).
 import { batchErrors } from './batch-errors.ts'
-import { endOfString, isPointer, pointed, skipBlanks } from './json-slices.ts'
+import { JsonDocument } from './json-document.ts'
+import { endOfString, isPointer, skipBlanks } from './json-slices.ts'
 
 /** A reference to a value in the body of an earlier response. */
 export type Reference = {
@@ -80,25 +81,50 @@ export const isReference = (piece: string | Reference): piece is Reference => ty
 export const fillBody = (template: BodyTemplate, lookup: Lookup): string =>
   template.map((piece) => (isReference(piece) ? lookup(piece) : piece)).join('')
 
-/**
- * Looks up references in the bodies of responses.
- *
- * @param bodies JSON texts by request; undefined for a response without a JSON body
- * @throws ApiError PGRSTX12 if there is no value
- */
-export const lookupIn =
-  (bodies: ReadonlyMap<string, string | undefined>): Lookup =>
-  (reference) => {
+/** The results of the requests of a batch, as references to them find them. */
+export class BatchResults {
+  /** JSON bodies by request; undefined for a response without one. */
+  readonly #bodies = new Map<string, JsonDocument | undefined>()
+  readonly #limit: number
+  #size: number
+
+  /**
+   * @param size bytes of the batch
+   * @param limit maximum number of bytes of the batch with the values of its references
+   */
+  constructor(size: number, limit: number) {
+    this.#size = size
+    this.#limit = limit
+  }
+
+  /** @param json the body of the response, undefined if it has no JSON body */
+  add(id: string, json: string | undefined): void {
+    this.#bodies.set(id, json === undefined ? undefined : new JsonDocument(json))
+  }
+
+  has(id: string): boolean {
+    return this.#bodies.has(id)
+  }
+
+  /**
+   * The value that a reference stands for.
+   *
+   * @throws ApiError PGRSTX12 if there is no value, PGRSTX11 if the batch becomes too large
+   */
+  readonly lookup: Lookup = (reference) => {
     const { id, pointer } = reference
-    const body = bodies.get(id)
+    const body = this.#bodies.get(id)
     if (body === undefined) {
       const details = `The response to the request ${id} has no JSON body. Prefer: return=representation asks for one.`
       throw batchErrors.reference(referenceText(reference), details)
     }
-    const value = pointed(body, pointer)
-    if (value !== undefined) return value
-    throw batchErrors.reference(
-      referenceText(reference),
-      `The response to the request ${id} has nothing at ${pointer}.`,
-    )
+    const value = body.at(pointer)
+    if (value === undefined) {
+      const details = `The response to the request ${id} has nothing at ${pointer}.`
+      throw batchErrors.reference(referenceText(reference), details)
+    }
+    this.#size += Buffer.byteLength(value)
+    if (this.#size > this.#limit) throw batchErrors.valuesTooLarge(this.#limit)
+    return value
   }
+}

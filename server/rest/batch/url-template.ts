@@ -15,7 +15,7 @@ export type UrlTemplate = readonly (string | Reference)[]
 const urlReference = /\$\{([\w.:~@-]{1,100})#((?:\/[^{}]*)?)\}/g
 
 /** What must not stand in a url: white space, control characters, and a fragment. */
-// eslint-disable-next-line no-control-regex
+// eslint-disable-next-line no-control-regex -- these are the characters to refuse
 const unusable = /[\s\0-\x1f\x7f#]/
 
 /**

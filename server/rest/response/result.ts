@@ -7,6 +7,16 @@ export type Body = string | Buffer | StreamedBody
 /** Whether a body is streamed. */
 export const isStreamed = (body: Body): body is StreamedBody => typeof body !== 'string' && !Buffer.isBuffer(body)
 
+/**
+ * The bytes of a body that is kept as a whole: that of a write, or of a request of a batch.
+ *
+ * @throws Error for a streamed body
+ */
+export function unstreamedBytes(body: Body): Buffer {
+  if (isStreamed(body)) throw new Error('the body is streamed, but must be kept as a whole')
+  return typeof body === 'string' ? Buffer.from(body) : body
+}
+
 /** The single row that every read, write and call statement returns. */
 export type ResultRow = {
   /** Number of rows in the whole table; null when they were not counted. */
