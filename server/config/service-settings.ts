@@ -139,7 +139,7 @@ export const serviceSettings: ServiceSettings = {
     defaultInWords: '`10mb`',
     example: '"10mb"',
     description:
-      'Maximum size of a batch, and of the responses to its requests in total: bytes, or a number with `kb`, `mb`, `gb`.',
+      'Maximum size of a batch with the values of its references, and of the responses to its requests in total: bytes, or a number with `kb`, `mb`, `gb`.',
   }),
   restExportLimit: service({
     name: 'rest-export-limit',

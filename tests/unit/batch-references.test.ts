@@ -1,8 +1,10 @@
 // References of a batch: in JSON bodies, and in urls, where a value must stay one value of PostgREST's grammar.
 import t from 'tap'
+import { ownHeaders } from '../../server/client/batch.ts'
 import { parseBatch } from '../../server/rest/batch/batch-request.ts'
 import { JsonDocument } from '../../server/rest/batch/json-document.ts'
 import { elements, members } from '../../server/rest/batch/json-slices.ts'
+import { ofPart } from '../../server/rest/batch/part-headers.ts'
 import { BatchResults, bodyTemplate, fillBody } from '../../server/rest/batch/references.ts'
 import { fillUrl, urlTemplate } from '../../server/rest/batch/url-template.ts'
 import { ApiError } from '../../server/rest/errors.ts'
@@ -39,6 +41,27 @@ t.test('JSON texts are sliced without a change', async (t) => {
   ] as const) {
     t.equal(new JsonDocument('{"a/b":[{"~":1}],"":2}').at(pointer), value, pointer)
   }
+})
+
+t.test('values are found in large documents as in small ones', async (t) => {
+  const value = {
+    list: Array.from({ length: 200 }, (_, n) => ({ n, text: `]}"\\${'x'.repeat(n)}`, list: [[n], [], {}] })),
+    ['a/b']: { '~': ' '.repeat(100), deep: JSON.parse(`${'['.repeat(300)}7${']'.repeat(300)}`) as unknown },
+  }
+  for (const text of [JSON.stringify(value), JSON.stringify(value, null, 2)]) {
+    const document = new JsonDocument(text)
+    for (const n of [199, 0, 57]) {
+      t.equal(document.at(`/list/${n}/list/0/0`), String(n))
+      t.equal(JSON.parse(document.at(`/list/${n}/text`) ?? ''), value.list[n]?.text)
+      t.strictSame(JSON.parse(document.at(`/list/${n}`) ?? ''), value.list[n])
+      t.equal(document.at(`/list/${n}/list/2/x`), undefined)
+    }
+    t.equal(document.at(`/a~1b/deep${'/0'.repeat(300)}`), '7')
+    t.equal(document.at(`/a~1b/deep${'/0'.repeat(301)}`), undefined)
+    t.equal(document.at('/list/200'), undefined)
+    t.strictSame(JSON.parse(document.at('') ?? ''), value)
+  }
+  t.equal(new JsonDocument('{"a": 1, "a": [2.50 , 3]}').at('/a/0'), '2.50', 'the last of repeated names')
 })
 
 t.test('deeply nested bodies and long strings are read in linear time', async (t) => {
@@ -201,4 +224,8 @@ t.test('invalid urls', async (t) => {
   for (const url of ['x', '', '/a b', '/a\n', '/a#b', '/a?b=eq.${r#/%}', '/a?b=eq.${r#/~2}', '/a?b=${r#x}']) {
     t.throws(() => urlTemplate(url), ApiError, url)
   }
+})
+
+t.test('the client sends the headers that the server accepts for a request', async (t) => {
+  t.strictSame([...ownHeaders].sort(), [...ofPart].sort())
 })

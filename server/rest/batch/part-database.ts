@@ -1,5 +1,5 @@
 // The database as one request of a batch sees it: what it runs waits until the batch sends it.
-import { ApiError } from '../api-error.ts'
+import { ApiError } from '../errors.ts'
 import type { Database, RestTransaction, TransactionResult } from '../database.ts'
 
 /** A transaction of a request that waits to be sent as a step of the batch. */

@@ -7,7 +7,7 @@ export type PartHeaders = HttpRequest['headers']
  * Headers of a single request. All others describe the caller and the connection: they are those of the batch, where
  * proxies see them, so that no request of it can pass as another caller's.
  */
-const ofPart: ReadonlySet<string> = new Set([
+export const ofPart: ReadonlySet<string> = new Set([
   'accept',
   'accept-profile',
   'content-profile',

@@ -1,11 +1,11 @@
 // The isolation level of a batch: the strictest one that any of its requests needs.
-import type { Identity } from '../../identity/identity.ts'
-import type { IsolationLevel } from '../../schema-cache/routine.ts'
-import { prepare } from '../cache/prepare.ts'
-import { ApiError } from '../errors.ts'
-import { isolationOf } from '../request-transaction.ts'
-import type { BatchPart } from './batch-request.ts'
-import { partRequest, type BatchFrame } from './part-request.ts'
+import type { Identity } from '../identity/identity.ts'
+import type { IsolationLevel } from '../schema-cache/routine.ts'
+import { prepare } from './cache/prepare.ts'
+import { ApiError } from './errors.ts'
+import { isolationOf } from './request-transaction.ts'
+import type { BatchPart } from './batch/batch-request.ts'
+import { partRequest, type BatchFrame } from './batch-part-request.ts'
 
 const isolationOrder: readonly (IsolationLevel | null)[] = [null, 'read committed', 'repeatable read', 'serializable']
 

@@ -1,6 +1,6 @@
-import { qualifiedKey } from '../../schema-cache/identifier.ts'
-import type { AnswerContext } from '../answer.ts'
-import { pathSegments } from '../request/resource.ts'
+import { qualifiedKey } from '../schema-cache/identifier.ts'
+import type { AnswerContext } from './answer.ts'
+import { pathSegments } from './request/resource.ts'
 
 /** The last segment of the path of batches. */
 export const batchName = '$batch'

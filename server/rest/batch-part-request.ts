@@ -1,12 +1,12 @@
 // The request that a part of a batch stands for, as if it had come alone.
-import type { AnswerContext } from '../answer.ts'
-import type { HttpRequest } from '../request/api-request.ts'
-import { batchErrors } from './batch-errors.ts'
+import type { AnswerContext } from './answer.ts'
+import type { HttpRequest } from './request/api-request.ts'
+import { batchErrors } from './batch/batch-errors.ts'
 import { isBatchPath } from './batch-path.ts'
-import type { BatchPart } from './batch-request.ts'
-import { headersOfPart } from './part-headers.ts'
-import { fillBody, type Lookup } from './references.ts'
-import { fillUrl } from './url-template.ts'
+import type { BatchPart } from './batch/batch-request.ts'
+import { headersOfPart } from './batch/part-headers.ts'
+import { fillBody, type Lookup } from './batch/references.ts'
+import { fillUrl } from './batch/url-template.ts'
 
 /** What the requests of a batch have in common. */
 export type BatchFrame = {
