@@ -4,6 +4,7 @@
 import type { Identity } from '../identity/identity.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
 import type { Answered, AnswerContext } from './answer.ts'
+import { learnColumns } from './batch-columns.ts'
 import { batchClaim, batchOnce, repeatedBatch } from './batch-once.ts'
 import { batchErrors, ofRequest } from './batch/batch-errors.ts'
 import { laterIsolation, stricter } from './batch-isolation.ts'
@@ -109,6 +110,7 @@ class Batch {
 
   async answer(): Promise<Answered> {
     const start = performance.now()
+    await learnColumns(this.#parts, this.#frame, this.#identity)
     const group = this.#begin()
     await quiet(group)
     const response = await (group.some(({ database }) => database.waiting)

@@ -221,10 +221,8 @@ t.test('the columns that the role may read are found within a batch', async (t) 
     body: { id: 3, name: 'Cy' },
   }
   const changed = await send(write, read)
-  t.match([changed.status, changed.body], [503, { code: 'PGRSTX34', request: 'people' }], 'a write is not repeated')
-  t.equal((await granted.query('select from staff.people where id = 3')).rowCount, 0)
-  const again = await send(write, read)
-  t.match(responsesOf(again.body), [{ status: 201 }, { body: [{ ...people[0], notes: 'a' }] }])
+  t.match(responsesOf(changed.body), [{ status: 201 }, { body: [{ ...people[0], notes: 'a' }] }])
+  t.equal((await granted.query('select from staff.people where id = 3')).rowCount, 1, 'written once')
 })
 
 t.test('two users at once, in batches with a page each', async (t) => {

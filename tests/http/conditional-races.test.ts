@@ -83,7 +83,7 @@ t.test('writers of all kinds lose no update, with system versions and a version 
     insert into cond.versioned values (9, 0);
     insert into cond.counters values (9, 0);
     grant select, insert, update, delete on cond.rewritten to authenticated`)
-  await reload()
+  await reload({})
   for (const [relation, id] of [
     ['counters', 9],
     ['versioned', 9],
