@@ -184,6 +184,19 @@ t.test('in a batch', async (t) => {
   t.match(body, { responses: [{}, { status: 201, body: [{ reference: 'batched', lines: [{ sku: 'a' }] }] }] })
 })
 
+t.test('a part of a batch without rows returns none of an earlier part', async (t) => {
+  const Prefer = 'return=representation'
+  const part = (id: string, query: string, body: unknown) => {
+    return { id, method: 'POST', url: `/orders?select=reference${query}`, headers: { Prefer }, body }
+  }
+  const { body } = await call('POST', '/rest/v1/$batch', {
+    headers: alice,
+    body: { requests: [part('one', '', { reference: 'part', lines: [] }), part('two', '&columns=id,lines', [])] },
+  })
+  t.match(body, { responses: [{ body: [{ reference: 'part' }] }, { status: 201, body: [] }] })
+  t.strictSame((body as { responses: [unknown, { body: unknown }] }).responses[1].body, [])
+})
+
 t.test('the depth is limited', async (t) => {
   const nest = (depth: number): object =>
     depth === 0 ? { name: 'leaf' } : { name: 'n', categories: [nest(depth - 1)] }

@@ -111,6 +111,25 @@ const ignoring: readonly Exchange[] = [
     body: [{ id: 7, lines: [{ sku: 'n' }] }],
   },
   {
+    name: 'rows that are no duplicates, because the column that identifies them is null',
+    prefer: ignore,
+    send: [
+      'POST',
+      '/orders?on_conflict=reference&select=id,lines(sku)&order=id',
+      [
+        { id: 7, reference: null, lines: [{ sku: 'seven', price: 1 }] },
+        { id: 8, reference: 'A', lines: [{ sku: 'ignored', price: 1 }] },
+        ...Array.from({ length: 20 }, (_, index) => ({ id: 20 + index, reference: `r${index}`, lines: [] })),
+        { id: 90, reference: null, lines: [{ sku: 'nine', price: 1 }] },
+      ],
+    ],
+    body: [
+      { id: 7, lines: [{ sku: 'seven' }] },
+      ...Array.from({ length: 20 }, (_, index) => ({ id: 20 + index, lines: [] })),
+      { id: 90, lines: [{ sku: 'nine' }] },
+    ],
+  },
+  {
     name: 'what others refer to is used as it is',
     prefer: ignore,
     send: [

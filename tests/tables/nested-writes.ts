@@ -200,6 +200,24 @@ const relationships: readonly Exchange[] = [
     body: '[{"customers":{"credit": 12345678901234567890.12345},"lines":[{"doc": {"n": 12345678901234567890, "t": "]}\\""}, "price": 1.50}]}]',
   },
   {
+    name: 'the same relationship twice, under two aliases',
+    send: [
+      'POST',
+      '/orders?select=lines(sku)',
+      { 'cheap:lines': [{ sku: 'a', price: 1 }], 'dear:lines': [{ sku: 'b', price: 99 }] },
+    ],
+    body: [{ lines: [{ sku: 'a' }, { sku: 'b' }] }],
+  },
+  {
+    name: 'a key that is JSON',
+    send: [
+      'POST',
+      '/drawings?select=id,shapes(outline,drawings(id))&shapes.drawings.order=id',
+      { id: 1, shapes: { outline: { points: [1, 2.5] }, drawings: [{ id: 2 }] } },
+    ],
+    body: [{ id: 1, shapes: { outline: { points: [1, 2.5] }, drawings: [{ id: 1 }, { id: 2 }] } }],
+  },
+  {
     name: 'a key that is a column stays a column',
     send: ['POST', '/boxes?select=items', { id: 1, items: [{ id: 1 }] }],
     body: [{ items: [{ id: 1 }] }],
@@ -283,6 +301,11 @@ const preferences: readonly Exchange[] = [
     ],
   },
   {
+    name: 'no rows at all, as in PostgREST',
+    send: ['POST', '/orders?select=id,lines(sku)&columns=id,lines', []],
+    body: [],
+  },
+  {
     name: 'a relationship that the columns parameter does not name is left out, as in PostgREST',
     send: ['POST', '/orders?select=id,lines(sku)&columns=id', [{ id: 5, lines: [{ sku: 'a', price: 1 }] }]],
     body: [{ id: 5, lines: [] }],
@@ -290,6 +313,8 @@ const preferences: readonly Exchange[] = [
 ]
 
 const at = (code: string, message: string, path: string, hint: string | null = null) => fault(code, message, path, hint)
+
+const manyAliases = Object.fromEntries(Array.from({ length: 501 }, (_, index) => [`a${index}:order_tags`, []]))
 
 const refusals: readonly Exchange[] = [
   {
@@ -382,6 +407,36 @@ const refusals: readonly Exchange[] = [
     ),
   },
   {
+    name: 'two relationships with the same foreign key',
+    send: ['POST', '/orders', { 'first:customers': { name: 'x' }, 'second:customers': { name: 'y' } }],
+    body: at(
+      'PGRSTX23',
+      "'customer_id' is set by the relationships 'first:customers' and 'second:customers'",
+      '/second:customers',
+      "Leave out 'first:customers' or 'second:customers'.",
+    ),
+  },
+  {
+    name: 'a row that refers to another parent than the one that it is nested in',
+    send: ['POST', '/orders', { lines: [{ sku: 'a', price: 1, orders: { id: 8 } }] }],
+    body: at(
+      'PGRSTX23',
+      "'order_id' is set by the relationships 'lines' and 'orders'",
+      '/lines/0/orders',
+      "Leave out 'lines' or 'orders'.",
+    ),
+  },
+  ...[manyAliases, { tags: [{ name: 'x', ...manyAliases }] }].map((body): Exchange => ({
+    name: 'many aliases',
+    send: ['POST', '/orders', body],
+    body: fault(
+      'PGRSTX24',
+      'Too many different kinds of related rows: at most 500 statements are allowed',
+      null,
+      'Rows with the same keys are written by one statement.',
+    ),
+  })),
+  {
     name: 'a trigger leaves out a row that related rows refer to',
     send: [
       'POST',
@@ -433,6 +488,27 @@ const located: readonly Exchange[] = [
       },
     ],
     body: at('22P02', 'invalid input syntax for type numeric: "cheap"', '/lines/1/price'),
+  },
+  ...(
+    [
+      ['a number in another notation', '1.50', '1.50'],
+      ['an object', '{"a": [1,  2]}', '{"a": [1,  2]}'],
+      ['quotation marks', '"a \\"b\\" c"', 'a "b" c'],
+    ] as const
+  ).map(([name, value, quoted]): Exchange => ({
+    name: `a value of another type: ${name}`,
+    send: ['POST', '/orders', `{"lines": [{"sku": "a", "price": 1, "quantity": ${value}}]}`],
+    body: at('22P02', `invalid input syntax for type integer: "${quoted}"`, '/lines/0/quantity'),
+  })),
+  {
+    name: 'a column that is always generated',
+    send: ['POST', '/orders', { customers: { id: 1, name: 'x' } }],
+    body: at(
+      '428C9',
+      'cannot insert a non-DEFAULT value into column "id"',
+      '/customers/id: Column "id" is an identity column defined as GENERATED ALWAYS.',
+      'Use OVERRIDING SYSTEM VALUE to override.',
+    ),
   },
   {
     name: 'a column that has no value',

@@ -6,6 +6,7 @@ import { errors } from '../errors.ts'
 import { nestedErrors, pointerToken } from '../plan/nested-errors.ts'
 import { planNestedWrite } from '../plan/nested-planner.ts'
 import { nestedRelationship } from '../plan/nested-relationship.ts'
+import { maxSteps } from '../plan/nested-steps.ts'
 import type { NestedPlan, NestedStep, RowsStep } from '../plan/nested-write.ts'
 import type { ActionPlan } from '../plan/plan.ts'
 import { planRequest } from '../plan/planner.ts'
@@ -44,13 +45,17 @@ export function prepareNested(
   if (action.kind !== 'mutate' || action.mutation === 'delete' || contentType.kind !== 'json') return undefined
   if (payload?.kind !== 'json' && payload?.kind !== 'raw-json') return undefined
   const table = cache.tables.get(qualifiedKey(action.relation.schema, action.relation.name))
-  if (!table || columns.every((name) => table.columns.has(name))) return undefined
-  const key = columns.find((name) => isRelationship(cache, table, name))
+  if (!table) return undefined
+  const names = columns.filter((name) => !table.columns.has(name))
+  // Aliases make the number of keys unlimited.
+  const examined = names.slice(0, maxSteps)
+  const key = examined.find((name) => isRelationship(cache, table, name))
   if (key === undefined) return undefined
   if (action.mutation !== 'create') throw nestedErrors.onlyPost(key, method)
   // Names the unknown column as a write without related rows does.
-  const unknown = columns.find((name) => !table.columns.has(name) && !isRelationship(cache, table, name))
+  const unknown = examined.find((name) => !isRelationship(cache, table, name))
   if (unknown !== undefined) throw errors.noColumn(table.name, unknown)
+  if (names.length > maxSteps) throw nestedErrors.tooManySteps(maxSteps)
   if (payload.kind === 'raw-json') parseJson(payload.text)
 
   const own = columns.filter((name) => table.columns.has(name))

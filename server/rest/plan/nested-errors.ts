@@ -28,6 +28,14 @@ export const nestedErrors = {
     refused('PGRSTX22', `Cannot write to '${key}', because a function computes the relationship`, path),
   setTwice: (column: string, key: string, path: string) =>
     refused('PGRSTX23', `'${column}' is set by the relationship '${key}'`, path, `Leave out '${column}' or '${key}'.`),
+  /** @param keys that name relationships with the same foreign key */
+  setByTwo: (column: string, [one, other]: readonly [string, string], path: string) =>
+    refused(
+      'PGRSTX23',
+      `'${column}' is set by the relationships '${one}' and '${other}'`,
+      path,
+      `Leave out '${one}' or '${other}'.`,
+    ),
   tooDeep: (limit: number, path: string) =>
     refused('PGRSTX24', `Nested too deeply: at most ${limit} levels are allowed`, path),
   tooManySteps: (limit: number) =>

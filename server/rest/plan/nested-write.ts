@@ -1,8 +1,24 @@
 // The plan of a nested write: the rows of a body with related rows, in the order in which they are written. Each step
 // is one statement. The keys of written rows are kept by level, so that later steps can refer to them.
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
-import type { Column } from '../../schema-cache/table.ts'
+import type { Column, Table } from '../../schema-cache/table.ts'
 import type { PlannedField } from './field.ts'
+
+/** The write of the root, as its preferences and parameters have it. */
+export type NestedRoot = {
+  readonly table: Table
+  /** JSON text: an object or an array of objects. */
+  readonly body: string
+  /** The `columns` parameter. */
+  readonly namedColumns: readonly string[] | undefined
+  readonly resolution: NestedConflict['resolution'] | undefined
+  readonly onConflict: readonly string[] | undefined
+  readonly applyDefaults: boolean
+  /** Maximum number of relationships that are nested in each other (`db-max-embed-depth`). */
+  readonly maxDepth: number | null
+  /** Columns of the root that the response needs, if any. */
+  readonly returning: readonly string[]
+}
 
 /** The rows of one relation at one place of the body. */
 export type NestedLevel = {
@@ -42,6 +58,8 @@ export type NestedPairs = { readonly sources: readonly number[]; readonly target
 export type NestedConflict = {
   readonly resolution: 'merge-duplicates' | 'ignore-duplicates'
   readonly columns: readonly string[]
+  /** Those of the columns that may be null. */
+  readonly nullable: readonly string[]
 }
 
 /** Writes rows of a level that have the same columns. */

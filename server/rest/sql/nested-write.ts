@@ -27,7 +27,7 @@ function keysSql(level: NestedLevel, alias: string): string {
   return `json_to_recordset(current_setting(${settingOf(level)})::json) AS ${alias}(n int, w boolean${keys.join('')})`
 }
 
-/** Keeps the keys in `rows` for later statements; true. Text is converted back by the input function of the type. */
+/** Keeps the keys in `rows` for later statements; true. */
 function keepSql(level: NestedLevel, wasWritten: boolean, isFirst: boolean): string {
   const keys = level.keys.map((_, index) => `, ${literal(String(index))}, k${index}`).join('')
   const entries = `coalesce(jsonb_agg(jsonb_build_object('n', n, 'w', ${wasWritten}${keys})), '[]')`
@@ -35,8 +35,12 @@ function keepSql(level: NestedLevel, wasWritten: boolean, isFirst: boolean): str
   return `set_config(${settingOf(level)}, (${all})::text, true) IS NOT NULL`
 }
 
+/** The keys as JSON keeps them: text is converted back by the input function of the type, JSON as it is. */
 const keyTexts = (keys: readonly Column[], relation: string): readonly string[] =>
-  keys.map(({ name }, index) => `${column(unqualified(relation), name)}::text AS k${index}`)
+  keys.map(({ name, type }, index) => {
+    const isJson = type === 'json' || type === 'jsonb'
+    return `${column(unqualified(relation), name)}${isJson ? '' : '::text'} AS k${index}`
+  })
 
 /** The rows of the body with their defaults. */
 function bodySql({ rows, columns, applyDefaults }: RowsStep): Fragment {
@@ -111,13 +115,63 @@ function conflictSql(step: RowsStep, written: readonly string[]): string {
   return `${target} DO UPDATE SET ${set.join(', ')}${isRoot ? ` WHERE ${countUpdated}` : ''}`
 }
 
-const ignores = ({ conflict }: RowsStep): boolean => conflict?.resolution === 'ignore-duplicates'
+/** A written column that identifies duplicates: where its value is in `s` and in `w`. */
+type Identifying = {
+  readonly name: string
+  readonly given: string
+  readonly kept: string
+  readonly isNullable: boolean
+}
 
 /** The written columns that identify duplicates; undefined unless all of them are written. */
-function duplicateColumns(step: RowsStep, written: readonly string[]): readonly number[] | undefined {
-  if (!ignores(step)) return undefined
-  const found = (step.conflict?.columns ?? []).map((name) => written.indexOf(name))
-  return found.includes(-1) ? undefined : found
+function identifyingColumns(step: RowsStep, written: readonly string[]): readonly Identifying[] | undefined {
+  const { conflict } = step
+  if (conflict?.resolution !== 'ignore-duplicates') return undefined
+  const found = conflict.columns.map((name): Identifying => {
+    const at = written.indexOf(name)
+    return { name, given: `c${at}`, kept: `d${at}`, isNullable: conflict.nullable.includes(name) }
+  })
+  return found.every(({ name }) => written.includes(name)) ? found : undefined
+}
+
+/** Matches the written rows in `w` with those in `s`. Counts how many were to be matched. */
+type Matching = { readonly rows: string; readonly wanted: string }
+
+/**
+ * PostgreSQL writes the rows in the order of the SELECT, and returns one for each of them in that order.
+ *
+ * @param keys the columns of `w` that are needed
+ */
+const matchedByOrder = (keys: string): Matching => ({
+  rows:
+    `SELECT p.n${keys} FROM (SELECT row_number() OVER () AS i, w.* FROM w) w` +
+    ' JOIN (SELECT row_number() OVER (ORDER BY n) AS i, n FROM s) p ON p.i = w.i',
+  wanted: '(SELECT count(*) FROM s)',
+})
+
+/**
+ * If rows are left out as duplicates, the written ones are found by the columns that identify them, as the first with
+ * their values. Rows with a null in these columns are no duplicates: they are found by their order.
+ */
+function matchedByValue(keys: string, identifying: readonly Identifying[]): Matching {
+  const given = identifying.map(({ given }) => given)
+  const isSame = identifying.map(({ given, kept }) => `p.${given} = w.${kept}`)
+  const rows =
+    `SELECT p.n${keys} FROM w JOIN (SELECT min(n) AS n, ${given.join(', ')} FROM s GROUP BY ${given.join(', ')}) p` +
+    ` ON ${isSame.join(' AND ')}`
+  const nullable = identifying.filter(({ isNullable }) => isNullable)
+  if (nullable.length === 0) return { rows, wanted: '(SELECT count(*) FROM w)' }
+  const isNull = (relation: 's' | 'w'): string =>
+    nullable.map((column) => `${relation}.${relation === 's' ? column.given : column.kept} IS NULL`).join(' OR ')
+  return {
+    rows:
+      `${rows} UNION ALL SELECT p.n${keys}` +
+      ` FROM (SELECT row_number() OVER () AS i, w.* FROM w WHERE ${isNull('w')}) w` +
+      ` JOIN (SELECT row_number() OVER (ORDER BY n) AS i, n FROM s WHERE ${isNull('s')}) p ON p.i = w.i`,
+    wanted:
+      '((SELECT count(*) FROM w)' +
+      ` + abs((SELECT count(*) FROM s WHERE ${isNull('s')}) - (SELECT count(*) FROM w WHERE ${isNull('w')})))`,
+  }
 }
 
 /**
@@ -135,22 +189,16 @@ function rowsSql(step: RowsStep): Fragment {
     conflictSql(step, written),
   ].join('')
   if (!level.isKept) return ['WITH ', sourceSql(step), ' ', insert]
-  const duplicates = duplicateColumns(step, written)
-  const identifying = duplicates?.map((at) => `${column(unqualified('t'), written[at] ?? '')} AS d${at}`) ?? []
-  const returned = [...keyTexts(level.keys, 't'), ...identifying]
-  // PostgreSQL writes the rows in the order of the SELECT, and returns one for each of them in that order. Rows that are
-  // left out as duplicates are found by the columns that identify them.
-  const matched = duplicates
-    ? `SELECT p.n, w.* FROM w JOIN (SELECT min(n) AS n, ${duplicates.map((at) => `c${at} AS e${at}`).join(', ')}` +
-      ` FROM s GROUP BY ${duplicates.map((at) => `c${at}`).join(', ')}) p` +
-      ` ON ${duplicates.map((at) => `p.e${at} = w.d${at}`).join(' AND ')}`
-    : 'SELECT p.n, w.* FROM (SELECT row_number() OVER () AS i, w.* FROM w) w' +
-      ' JOIN (SELECT row_number() OVER (ORDER BY n) AS i, n FROM s) p ON p.i = w.i'
+  const identifying = identifyingColumns(step, written)
+  const identified = identifying?.map(({ name, kept }) => `${column(unqualified('t'), name)} AS ${kept}`) ?? []
+  const returned = [...keyTexts(level.keys, 't'), ...identified]
+  const keys = level.keys.map((_, index) => `, w.k${index}`).join('')
+  const { rows, wanted } = identifying ? matchedByValue(keys, identifying) : matchedByOrder(keys)
   return [
     'WITH ',
     sourceSql(step),
-    `, w AS (${insert} RETURNING ${returned.length === 0 ? '1' : returned.join(', ')}), m AS (${matched})`,
-    ` SELECT ${keepSql(level, true, isFirst)}, (SELECT count(*) FROM ${duplicates ? 'w' : 's'}), count(*) FROM m`,
+    `, w AS (${insert} RETURNING ${returned.length === 0 ? '1' : returned.join(', ')}), m AS (${rows})`,
+    ` SELECT ${keepSql(level, true, isFirst)}, ${wanted}, count(*) FROM m`,
   ]
 }
 
