@@ -164,10 +164,10 @@ export async function runSteps(
       stages.push(step)
       continue
     }
-    stages.push({ ...step, statements: [precheck.statement], half: 'opening' })
+    stages.push({ ...step, statements: precheck.statements, half: 'opening' })
     if (!(await flush())) return results
     const checked = results.pop()
-    const error = checked && 'rows' in checked ? precheck.check(checked.rows[0] ?? []) : undefined
+    const error = checked && 'rows' in checked ? precheck.check(checked.rows) : undefined
     if (error) return [...results, { error }]
     stages.push({ ...step, half: 'rest' })
   }
@@ -194,8 +194,10 @@ async function sendStages(
     if (!(error instanceof StatementError) || isLostConnection(error)) throw error
     failure = error
     const at = error.position.statement
-    const failed = positions.find(({ first, last }) => first <= at && at < last)
-    if (failed) failure.statement = at - failed.first
+    const failed = positions.findIndex(({ first, last }) => first <= at && at < last)
+    const number = at - (positions[failed]?.first ?? 0)
+    if (stages[failed]?.half === 'opening') failure.checked = number
+    else if (failed >= 0) failure.statement = number
   }
   const results = positions
     .filter(({ end }) => end <= completed.length)

@@ -83,9 +83,9 @@ async function importRows(
   const write = rows.write(0, rows.lastLine())
   const precheck = rows.precheck?.(write)
   if (precheck) {
-    const statements = [loginRole, rows.analyze, resumeRole(role), resumeTimeout(timeout), precheck.statement]
+    const statements = [loginRole, rows.analyze, resumeRole(role), resumeTimeout(timeout), ...precheck.statements]
     const planned = await runPipeline(client, [statements], false)
-    const refusal = precheck.check(planned.at(-1) ?? [])
+    const refusal = precheck.check(planned.slice(-precheck.statements.length))
     if (refusal) throw new Refusal(refusal)
   }
   const begun = performance.now()

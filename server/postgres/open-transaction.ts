@@ -24,7 +24,7 @@ export class OpenTransaction implements BatchDatabase {
     const after = readOnly ? [] : [checkConstraints]
     const results = await runPipeline(this.#client, [[...before, ...statements, ...after]], false).catch(
       (error: unknown) => {
-        if (error instanceof StatementError) error.numberIn(statements)
+        if (error instanceof StatementError) error.numberIn({ statements })
         throw error
       },
     )

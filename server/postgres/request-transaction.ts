@@ -179,7 +179,7 @@ class TransactionRun implements SharedRun {
   }
 
   #fail(error: Error): void {
-    if (error instanceof StatementError) error.numberIn(this.#transaction.statements)
+    if (error instanceof StatementError) error.numberIn(this.#transaction)
     this.#reject(this.#settingsError && this.#isOfSettings(error) ? this.#settingsError(error) : error)
   }
 

@@ -64,8 +64,8 @@ class Stages {
       const results = await this.#runPart(all, this.#options.prepare, claimed)
       return this.#finish(results.slice(opening.length))
     }
-    const checked = await this.#runPart([...opening, precheck.statement], this.#options.prepare, claimed)
-    await this.#refuseIf(precheck.check(checked.at(-1) ?? []))
+    const checked = await this.#runPart([...opening, ...precheck.statements], this.#options.prepare, claimed)
+    await this.#refuseIf(precheck.check(checked.slice(opening.length)))
     // A transaction that has begun cannot run again when a prepared statement turns out to be stale.
     if (checkResult || claim) return this.#finish(await this.#runPart(statements, false))
     const results = await this.#runToEnd(statements, false, this.#options.observer)

@@ -167,11 +167,11 @@ export type RestTransaction = {
   readonly caller: Caller
 }
 
-/** A statement that decides whether the statements of a transaction run. */
+/** Statements that decide whether the statements of a transaction run. */
 export type Precheck = {
-  readonly statement: PipelineStatement
-  /** An error rolls the transaction back before the other statements run. */
-  readonly check: (rows: readonly RawRow[]) => Error | undefined
+  readonly statements: readonly PipelineStatement[]
+  /** An error rolls the transaction back before the other statements run. Gets the rows of each statement. */
+  readonly check: (results: readonly (readonly RawRow[])[]) => Error | undefined
 }
 
 /** Which statements share connections: all brief ones, reads only, or none. */
@@ -199,6 +199,8 @@ export type DatabaseFailure = Error &
         readonly server: ServerError
         /** Number of the statement in `RestTransaction.statements`; undefined for any other statement. */
         readonly statement?: number | undefined
+        /** Number of the statement in those of `RestTransaction.precheck`; undefined for any other statement. */
+        readonly checked?: number | undefined
       }
     /** Connecting failed; the message says why. */
     | { readonly kind: 'not connected' }

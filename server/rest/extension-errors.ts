@@ -146,7 +146,7 @@ export const extensionErrors = {
       code: 'PGRSTX81',
       status: 403,
       message: `The request is too expensive: its estimated cost is ${cost}, and the limit is ${limit}`,
-      details: "The cost is the planner's estimate for the whole statement, in its arbitrary unit.",
+      details: "The cost is the planner's estimate for all statements of the request, in its arbitrary unit.",
       hint: 'Filter by indexed columns, request fewer rows or embeds, or omit count=exact.',
     }),
   /** @param path the names of the embeds, from the outermost to the first that is too deep */

@@ -230,7 +230,7 @@ class Import {
       lastLine: () => this.#reader.line,
       write: (after, last) => this.#statement(plan, after, last),
       analyze: { text: analyzeStaging(this.#table), values: [], isUnprepared: true },
-      precheck: dbMaxCost === null ? undefined : (write) => costCheck(write, dbMaxCost),
+      precheck: dbMaxCost === null ? undefined : (write) => costCheck([write], dbMaxCost),
     }
     try {
       if (!database.importRows) throw new Error('the database cannot import')

@@ -44,7 +44,7 @@ export function requestTransaction(
   // The pre-request function may switch to another role, so it runs before the check.
   if (starred.length > 0) before.push(readableColumnsStatement(starred))
   if (trace.statements) {
-    const all = [settings, ...before, ...(precheck ? [precheck.statement] : []), ...statements]
+    const all = [settings, ...before, ...(precheck?.statements ?? []), ...statements]
     for (const { text } of all) trace.statements.push(text)
   }
   return {

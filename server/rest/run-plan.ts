@@ -16,7 +16,7 @@ import { costCheck } from './response/cost-check.ts'
 import { explainBody, readResult, resultFormatsOf, returnsVersion } from './response/result-row.ts'
 import { isStreamed, type Body, type ResultRow } from './response/result.ts'
 import { plannedRows, tableTotal } from './response/total.ts'
-import { failedStatement, transactionError } from './sql-errors.ts'
+import { failedCheck, failedStatement, transactionError } from './sql-errors.ts'
 import { render } from './sql/fragment.ts'
 import { explainCountStatement, needsPlannedCount } from './sql/statement.ts'
 
@@ -111,7 +111,7 @@ async function runNested(
 }
 
 type RunOptions = Omit<OwnPart, 'precheck' | 'hasNoEffect' | 'starred'> & {
-  /** The statement whose cost is limited. */
+  /** The statement whose cost is limited, together with those of a nested write. */
   readonly main?: PipelineStatement
 }
 
@@ -127,7 +127,8 @@ export async function run(
   const { config, readableColumns } = context.snapshot
   const { dbMaxCost } = config
   const { main } = own
-  const precheck = dbMaxCost === null || main === undefined ? undefined : costCheck(main, dbMaxCost)
+  const limited = main && [...(nested?.statements ?? []), main]
+  const precheck = dbMaxCost === null || limited === undefined ? undefined : costCheck(limited, dbMaxCost)
   const transaction = requestTransaction(plan, request, identity, context, statements, {
     checkResult: own.checkResult,
     stats: own.stats,
@@ -145,7 +146,7 @@ export async function run(
   } catch (error) {
     if (own.claim && refusalOf(error)) throw error
     const rejection = transactionError(error, identity.role !== config.dbAnonRole)
-    const step = nested?.steps[failedStatement(error) ?? -1]
+    const step = nested?.steps[failedCheck(error) ?? failedStatement(error) ?? -1]
     throw step ? locateError(rejection, step) : rejection
   }
 }

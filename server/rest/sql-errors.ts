@@ -167,6 +167,10 @@ const isDatabaseFailure = (error: unknown): error is DatabaseFailure =>
 export const failedStatement = (error: unknown): number | undefined =>
   isDatabaseFailure(error) && error.kind === 'statement failed' ? error.statement : undefined
 
+/** Number of the statement of a precheck that failed; undefined when it is not one of them. */
+export const failedCheck = (error: unknown): number | undefined =>
+  isDatabaseFailure(error) && error.kind === 'statement failed' ? error.checked : undefined
+
 /** The server's error, if a statement of the transaction failed. */
 export const serverError = (error: unknown): ServerError | undefined =>
   isDatabaseFailure(error) && error.kind === 'statement failed' ? error.server : undefined

@@ -179,6 +179,8 @@ t.test('the cost of each request of a batch, of exports and of nested writes is 
   const as = 'authenticated'
   const costly = { id: 'b', method: 'PATCH', url: '/sales?amount=gt.5', body: { amount: 0 } }
   const cheap = { id: 'a', method: 'GET', url: '/sales?id=eq.7&select=id' }
+  const manySales = Array.from({ length: 20 }, (_, index) => ({ id: 5000 + index }))
+  const ignoring = { Prefer: 'resolution=ignore-duplicates' }
   const batch = (...requests: unknown[]): Row['send'] => ['POST', '/$batch', { requests }]
   await check(t, [
     { send: batch(cheap), as, body: { responses: [{ id: 'a', status: 200, body: [{ id: 7 }] }] } },
@@ -191,7 +193,20 @@ t.test('the cost of each request of a batch, of exports and of nested writes is 
       status: 403,
     },
     { send: ['GET', '/sales?id=eq.7&select=id'], as, headers: { Accept: 'application/x-ndjson' } },
+    // Each statement costs less than 40, all together cost more.
+    { send: ['POST', '/regions', { id: 77 }], as, headers: ignoring, status: 201 },
+    { send: ['POST', '/regions', { id: 78, shops: [] }], as, headers: ignoring, status: 201 },
+    {
+      send: ['POST', '/regions', { id: 79, shops: [{ id: 79, owner: 'ann', sales: manySales }] }],
+      as,
+      sub: 'ann',
+      headers: ignoring,
+      status: 403,
+      body: { code: 'PGRSTX81', details: /all statements of the request/ },
+    },
   ])
+  const { rows } = await database.query('select id from public.regions where id > 70 order by id')
+  t.strictSame(rows, [{ id: 77 }, { id: 78 }], 'the refused write has not run')
 })
 
 t.test('a large answer is complete after its cost was checked', async (t) => {

@@ -69,14 +69,25 @@ t.test('the stricter of two limits', (t) => {
 })
 
 t.test('which statements have their cost checked', (t) => {
-  const text = (main: string): string | undefined => costCheck({ text: main, values: ['v'] }, 5)?.statement.text
+  const text = (main: string): string | undefined => costCheck([{ text: main, values: ['v'] }], 5)?.statements[0]?.text
   t.equal(text('WITH a AS (SELECT $1) SELECT'), 'EXPLAIN (FORMAT JSON) WITH a AS (SELECT $1) SELECT')
   t.equal(text('EXPLAIN (FORMAT TEXT) SELECT $1'), undefined)
   t.equal(text('EXPLAIN (FORMAT TEXT, ANALYZE, VERBOSE) SELECT $1'), 'EXPLAIN (FORMAT JSON) SELECT $1')
   const rowsOf = (cost: unknown) => [[Buffer.from(JSON.stringify([{ Plan: { 'Total Cost': cost } }]))]]
   t.equal(costError(rowsOf(5), 5), undefined)
   t.match(costError(rowsOf(5.01), 5), { code: 'PGRSTX81', message: /is 5.01, and the limit is 5$/ })
+  t.match(costError([...rowsOf(3), ...rowsOf(2.1)], 5), { code: 'PGRSTX81', message: /is 5.1, and the limit is 5$/ })
   t.throws(() => costError([], 5))
+  t.throws(() => costError([...rowsOf(1), []], 5))
+  const check = costCheck(
+    [
+      { text: 'SELECT 1', values: [] },
+      { text: 'SELECT 2', values: [] },
+    ],
+    5,
+  )?.check
+  t.match(check?.([rowsOf(3), rowsOf(4)]), { code: 'PGRSTX81' })
+  t.throws(() => check?.([rowsOf(3)]), 'a statement without a cost')
   t.throws(() => costError(rowsOf('1'), 5))
   t.end()
 })

@@ -1,5 +1,5 @@
 // The error of one statement of a pipeline, with its position.
-import type { DatabaseFailure, PipelineStatement, ServerError } from '../../rest/database.ts'
+import type { DatabaseFailure, PipelineStatement, RestTransaction, ServerError } from '../../rest/database.ts'
 import { mostParameters } from './message-writer.ts'
 
 /** Where in a transaction an error occurred. */
@@ -21,6 +21,8 @@ export class StatementError extends Error {
   readonly position: ErrorPosition
   /** Number of the statement among those of a request; see `DatabaseFailure`. */
   statement: number | undefined
+  /** Number of the statement among those of a precheck. */
+  checked: number | undefined
   #failed: PipelineStatement | undefined
 
   constructor(server: ServerError, position: ErrorPosition, cause?: unknown) {
@@ -35,10 +37,15 @@ export class StatementError extends Error {
     this.#failed = parts[this.position.part]?.[this.position.statement]
   }
 
-  /** Sets the number of the statement among those of a request. */
-  numberIn(statements: readonly PipelineStatement[]): void {
+  /** Sets the number of the statement among those of a request, or of its precheck. */
+  numberIn({ statements, precheck }: Pick<RestTransaction, 'statements' | 'precheck'>): void {
+    this.statement = this.#numberIn(statements)
+    this.checked = this.#numberIn(precheck?.statements ?? [])
+  }
+
+  #numberIn(statements: readonly PipelineStatement[]): number | undefined {
     const number = this.#failed ? statements.indexOf(this.#failed) : -1
-    this.statement = number < 0 ? undefined : number
+    return number < 0 ? undefined : number
   }
 }
 

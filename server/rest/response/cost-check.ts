@@ -8,35 +8,49 @@ import { render } from '../sql/fragment.ts'
 const explained = /^EXPLAIN \(([A-Z, ]*)\) /
 
 /**
- * The check of a statement's cost: `EXPLAIN` with the same parameters, as the same role, before the statement runs.
+ * The check of the cost of statements: `EXPLAIN` with the same parameters, as the same role, before the first one runs.
+ * The later statements of a nested write can be planned then, too, because only their execution reads the keys that the
+ * earlier ones keep. The planner estimates their rows by the numbers of the rows, which are parameters.
  *
- * @param limit greatest cost that is allowed
- * @returns undefined for a statement that is only planned
+ * @param limit greatest cost that is allowed, of all statements together
+ * @returns undefined for statements that are only planned
  */
-export function costCheck(main: PipelineStatement, limit: number): Precheck | undefined {
-  const [prefix = '', options = 'ANALYZE'] = explained.exec(main.text) ?? []
-  if (!options.includes('ANALYZE')) return undefined
-  const { text } = render(explainSql(main.text.slice(prefix.length), 'json'))
+export function costCheck(statements: readonly PipelineStatement[], limit: number): Precheck | undefined {
+  const executed = statements.filter(({ text }) => (explained.exec(text)?.[1] ?? 'ANALYZE').includes('ANALYZE'))
+  if (executed.length === 0) return undefined
   return {
-    statement: { text, values: main.values, isUnprepared: true, hasNoEffect: true },
-    check: (rows) => costError(rows, limit),
+    statements: executed.map(explainStatement),
+    check: (results) =>
+      costError(
+        executed.map((_, index) => results[index]?.[0] ?? []),
+        limit,
+      ),
   }
 }
 
+function explainStatement({ text, values }: PipelineStatement): PipelineStatement {
+  const explain = render(explainSql(text.replace(explained, ''), 'json'))
+  return { text: explain.text, values, isUnprepared: true, hasNoEffect: true }
+}
+
 /**
- * The error for a statement that is too expensive.
+ * The error for statements that are too expensive.
  *
- * @param rows the result of `EXPLAIN (FORMAT JSON)`
+ * @param rows the row of each `EXPLAIN (FORMAT JSON)`
  */
 export function costError(rows: readonly RawRow[], limit: number): ApiError | undefined {
-  const cost = totalCost(rows[0]?.[0]?.toString() ?? 'null')
+  if (rows.length === 0) throw noCost()
+  const sum = rows.reduce((sum, [plan]) => sum + totalCost(plan?.toString() ?? 'null'), 0)
+  const cost = Math.round(sum * 100) / 100
   return cost > limit ? errors.costTooHigh(cost, limit) : undefined
 }
+
+const noCost = (): Error => new Error('EXPLAIN returned no cost')
 
 /** @throws Error if the plan has no cost, so that a statement never runs unchecked */
 function totalCost(explained: string): number {
   const plans = JSON.parse(explained) as readonly { readonly Plan?: { readonly 'Total Cost'?: unknown } }[] | null
   const cost = plans?.[0]?.Plan?.['Total Cost']
-  if (typeof cost !== 'number') throw new Error('EXPLAIN returned no cost')
+  if (typeof cost !== 'number') throw noCost()
   return cost
 }
