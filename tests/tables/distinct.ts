@@ -159,6 +159,9 @@ const on: RequestTable = {
       { status: 'paid', n: 3 },
       { status: 'open', n: 2 },
     ]),
+    get('/orders?select=*,id,again:id&distinct=on.(status)&order=id&limit=1', /^\[\{"id":1,.*"id":1,"again":1\}\]$/, {
+      range: '0-0/*',
+    }),
     get('/orders?select=id,note::jsonb&distinct=on.(note::jsonb)&order=id', [
       { id: 1, note: { a: 1 } },
       { id: 2, note: null },

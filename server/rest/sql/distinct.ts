@@ -20,11 +20,12 @@ const rowsAlias = 'pgrst_distinct'
 /** Name of the whole row in the inner query, where the columns of `*` are unknown. */
 const wholeRow = 'pgrst_row'
 
-/** A column of the inner query: its SQL with its name, and how the outer query selects it. */
+/** A column of the inner query, which has a number as its name, because the names of a result may be equal. */
 type Output = {
   readonly inner: Fragment
+  /** Its name in the result. */
   readonly name: string
-  readonly outer: string
+  readonly isWholeRow: boolean
   /** Whether rows that differ in it are distinct. Fields that only order the arrays of a spread are not. */
   readonly isKey: boolean
   /** The item of the select list, if it is one of the relation's own. */
@@ -34,12 +35,18 @@ type Output = {
 const named = (inner: Fragment, name: string, isKey: boolean, item?: PlannedSelectField): Output => ({
   inner,
   name,
-  outer: column(unqualified(rowsAlias), name),
+  isWholeRow: false,
   isKey,
   item,
 })
 
 const isStar = ({ field, aggregate }: PlannedSelectField): boolean => field.name === '*' && aggregate === null
+
+/** A column of the inner query, by its position counted from 1. */
+const innerColumn = (position: number): string => column(unqualified(rowsAlias), String(position))
+
+const outerSql = ({ name, isWholeRow }: Output, index: number): string =>
+  isWholeRow ? `(${innerColumn(index + 1)}).*` : `${innerColumn(index + 1)} AS ${identifier(name)}`
 
 /** What an empty select list means. */
 const everything: PlannedSelectField = {
@@ -64,7 +71,7 @@ function outputsOf(plan: ReadPlan, relation: QualifiedIdentifier, list: readonly
   const own = items.map((item, index): Output => {
     if (!isStar(item)) return named(list[index] ?? '', nameOf(item), true, item)
     const inner = `${identifier(relation.name)} AS ${identifier(wholeRow)}`
-    return { ...named(inner, wholeRow, true, item), outer: `(${column(unqualified(rowsAlias), wholeRow)}).*` }
+    return { ...named(inner, wholeRow, true, item), isWholeRow: true }
   })
   const extra = plan.spread?.kind === 'to-many' ? plan.spread.extraSelect.map(({ field }) => nameOf(field)) : []
   const names = [...extra, ...plan.relationSelect.flatMap(relationNames)]
@@ -188,17 +195,16 @@ export function distinctSql(
   const order = plan.order.map((term): Term => ({ position: columns.position(keyOf(term)), way: waySql(term) }))
   const { outputs } = columns
   const byPosition = innerOrder(keys, order).map(({ position, way }) => `${position}${way}`)
-  const byName = order.map(
-    ({ position, way }) => column(unqualified(rowsAlias), outputs[position - 1]?.name ?? '') + way,
-  )
+  const byName = order.map(({ position, way }) => innerColumn(position) + way)
+  const names = outputs.map((_, index) => identifier(String(index + 1)))
   return [
-    `SELECT ${selected.map(({ outer }) => outer).join(', ')} FROM (SELECT DISTINCT ON (${keys.join(', ')}) `,
+    `SELECT ${selected.map(outerSql).join(', ')} FROM (SELECT DISTINCT ON (${keys.join(', ')}) `,
     join(
       outputs.map(({ inner }) => inner),
       ', ',
     ),
     source,
-    ` ORDER BY ${byPosition.join(', ')}) AS ${identifier(rowsAlias)}`,
+    ` ORDER BY ${byPosition.join(', ')}) AS ${identifier(rowsAlias)}(${names.join(', ')})`,
     byName.length === 0 ? '' : ` ORDER BY ${byName.join(', ')}`,
     limitSql(plan.range, limits),
   ]
