@@ -1,7 +1,8 @@
 // Where in the body of a request the error is that it got.
 import type { ClientError } from './rest-client.ts'
 
-const pointer = /^(\/[^:]*)(?:: |$)/
+/** Keys may contain colons: `/customer:customers/name`. */
+const pointer = /^(\/(?:[^:]|:(?! ))*)(?:: |$)/
 
 /**
  * The place in the body that the error of a nested write is about.

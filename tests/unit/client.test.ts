@@ -3,6 +3,7 @@ import t from 'tap'
 import { WebSocket } from 'ws'
 import type { RestClient } from 'rowhouse/client'
 import { createClient } from '@supabase/supabase-js'
+import { errorPath } from '../../server/client/index.ts'
 import { readSource } from '../support/imports.ts'
 
 t.test('the client imports its own files only', async (t) => {
@@ -17,4 +18,17 @@ t.test('clients of supabase-js have the type of a client', async (t) => {
   const supabase = createClient('http://127.0.0.1:1', 'a key', { realtime: { transport: WebSocket as never } })
   const clients: readonly RestClient[] = [supabase, supabase.schema('public')]
   for (const client of clients) t.ok('then' in client.from('orders').insert({ note: 'never sent' }))
+})
+
+t.test('the pointer of an error', (t) => {
+  const rows = [
+    ['/lines/3/price', '/lines/3/price'],
+    ['/lines/0: Key (id)=(1) already exists.', '/lines/0'],
+    ['/x:customers/name', '/x:customers/name'],
+    ['/0/x:lines!order_id/1: Key (id)=(/a: b) already exists.', '/0/x:lines!order_id/1'],
+    ['Key (id)=(1) already exists.', undefined],
+    ['', undefined],
+  ] as const
+  for (const [details, path] of rows) t.equal(errorPath({ details }), path)
+  t.end()
 })
