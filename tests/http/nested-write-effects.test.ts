@@ -184,6 +184,16 @@ t.test('in a batch', async (t) => {
   t.match(body, { responses: [{}, { status: 201, body: [{ reference: 'batched', lines: [{ sku: 'a' }] }] }] })
 })
 
+t.test('an object that is ignored leaves nothing behind', async (t) => {
+  const prefer = 'resolution=ignore-duplicates, return=minimal'
+  const before = await count('tags')
+  for (const time of [1, 2]) {
+    const body = { id: 900, order_tags: [{ tags: { name: `tag of time ${time}` } }] }
+    t.equal((await post('/orders', body, { prefer })).status, 201)
+  }
+  t.equal(await count('tags'), before + 1, 'the second order exists, so its tag is not written')
+})
+
 t.test('a part of a batch without rows returns none of an earlier part', async (t) => {
   const Prefer = 'return=representation'
   const part = (id: string, query: string, body: unknown) => {

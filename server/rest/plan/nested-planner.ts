@@ -10,7 +10,7 @@ import { keyOf, type ColumnPairs, type GrowingLevel, type Reached, type Referenc
 import { NestedRelations } from './nested-relationship.ts'
 import { nestedSources, rootSources, SourceList, type ReadSource, type Source } from './nested-source.ts'
 import { NestedSteps } from './nested-steps.ts'
-import type { NestedPairs, NestedPlan, NestedRoot } from './nested-write.ts'
+import type { NestedPairs, NestedPlan, NestedRoot, RowsStep } from './nested-write.ts'
 
 /**
  * Plans a nested write.
@@ -93,8 +93,9 @@ class NestedPlanner {
     key: string,
     target: Table,
     columns: ColumnPairs,
-    { place, keys }: Reached,
+    from: Reached,
   ): GrowingLevel {
+    const { place, keys } = from
     const sources = new SourceList(target, this.#root.resolution !== undefined)
     for (const { path, own, nested, toOne } of rows) {
       const text = nested.get(key)
@@ -109,8 +110,30 @@ class NestedPlanner {
       } else if (kind === 'object') toOne.set(key, sources.add({ text, path: at }))
       else throw nestedErrors.wrongKind(key, 'an object or null', at)
     }
-    const reached: Reached = { role: 'referenced', place: place + pointerToken(key), keys: [...keys, key] }
-    return this.addLevel(target, sources.list, reached)
+    return this.addLevel(target, sources.list, {
+      role: 'referenced',
+      place: place + pointerToken(key),
+      keys: [...keys, key],
+      onlyPaired: this.#pairedThrough(rows, key, from),
+    })
+  }
+
+  /** What the rows at `key` depend on: if `rows` are left out as part of an object that exists, so are these. */
+  #pairedThrough(rows: readonly ReadSource[], key: string, { parent, onlyPaired }: Reached): RowsStep['onlyPaired'] {
+    if (this.#root.resolution !== 'ignore-duplicates') return null
+    const gate = parent
+      ? { level: parent.link.level, pairs: { sources: parent.link.rows, targets: [...parent.link.rows.keys()] } }
+      : onlyPaired
+    if (!gate) return null
+    const { level, pairs } = gate
+    const through: { readonly sources: number[]; readonly targets: number[] } = { sources: [], targets: [] }
+    for (const [index, target] of pairs.targets.entries()) {
+      const number = rows[target]?.toOne.get(key)
+      if (number === undefined) continue
+      through.sources.push(pairs.sources[index] ?? 0)
+      through.targets.push(number)
+    }
+    return { level, pairs: through satisfies NestedPairs }
   }
 
   /** Adds the rows that refer to `rows`. */
