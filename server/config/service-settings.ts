@@ -1,19 +1,14 @@
-// Settings that PostgREST does not have.
+// Settings that PostgREST does not have, apart from those of sign-in and storage.
+import { analysisSettings } from './analysis-settings.ts'
 import type { ServiceConfig } from './config.ts'
+import { engineSettings } from './engine-settings.ts'
+import { service } from './service-setting.ts'
 import * as types from './setting-types.ts'
 import type { Setting } from './setting.ts'
 
-type ServiceSettings = { readonly [K in keyof ServiceConfig]: Setting<ServiceConfig[K]> }
-
-const service = <T>(setting: Omit<Setting<T>, 'origin' | 'change'>): Setting<T> => ({
-  ...setting,
-  origin: 'rowhouse',
-  change: 'restart',
-})
-
 const kibibyte = 1024
 
-export const serviceSettings: ServiceSettings = {
+export const serviceSettings: { readonly [K in keyof ServiceConfig]: Setting<ServiceConfig[K]> } = {
   dataDir: service({
     name: 'data-dir',
     variables: ['DATA_DIR'],
@@ -105,75 +100,6 @@ export const serviceSettings: ServiceSettings = {
     default: '/rest/v1',
     description: "Path of the REST API. `/` is compatible with PostgREST's paths.",
   }),
-  restBodyLimit: service({
-    name: 'rest-body-limit',
-    variables: ['REST_BODY_LIMIT'],
-    type: types.size,
-    default: 10 * kibibyte * kibibyte,
-    defaultInWords: '`10mb`',
-    example: '"10mb"',
-    description: 'Maximum size of a REST API request body: bytes, or a number with `kb`, `mb`, `gb`.',
-  }),
-  restBodyBudget: service({
-    name: 'rest-body-budget',
-    variables: ['REST_BODY_BUDGET'],
-    type: types.size,
-    default: 64 * kibibyte * kibibyte,
-    defaultInWords: '`64mb`',
-    example: '"64mb"',
-    description:
-      'Memory for REST API request bodies above 16 KiB. Further ones wait up to `db-pool-acquisition-timeout`, then get 503.',
-  }),
-  batchMaxRequests: service({
-    name: 'batch-max-requests',
-    variables: ['BATCH_MAX_REQUESTS'],
-    type: types.integer({ min: 0, max: 100_000 }),
-    default: 100,
-    description: 'Maximum number of requests in a batch (`POST /$batch`).',
-  }),
-  batchMaxBytes: service({
-    name: 'batch-max-bytes',
-    variables: ['BATCH_MAX_BYTES'],
-    type: types.size,
-    default: 10 * kibibyte * kibibyte,
-    defaultInWords: '`10mb`',
-    example: '"10mb"',
-    description:
-      'Maximum size of a batch with the values of its references, and of the responses to its requests in total: bytes, or a number with `kb`, `mb`, `gb`.',
-  }),
-  restExportLimit: service({
-    name: 'rest-export-limit',
-    variables: ['REST_EXPORT_LIMIT'],
-    type: types.integer({ min: 0, max: 1_000 }),
-    default: 4,
-    description:
-      'Maximum number of NDJSON and CSV responses that are streamed row by row at once, each on its own connection; further ones get 503. Keep it below `db-pool`. `0`: nothing is streamed.',
-  }),
-  restExportCompression: service({
-    name: 'rest-export-compression',
-    variables: ['REST_EXPORT_COMPRESSION'],
-    type: types.boolean,
-    default: true,
-    description: 'Whether streamed responses are compressed if the client accepts br, zstd or gzip.',
-  }),
-  restImportLimit: service({
-    name: 'rest-import-limit',
-    variables: ['REST_IMPORT_LIMIT'],
-    type: types.sizeOrZero,
-    default: kibibyte ** 3,
-    defaultInWords: '`1gb`',
-    example: '"1gb"',
-    description:
-      'Maximum size of a body that is imported: newline-delimited JSON, and CSV above `rest-body-limit`. `0` disables imports.',
-  }),
-  restImportSlots: service({
-    name: 'rest-import-slots',
-    variables: ['REST_IMPORT_SLOTS'],
-    type: types.integer({ min: 1, max: 1000 }),
-    default: 2,
-    description:
-      'Maximum number of imports at once per process. Further ones wait up to `db-pool-acquisition-timeout`, then get 503.',
-  }),
   serverRequestTimeout: service({
     name: 'server-request-timeout',
     variables: ['SERVER_REQUEST_TIMEOUT'],
@@ -190,30 +116,6 @@ export const serviceSettings: ServiceSettings = {
     defaultInWords: '`50kb`',
     example: '"50kb"',
     description: 'Maximum size of URL and headers together: bytes, or a number with `kb`, `mb`, `gb`.',
-  }),
-  dbMaxCost: service({
-    name: 'db-max-cost',
-    variables: ['DB_MAX_COST'],
-    type: types.optionalInteger({ min: 0 }),
-    default: null,
-    example: '100000',
-    description:
-      "Greatest cost of a request's statement by the planner's estimate. `alter role … set pgrst.max_cost` replaces it.",
-  }),
-  dbMaxEmbedDepth: service({
-    name: 'db-max-embed-depth',
-    variables: ['DB_MAX_EMBED_DEPTH'],
-    type: types.optionalInteger({ min: 0 }),
-    default: null,
-    example: '3',
-    description: 'Greatest number of embeds inside each other. `alter role … set pgrst.max_embed_depth` replaces it.',
-  }),
-  planCacheMaxEntries: service({
-    name: 'plan-cache-max-entries',
-    variables: ['PLAN_CACHE_MAX_ENTRIES'],
-    type: types.integer({ min: 0, max: 1_000_000 }),
-    default: 1000,
-    description: 'Maximum number of request shapes whose plan or rejection is cached; 0 disables the cache.',
   }),
   bodyLimit: service({
     name: 'body-limit',
@@ -293,154 +195,6 @@ export const serviceSettings: ServiceSettings = {
     description:
       'Roles that get an [explanation](#explain) of their requests with `Accept: application/vnd.rowhouse.explain+json`, separated by commas. They learn policies, privileges and numbers of rows, not hidden rows.',
   }),
-  dbVersionColumn: service({
-    name: 'db-version-column',
-    variables: ['DB_VERSION_COLUMN'],
-    type: types.optionalText,
-    default: null,
-    example: '"row_version"',
-    description:
-      'Column with the version of a row, for [conditional requests](#conditional-requests): a trigger must change it with every update. Relations without it use the system column `xmin`, which views do not have.',
-  }),
-  dbPoolSharing: service({
-    name: 'db-pool-sharing',
-    variables: ['DB_POOL_SHARING'],
-    type: types.choice(
-      ['all', 'reads', 'none'],
-      'Invalid db-pool-sharing. Only `all`, `reads` and `none` are allowed.',
-    ),
-    default: 'all',
-    description: 'Short statements that may share connections: `all`, only `reads`, or `none`.',
-  }),
-  dbSelectReadableColumns: service({
-    name: 'db-select-readable-columns',
-    variables: ['DB_SELECT_READABLE_COLUMNS'],
-    type: types.boolean,
-    default: false,
-    description:
-      'Whether `*` in `select`, or no `select`, means [the columns that the role may read](#columns-that-the-role-may-read). Otherwise it means all columns, as in PostgREST.',
-  }),
-  imageBasePath: service({
-    name: 'image-base-path',
-    variables: ['IMAGE_BASE_PATH'],
-    type: types.mountPathOrRoot,
-    default: '/api/v1/water-hyacinth',
-    description: 'Path of the image analysis. `/` or an empty value is the root.',
-  }),
-  imageClassifier: service({
-    name: 'image-classifier',
-    variables: ['IMAGE_CLASSIFIER'],
-    type: types.optionalText,
-    default: null,
-    example: '"models/classifier.onnx"',
-    description: 'ONNX file of the model that classifies images, optionally described by a JSON file of the same name.',
-  }),
-  imageDetector: service({
-    name: 'image-detector',
-    variables: ['IMAGE_DETECTOR'],
-    type: types.optionalText,
-    default: null,
-    example: '"models/detector.onnx"',
-    description:
-      'ONNX file of the model that detects regions in images, optionally described by a JSON file of the same name.',
-  }),
-  imageRequireModel: service({
-    name: 'image-require-model',
-    variables: ['IMAGE_REQUIRE_MODEL'],
-    type: types.boolean,
-    default: false,
-    description: 'Whether to reject images (503) if no model is configured, instead of measuring their green cover.',
-  }),
-  imageAnonymous: service({
-    name: 'image-anonymous',
-    variables: ['IMAGE_ANONYMOUS'],
-    type: types.boolean,
-    default: true,
-    description:
-      'Whether callers without credentials, or with only a publishable key, may have images analysed. Otherwise they get 401.',
-  }),
-  imageRateLimit: service({
-    name: 'image-rate-limit',
-    variables: ['IMAGE_RATE_LIMIT'],
-    type: types.integer({ min: 1, max: 1_000_000 }),
-    default: 600,
-    description: 'Images per minute from one user, or from one network without sign-in. Further ones get 429.',
-  }),
-  imageFileLimit: service({
-    name: 'image-file-limit',
-    variables: ['IMAGE_FILE_LIMIT'],
-    type: types.size,
-    default: 10 * kibibyte * kibibyte,
-    defaultInWords: '`10mb`',
-    example: '"10mb"',
-    description: 'Maximum size of an image: bytes, or a number with `kb`, `mb`, `gb`.',
-  }),
-  imageBodyLimit: service({
-    name: 'image-body-limit',
-    variables: ['IMAGE_BODY_LIMIT'],
-    type: types.size,
-    default: 64 * kibibyte * kibibyte,
-    defaultInWords: '`64mb`',
-    example: '"64mb"',
-    description: 'Maximum size of a request body with images.',
-  }),
-  imageBatchLimit: service({
-    name: 'image-batch-limit',
-    variables: ['IMAGE_BATCH_LIMIT'],
-    type: types.integer({ min: 1, max: 1000 }),
-    default: 16,
-    description: 'Maximum number of images in one request.',
-  }),
-  imagePixelLimit: service({
-    name: 'image-pixel-limit',
-    variables: ['IMAGE_PIXEL_LIMIT'],
-    type: types.integer({ min: 1, max: 1000 }),
-    default: 50,
-    description: 'Maximum megapixels of an image.',
-  }),
-  imageQueueLimit: service({
-    name: 'image-queue-limit',
-    variables: ['IMAGE_QUEUE_LIMIT'],
-    type: types.integer({ min: 1, max: 10_000 }),
-    default: 16,
-    description: 'Maximum number of images that wait while one is analysed. Further ones get 503.',
-  }),
-  imageTimeout: service({
-    name: 'image-timeout',
-    variables: ['IMAGE_TIMEOUT'],
-    type: types.integer({ min: 1, max: 3600 }),
-    default: 10,
-    description: 'Timeout per image in seconds (504), of which it may wait for half (503).',
-  }),
-  imageBodyBudget: service({
-    name: 'image-body-budget',
-    variables: ['IMAGE_BODY_BUDGET'],
-    type: types.size,
-    default: 128 * kibibyte * kibibyte,
-    defaultInWords: '`128mb`',
-    example: '"128mb"',
-    description: 'Memory of a process for uploaded images. Further ones wait, then get 503.',
-  }),
-  imageSocketLimit: service({
-    name: 'image-socket-limit',
-    variables: ['IMAGE_SOCKET_LIMIT'],
-    type: types.integer({ min: 0, max: 10_000 }),
-    default: 64,
-    description:
-      'Maximum number of WebSocket connections for live detection, up to a quarter of them from one network.',
-  }),
-  imageThreads: service({
-    name: 'image-threads',
-    variables: ['IMAGE_THREADS'],
-    type: types.integer({ min: 1, max: 256 }),
-    default: 1,
-    description: 'Number of threads for decoding and analysing an image.',
-  }),
-  imageBucket: service({
-    name: 'image-bucket',
-    variables: ['IMAGE_BUCKET'],
-    type: types.text,
-    default: 'analysis-images',
-    description: 'Bucket of analysed images that callers keep, created as a private one. Its policies decide who may.',
-  }),
+  ...engineSettings,
+  ...analysisSettings,
 }

@@ -1,0 +1,130 @@
+// Settings of the REST API that PostgREST does not have.
+import type { EngineSettings } from '../rest/settings.ts'
+import { service } from './service-setting.ts'
+import * as types from './setting-types.ts'
+import type { Setting } from './setting.ts'
+
+const kibibyte = 1024
+
+export const engineSettings: { readonly [K in keyof EngineSettings]: Setting<EngineSettings[K]> } = {
+  restBodyLimit: service({
+    name: 'rest-body-limit',
+    variables: ['REST_BODY_LIMIT'],
+    type: types.size,
+    default: 10 * kibibyte * kibibyte,
+    defaultInWords: '`10mb`',
+    example: '"10mb"',
+    description: 'Maximum size of a REST API request body: bytes, or a number with `kb`, `mb`, `gb`.',
+  }),
+  restBodyBudget: service({
+    name: 'rest-body-budget',
+    variables: ['REST_BODY_BUDGET'],
+    type: types.size,
+    default: 64 * kibibyte * kibibyte,
+    defaultInWords: '`64mb`',
+    example: '"64mb"',
+    description:
+      'Memory for REST API request bodies above 16 KiB. Further ones wait up to `db-pool-acquisition-timeout`, then get 503.',
+  }),
+  batchMaxRequests: service({
+    name: 'batch-max-requests',
+    variables: ['BATCH_MAX_REQUESTS'],
+    type: types.integer({ min: 0, max: 100_000 }),
+    default: 100,
+    description: 'Maximum number of requests in a batch (`POST /$batch`).',
+  }),
+  batchMaxBytes: service({
+    name: 'batch-max-bytes',
+    variables: ['BATCH_MAX_BYTES'],
+    type: types.size,
+    default: 10 * kibibyte * kibibyte,
+    defaultInWords: '`10mb`',
+    example: '"10mb"',
+    description:
+      'Maximum size of a batch with the values of its references, and of the responses to its requests in total: bytes, or a number with `kb`, `mb`, `gb`.',
+  }),
+  restExportLimit: service({
+    name: 'rest-export-limit',
+    variables: ['REST_EXPORT_LIMIT'],
+    type: types.integer({ min: 0, max: 1_000 }),
+    default: 4,
+    description:
+      'Maximum number of NDJSON and CSV responses that are streamed row by row at once, each on its own connection; further ones get 503. Keep it below `db-pool`. `0`: nothing is streamed.',
+  }),
+  restExportCompression: service({
+    name: 'rest-export-compression',
+    variables: ['REST_EXPORT_COMPRESSION'],
+    type: types.boolean,
+    default: true,
+    description: 'Whether streamed responses are compressed if the client accepts br, zstd or gzip.',
+  }),
+  restImportLimit: service({
+    name: 'rest-import-limit',
+    variables: ['REST_IMPORT_LIMIT'],
+    type: types.sizeOrZero,
+    default: kibibyte ** 3,
+    defaultInWords: '`1gb`',
+    example: '"1gb"',
+    description:
+      'Maximum size of a body that is imported: newline-delimited JSON, and CSV above `rest-body-limit`. `0` disables imports.',
+  }),
+  restImportSlots: service({
+    name: 'rest-import-slots',
+    variables: ['REST_IMPORT_SLOTS'],
+    type: types.integer({ min: 1, max: 1000 }),
+    default: 2,
+    description:
+      'Maximum number of imports at once per process. Further ones wait up to `db-pool-acquisition-timeout`, then get 503.',
+  }),
+  dbMaxCost: service({
+    name: 'db-max-cost',
+    variables: ['DB_MAX_COST'],
+    type: types.optionalInteger({ min: 0 }),
+    default: null,
+    example: '100000',
+    description:
+      "Greatest cost of a request's statement by the planner's estimate. `alter role … set pgrst.max_cost` replaces it.",
+  }),
+  dbMaxEmbedDepth: service({
+    name: 'db-max-embed-depth',
+    variables: ['DB_MAX_EMBED_DEPTH'],
+    type: types.optionalInteger({ min: 0 }),
+    default: null,
+    example: '3',
+    description: 'Greatest number of embeds inside each other. `alter role … set pgrst.max_embed_depth` replaces it.',
+  }),
+  planCacheMaxEntries: service({
+    name: 'plan-cache-max-entries',
+    variables: ['PLAN_CACHE_MAX_ENTRIES'],
+    type: types.integer({ min: 0, max: 1_000_000 }),
+    default: 1000,
+    description: 'Maximum number of request shapes whose plan or rejection is cached; 0 disables the cache.',
+  }),
+  dbVersionColumn: service({
+    name: 'db-version-column',
+    variables: ['DB_VERSION_COLUMN'],
+    type: types.optionalText,
+    default: null,
+    example: '"row_version"',
+    description:
+      'Column with the version of a row, for [conditional requests](#conditional-requests): a trigger must change it with every update. Relations without it use the system column `xmin`, which views do not have.',
+  }),
+  dbPoolSharing: service({
+    name: 'db-pool-sharing',
+    variables: ['DB_POOL_SHARING'],
+    type: types.choice(
+      ['all', 'reads', 'none'],
+      'Invalid db-pool-sharing. Only `all`, `reads` and `none` are allowed.',
+    ),
+    default: 'all',
+    description: 'Short statements that may share connections: `all`, only `reads`, or `none`.',
+  }),
+  dbSelectReadableColumns: service({
+    name: 'db-select-readable-columns',
+    variables: ['DB_SELECT_READABLE_COLUMNS'],
+    type: types.boolean,
+    default: false,
+    description:
+      'Whether `*` in `select`, or no `select`, means [the columns that the role may read](#columns-that-the-role-may-read). Otherwise it means all columns, as in PostgREST.',
+  }),
+}
