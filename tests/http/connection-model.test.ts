@@ -1,11 +1,8 @@
 // Compares a connection with a model of it: random statements, errors, parts and turns. After every step the connection
 // is idle or closed, the prepared statements it assumes exist on the server, and nothing has taken effect twice.
 import t, { type Test } from 'tap'
-import {
-  PipelineQuery,
-  type PipelinePart,
-  type QueuedTransaction,
-} from '../../server/postgres/protocol/pipeline-query.ts'
+import { PipelineQuery } from '../../server/postgres/protocol/pipeline-query.ts'
+import type { PipelinePart, QueuedTransaction } from '../../server/postgres/protocol/queued-transaction.ts'
 import { command, forgetStatements, isStaleStatement, runPipeline, StatementError } from '../../server/postgres/protocol/pipeline.ts' // prettier-ignore
 import { PipelineClient } from '../../server/postgres/protocol/pipeline-client.ts'
 import { createDatabase } from '../support/database.ts'
