@@ -1,11 +1,7 @@
 // A connection that brief statements share: each is sent without waiting for the responses to those before it.
 import type { StreamedField } from '../protocol/streamed-field.ts'
-import {
-  PipelineQuery,
-  type OnLargeRow,
-  type PipelinePart,
-  type QueuedTransaction,
-} from '../protocol/pipeline-query.ts'
+import { PipelineQuery } from '../protocol/pipeline-query.ts'
+import type { OnLargeRow, PipelinePart, QueuedTransaction } from '../protocol/queued-transaction.ts'
 import { forgetStatements, isLostConnection, isStaleStatement, StatementError } from '../protocol/pipeline.ts'
 import type { LentClient } from '../protocol/pipeline-client.ts'
 import type { StatementCache } from '../protocol/statement-cache.ts'

@@ -1,0 +1,114 @@
+// Writes the parts of a pipeline: binds prepared statements where the connection has them, and prepares others.
+import type { PipelineStatement } from '../../rest/database.ts'
+import { MessageWriter } from './message-writer.ts'
+import type { PartProgress, PipelinePart, Preparation } from './queued-transaction.ts'
+import { statementName, type StatementCache } from './statement-cache.ts'
+
+const allText: readonly (0 | 1)[] = []
+
+/** The writer of all connections. */
+export const writer = new MessageWriter()
+
+const nothingSent = (): PartProgress => ({ preparations: [], prepared: 0, bound: 0, completed: 0 })
+
+export class PartWriter {
+  readonly #cache: StatementCache | undefined
+
+  /** @param cache the prepared statements of the connection; without it, statements are not prepared */
+  constructor(cache: StatementCache | undefined) {
+    this.#cache = cache
+  }
+
+  /**
+   * Writes the statements of a part, and a Sync.
+   *
+   * @param parts gets the progress of the part before anything is written
+   * @throws RangeError for a statement that cannot be written
+   */
+  write(part: PipelinePart, parts: PartProgress[]): void {
+    const progress = nothingSent()
+    parts.push(progress)
+    let next = 0
+    let isChecked = false
+    for (const statement of part) {
+      next++
+      if (!isChecked && statement.hasNoEffect !== true) {
+        isChecked = true
+        this.#checkRest(part, next)
+      }
+      const { values, resultFormats, receiver } = statement
+      if (receiver?.namesOf) {
+        writer.parse('', receiver.namesOf.text)
+        progress.preparations.push({ kind: 'parse', name: '' })
+        writer.describeStatement('')
+      }
+      writer.bind(this.#prepare(statement, progress), values, resultFormats ?? allText)
+      writer.execute()
+    }
+    writer.sync()
+  }
+
+  /** Writes a Sync in place of a part. */
+  writeEmpty(parts: PartProgress[]): void {
+    parts.push(nothingSent())
+    writer.sync()
+  }
+
+  /**
+   * Describes the prepared statements that follow one with an effect, before that one is executed: if one of them is
+   * stale, the whole part can run again. Describing does not plan, so it costs little.
+   */
+  #checkRest(part: PipelinePart, from: number): void {
+    if (!this.#cache) return
+    for (let index = from; index < part.length; index++) {
+      const statement = part[index]
+      if (!statement || statement.isUnprepared === true) continue
+      const name = statementName(statement.text)
+      if (this.#cache.use(name) === 'prepared') writer.describeStatement(name)
+    }
+  }
+
+  /**
+   * The name to bind a statement by. A part does not use a statement that another part prepares before the server has
+   * confirmed it: the server skips the Parse when something before it fails.
+   */
+  #prepare({ text, isUnprepared }: PipelineStatement, { preparations }: PartProgress): string {
+    const cache = isUnprepared === true ? undefined : this.#cache
+    if (cache) {
+      const name = statementName(text)
+      const state = cache.use(name)
+      if (state === 'prepared') return name
+      if (state === 'preparing' && preparations.some((sent) => sent.name === name)) return name
+      const { hasRoom, evicted } = state === undefined ? cache.reserve(name) : { hasRoom: false }
+      if (evicted !== undefined) {
+        writer.closeStatement(evicted)
+        preparations.push({ kind: 'close', name: evicted })
+      }
+      if (hasRoom) {
+        writer.parse(name, text)
+        preparations.push({ kind: 'parse', name })
+        return name
+      }
+    }
+    writer.parse('', text)
+    preparations.push({ kind: 'parse', name: '' })
+    return ''
+  }
+
+  /** Call this when the server has confirmed a preparation. */
+  confirm(preparation: Preparation | undefined): void {
+    if (!preparation || preparation.name === '') return
+    if (preparation.kind === 'parse') this.#cache?.prepared(preparation.name)
+    else this.#cache?.removed(preparation.name)
+  }
+
+  /** Reverts the preparations that the server skips after an error. */
+  skip(progress: PartProgress): void {
+    for (const { kind, name } of progress.preparations.slice(progress.prepared)) {
+      if (name === '') continue
+      if (kind === 'parse') this.#cache?.removed(name)
+      else this.#cache?.prepared(name)
+    }
+    progress.prepared = progress.preparations.length
+  }
+}

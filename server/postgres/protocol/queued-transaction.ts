@@ -1,0 +1,98 @@
+// A transaction of a pipeline, and how far it has come.
+import type { PipelineStatement, RawRow, RowReceiver, ServerError } from '../../rest/database.ts'
+import type { StatementStats } from '../../common/statement-stats.ts'
+import { statementError } from './statement-error.ts'
+import type { StreamedField } from './streamed-field.ts'
+
+/** Statements that share one Sync, and so one implicit transaction. */
+export type PipelinePart = readonly PipelineStatement[]
+
+/** Receives a large row while it still arrives: all fields but the last, and the last one. The results leave it out. */
+export type OnLargeRow = (fields: RawRow, last: StreamedField) => void
+
+/** What runs for one caller. */
+export type QueuedTransaction = {
+  /** Each one an implicit transaction, unless a part begins with BEGIN. */
+  readonly parts: readonly PipelinePart[]
+  /** Receives a large row before the transaction has ended; without it, large rows are buffered like others. */
+  readonly onLargeRow?: OnLargeRow | undefined
+  /** Records duration and result size. */
+  readonly stats?: StatementStats | undefined
+  /** Whether one of the statements has a `receiver`. */
+  readonly hasReceiver?: boolean
+  /**
+   * Maximum number of bytes of the rows of statements with `isCounted`. With the row that exceeds it, the transaction fails,
+   * and what follows is discarded while it arrives.
+   */
+  readonly maxBytes?: number | undefined
+  /** Is called when `maxBytes` is exceeded, while the server still runs the transaction. */
+  onExcess?(): void
+  /** Is called when no other transaction is ahead. */
+  onBegin?(): void
+  /** Receives the rows of every statement in order, or the first error of the server or of the lost connection. */
+  settle(error: Error | undefined, results: RawRow[][]): void
+}
+
+/** A Parse or Close that was sent; the unnamed statement has the empty name. */
+export type Preparation = { readonly kind: 'parse' | 'close'; readonly name: string }
+
+/** How far a part has come. After an error the server skips the rest of the part. */
+export type PartProgress = {
+  /** What was sent; `prepared` counts what the server has responded to. */
+  readonly preparations: Preparation[]
+  prepared: number
+  bound: number
+  completed: number
+}
+
+/** A transaction that has not ended. */
+export class RunningTransaction {
+  readonly transaction: QueuedTransaction
+  readonly results: RawRow[][] = []
+  /** Of the statement that is being executed. */
+  rows: RawRow[] = []
+  /** Number of parts that have ended. */
+  syncs = 0
+  readonly parts: PartProgress[] = []
+  /** Bytes of its rows. */
+  bytes = 0
+  error: Error | undefined
+  streamed: StreamedField | undefined
+  /** Bytes of the rows that `maxBytes` limits. */
+  #counted = 0
+
+  constructor(transaction: QueuedTransaction) {
+    this.transaction = transaction
+  }
+
+  /** The receiver of the statement that is being executed. */
+  receiver({ completed }: PartProgress): RowReceiver | undefined {
+    return this.transaction.parts[this.syncs]?.[completed]?.receiver
+  }
+
+  /**
+   * Whether a row exceeds the limit of the transaction, which fails then.
+   *
+   * @param counts whether the row has arrived completely
+   */
+  isExcess(progress: PartProgress, length: number, counts = true): boolean {
+    const { maxBytes = Infinity, parts } = this.transaction
+    if (this.error) return true
+    if (parts[this.syncs]?.[progress.completed]?.isCounted !== true) return false
+    const counted = this.#counted + length
+    if (counts) this.#counted = counted
+    if (counted <= maxBytes) return false
+    this.error = statementError(this.syncs, progress, tooLarge(maxBytes))
+    this.rows = []
+    this.transaction.onExcess?.()
+    return true
+  }
+}
+
+/** program_limit_exceeded */
+const tooLarge = (maxBytes: number): ServerError => ({
+  severity: 'ERROR',
+  code: '54000',
+  message: `the rows of the transaction have more than ${maxBytes} bytes`,
+  isTooLarge: true,
+})
