@@ -20,8 +20,14 @@ comment on column rowhouse_limits.buckets.full_at is 'When the burst is reached.
 create index if not exists buckets_full_at_idx on rowhouse_limits.buckets (full_at);
 alter table rowhouse_limits.buckets enable row level security;
 
--- An earlier version of the function, without `minimum`.
-drop function if exists rowhouse_limits.take(text, double precision, double precision, integer);
+-- An earlier version of the function had no `minimum`.
+do $$
+begin
+  if pg_catalog.to_regprocedure('rowhouse_limits.take(text, double precision, double precision, integer)') is not null then
+    drop function rowhouse_limits.take(text, double precision, double precision, integer);
+  end if;
+end
+$$;
 
 create or replace function rowhouse_limits.take(
   subject text, rate double precision, burst double precision, wanted integer, minimum integer default 1,

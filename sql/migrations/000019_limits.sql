@@ -23,11 +23,8 @@ comment on column rowhouse_limits.buckets.full_at is 'When the burst is reached.
 create index if not exists buckets_full_at_idx on rowhouse_limits.buckets (full_at);
 alter table rowhouse_limits.buckets enable row level security;
 
--- An earlier version of the function, without `minimum`.
-drop function if exists rowhouse_limits.take(text, double precision, double precision, integer);
-
 create or replace function rowhouse_limits.take(
-  subject text, rate double precision, burst double precision, wanted integer, minimum integer default 1,
+  subject text, rate double precision, burst double precision, wanted integer,
   out granted integer, out remaining double precision
 )
 language plpgsql security definer set search_path = ''
@@ -36,8 +33,8 @@ declare
   bucket rowhouse_limits.buckets;
   moment timestamptz;
 begin
-  if (rate > 0 and rate <= 1e9 and burst >= 1 and burst <= 1e9 and minimum >= 1 and wanted >= minimum) is not true then
-    raise invalid_parameter_value using message = 'rate, burst, wanted and minimum must be positive';
+  if (rate > 0 and rate <= 1e9 and burst >= 1 and burst <= 1e9 and wanted >= 1) is not true then
+    raise invalid_parameter_value using message = 'rate, burst and wanted must be positive';
   end if;
   loop
     select * into bucket from rowhouse_limits.buckets where buckets.subject = take.subject for update;
@@ -46,14 +43,10 @@ begin
     values (take.subject, burst, pg_catalog.clock_timestamp(), pg_catalog.clock_timestamp())
     on conflict do nothing;
   end loop;
-  -- Read after the row is locked, so that it is later than the last change, unless the clock was set back. Requests then
-  -- accrue from the new time on.
-  moment := pg_catalog.clock_timestamp();
-  remaining := least(burst, bucket.remaining + greatest(extract(epoch from moment - bucket.changed_at), 0) * rate);
+  -- Read after the row is locked, so that it is not earlier than the last change. The clock may be set back.
+  moment := greatest(pg_catalog.clock_timestamp(), bucket.changed_at);
+  remaining := least(burst, bucket.remaining + extract(epoch from moment - bucket.changed_at) * rate);
   granted := least(wanted, floor(greatest(remaining, 0)));
-  if granted < minimum then
-    granted := 0;
-  end if;
   remaining := remaining - granted;
   update rowhouse_limits.buckets
   set remaining = take.remaining,
@@ -70,22 +63,11 @@ begin
   end if;
 end
 $$;
-comment on function rowhouse_limits.take(text, double precision, double precision, integer, integer) is
-  'Takes requests from those that are left: as many as there are, at most as many as wanted; none if there are fewer than the minimum.';
-
-create or replace function rowhouse_limits.put_back(subject text, burst double precision, count integer)
-returns void language sql security definer set search_path = ''
-as $$
-  update rowhouse_limits.buckets
-  set remaining = least(put_back.burst, buckets.remaining + put_back.count)
-  where buckets.subject = put_back.subject and put_back.count > 0
-$$;
-comment on function rowhouse_limits.put_back(text, double precision, integer) is
-  'Puts back requests that were taken and not let through.';
+comment on function rowhouse_limits.take(text, double precision, double precision, integer) is
+  'Takes requests from those that are left: as many as there are, at most as many as wanted.';
 
 revoke all on schema rowhouse_limits from public;
-revoke all on function rowhouse_limits.take(text, double precision, double precision, integer, integer) from public;
-revoke all on function rowhouse_limits.put_back(text, double precision, integer) from public;
+revoke all on function rowhouse_limits.take(text, double precision, double precision, integer) from public;
 do $$
 declare
   api_role text;
@@ -98,8 +80,7 @@ begin
   end loop;
   if exists (select from pg_catalog.pg_roles where rolname = 'authenticator') then
     grant usage on schema rowhouse_limits to authenticator;
-    grant execute on function rowhouse_limits.take(text, double precision, double precision, integer, integer) to authenticator;
-    grant execute on function rowhouse_limits.put_back(text, double precision, integer) to authenticator;
+    grant execute on function rowhouse_limits.take(text, double precision, double precision, integer) to authenticator;
   end if;
 end
 $$;

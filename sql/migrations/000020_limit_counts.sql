@@ -1,0 +1,88 @@
+-- Requests are counted with a minimum, below which none are taken, and can be put back: see sql/limits/setup.sql.
+
+-- An earlier version of the function had no `minimum`.
+do $$
+begin
+  if pg_catalog.to_regprocedure('rowhouse_limits.take(text, double precision, double precision, integer)') is not null then
+    drop function rowhouse_limits.take(text, double precision, double precision, integer);
+  end if;
+end
+$$;
+
+create or replace function rowhouse_limits.take(
+  subject text, rate double precision, burst double precision, wanted integer, minimum integer default 1,
+  out granted integer, out remaining double precision
+)
+language plpgsql security definer set search_path = ''
+as $$
+declare
+  bucket rowhouse_limits.buckets;
+  moment timestamptz;
+begin
+  if (rate > 0 and rate <= 1e9 and burst >= 1 and burst <= 1e9 and minimum >= 1 and wanted >= minimum) is not true then
+    raise invalid_parameter_value using message = 'rate, burst, wanted and minimum must be positive';
+  end if;
+  loop
+    select * into bucket from rowhouse_limits.buckets where buckets.subject = take.subject for update;
+    exit when found;
+    insert into rowhouse_limits.buckets
+    values (take.subject, burst, pg_catalog.clock_timestamp(), pg_catalog.clock_timestamp())
+    on conflict do nothing;
+  end loop;
+  -- Read after the row is locked, so that it is later than the last change, unless the clock was set back. Requests then
+  -- accrue from the new time on.
+  moment := pg_catalog.clock_timestamp();
+  remaining := least(burst, bucket.remaining + greatest(extract(epoch from moment - bucket.changed_at), 0) * rate);
+  granted := least(wanted, floor(greatest(remaining, 0)));
+  if granted < minimum then
+    granted := 0;
+  end if;
+  remaining := remaining - granted;
+  update rowhouse_limits.buckets
+  set remaining = take.remaining,
+    changed_at = moment,
+    full_at = moment + pg_catalog.make_interval(secs => least((burst - take.remaining) / rate, 1e9))
+  where buckets.subject = take.subject;
+  if pg_catalog.random() < 0.01 then
+    delete from rowhouse_limits.buckets
+    where buckets.subject in (
+      select full_buckets.subject from rowhouse_limits.buckets as full_buckets
+      where full_buckets.full_at < moment - interval '1 minute'
+      limit 1000 for update skip locked
+    );
+  end if;
+end
+$$;
+comment on function rowhouse_limits.take(text, double precision, double precision, integer, integer) is
+  'Takes requests from those that are left: as many as there are, at most as many as wanted; none if there are fewer than the minimum.';
+
+create or replace function rowhouse_limits.put_back(subject text, burst double precision, count integer)
+returns void language sql security definer set search_path = ''
+as $$
+  update rowhouse_limits.buckets
+  set remaining = least(put_back.burst, buckets.remaining + put_back.count)
+  where buckets.subject = put_back.subject and put_back.count > 0
+$$;
+comment on function rowhouse_limits.put_back(text, double precision, integer) is
+  'Puts back requests that were taken and not let through.';
+
+revoke all on schema rowhouse_limits from public;
+revoke all on function rowhouse_limits.take(text, double precision, double precision, integer, integer) from public;
+revoke all on function rowhouse_limits.put_back(text, double precision, integer) from public;
+do $$
+declare
+  api_role text;
+begin
+  -- Default privileges may have been granted to the roles of requests.
+  for api_role in select rolname from pg_catalog.pg_roles where rolname in ('anon', 'authenticated', 'service_role') loop
+    execute pg_catalog.format('revoke all on schema rowhouse_limits from %I', api_role);
+    execute pg_catalog.format('revoke all on all tables in schema rowhouse_limits from %I', api_role);
+    execute pg_catalog.format('revoke all on all functions in schema rowhouse_limits from %I', api_role);
+  end loop;
+  if exists (select from pg_catalog.pg_roles where rolname = 'authenticator') then
+    grant usage on schema rowhouse_limits to authenticator;
+    grant execute on function rowhouse_limits.take(text, double precision, double precision, integer, integer) to authenticator;
+    grant execute on function rowhouse_limits.put_back(text, double precision, integer) to authenticator;
+  end if;
+end
+$$;
