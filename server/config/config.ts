@@ -53,6 +53,12 @@ export type ServiceConfig = EngineSettings &
     readonly migrateOnStart: boolean
     /** Connection string for `migrate`. Defaults to `dbUri` when null. */
     readonly migrationDatabaseUrl: string | null
+    /** Connection strings of replicas, for reads. */
+    readonly databaseReplicaUrls: readonly string[]
+    /** Seconds that a replica may lag behind. */
+    readonly databaseReplicaMaxLag: number
+    /** Milliseconds that a read waits for a replica to replay its client's last write. */
+    readonly databaseReplicaWait: number
     /** Folder of the user's migrations, or `none`. Null: the usual one of the working folder, if it exists. */
     readonly migrationsDir: string | null
     /** Folder of the user's JSON Schemas, or `none`. Null: `schemas` beside the migrations, if it exists. */

@@ -192,6 +192,20 @@ class Resolver {
     }
   }
 
+  /** Connection strings, read from the file if the value is `@file`. */
+  replicaUrls(): readonly string[] {
+    const { value, given } = this.read('databaseReplicaUrls')
+    const [first] = value
+    if (value.length !== 1 || first?.startsWith('@') !== true) return value
+    try {
+      const text = this.#sources.readFile(first.slice(1)).toString()
+      return text.split(/\s+/).filter((url) => url !== '')
+    } catch (error) {
+      this.addProblem(given, messageOf(error))
+      return []
+    }
+  }
+
   /** JSON Web Keys as JSON text, read from the file if the value is `@file`. */
   jwtKeys(): string | null {
     const { value, given } = this.read('authJwtKeys')
@@ -258,6 +272,7 @@ type Derived = Pick<
   | 'adminServerPort'
   | 'authJwtKeys'
   | 'authJwtSecret'
+  | 'databaseReplicaUrls'
   | 'dbAnonRole'
   | 'dbUri'
   | 'docsMode'
@@ -295,6 +310,7 @@ function derive(resolver: Resolver): Derived {
     adminServerPort: admin.value,
     authJwtKeys: resolver.jwtKeys(),
     authJwtSecret: resolver.authSecret(),
+    databaseReplicaUrls: resolver.replicaUrls(),
     // PostgREST rejects requests without credentials by default.
     dbAnonRole: role.given || likePostgrest ? role.value : 'anon',
     dbUri,

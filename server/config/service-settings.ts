@@ -40,6 +40,31 @@ export const serviceSettings: { readonly [K in keyof ServiceConfig]: Setting<Ser
     example: '"postgresql://owner@localhost:5432/postgres"',
     description: 'Connection string for migrations, which need a role with more privileges; or `@file`.',
   }),
+  databaseReplicaUrls: service({
+    name: 'database-replica-urls',
+    variables: ['DATABASE_REPLICA_URLS'],
+    type: types.words,
+    default: [],
+    defaultInWords: 'none',
+    example: '"postgresql://authenticator@replica-1/postgres postgresql://authenticator@replica-2/postgres"',
+    description:
+      'Connection strings of [read replicas](#read-replicas), separated by spaces; or `@file`. Each has `db-pool` connections of its own.',
+  }),
+  databaseReplicaMaxLag: service({
+    name: 'database-replica-max-lag',
+    variables: ['DATABASE_REPLICA_MAX_LAG'],
+    type: types.integer({ min: 1, max: 86_400 }),
+    default: 10,
+    description: 'Seconds by which a replica may lag behind the primary. One that lags more is not used.',
+  }),
+  databaseReplicaWait: service({
+    name: 'database-replica-wait',
+    variables: ['DATABASE_REPLICA_WAIT'],
+    type: types.integer({ min: 0, max: 60_000 }),
+    default: 100,
+    description:
+      "Milliseconds that a read waits for a replica to replay its client's last write. After that it runs on the primary.",
+  }),
   migrationsDir: service({
     name: 'migrations-dir',
     variables: ['MIGRATIONS_DIR'],

@@ -71,6 +71,13 @@ export const emptyableList: SettingType<readonly string[]> = {
   read: (given) => (given === '' ? value([]) : list.read(given)),
 }
 
+/** A list separated by white space, which may be empty. */
+export const words: SettingType<readonly string[]> = textual<readonly string[]>(
+  'list',
+  (it) => value(it.split(/\s+/).filter((word) => word !== '')),
+  (it) => quoted(it.join(' ')),
+)
+
 const reserved = ['pg_catalog', 'information_schema']
 
 export const schemas = textual<readonly string[]>(

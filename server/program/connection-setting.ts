@@ -5,6 +5,7 @@ import { settingVariables, type Setting } from '../config/setting.ts'
 import { settings } from '../config/settings.ts'
 import { ConnectionStringError } from '../postgres/connection/connection-string.ts'
 import { connectionConfig, type PoolConfig } from '../postgres/connection/pool-config.ts'
+import { replicaConfig } from '../postgres/replicas/connect-replicas.ts'
 import type { Serving } from '../postgres/serving-login.ts'
 
 /**
@@ -32,6 +33,23 @@ function sourceOf(uri: string, env: Environment): string {
     variables.find((name) => env[name]?.startsWith('@')) ??
     settings.dbUri.name
   )
+}
+
+/**
+ * Parses the connection strings of the replicas.
+ *
+ * @throws ConfigError; its message never contains a password
+ */
+export function toReplicaConfigs(uris: readonly string[], env: Environment): readonly PoolConfig[] {
+  return uris.map((uri) => {
+    try {
+      return replicaConfig(uri, env)
+    } catch (error) {
+      if (!(error instanceof ConnectionStringError)) throw error
+      const [source = settings.databaseReplicaUrls.name] = settingVariables(settings.databaseReplicaUrls)
+      throw new ConfigError([{ source, message: error.message }])
+    }
+  })
 }
 
 /** The connection for serving requests, and the name of its setting. */

@@ -1,4 +1,5 @@
 // Reloads settings while the server runs: environment and file, overridden by the database.
+import { hkdfSync } from 'node:crypto'
 import { readDatabaseSettings } from '../config/database-settings.ts'
 import { readRoleSettings } from '../rest/role-settings.ts'
 import { loadConfig, withDatabaseSettings, type Environment, type LoadedConfig } from '../config/load.ts'
@@ -15,9 +16,16 @@ import type { LoadedSettings } from '../rest/snapshot.ts'
 /** The settings from environment, file and database, and the JWT verifier for them. */
 export type ServiceSettings = LoadedSettings & { readonly config: Config; readonly verifier: JwtVerifier }
 
-/** The secrets of the cursors of pages, derived from those of tokens: all processes with the same settings share them. */
-const cursorSecrets = (config: Config): readonly Uint8Array[] =>
-  derivedSecrets(config, 'page cursors').map(({ secret }) => secret)
+/**
+ * The secrets of the cursors of pages and of the positions of writes, derived from those of tokens: all processes with the
+ * same settings share them. Without secrets of tokens, the secret is derived from the connection string if there are
+ * replicas, because a position must be valid in all processes.
+ */
+function cursorSecrets(config: Config): readonly Uint8Array[] {
+  const derived = derivedSecrets(config, 'page cursors').map(({ secret }) => secret)
+  if (derived.length > 0 || config.databaseReplicaUrls.length === 0) return derived
+  return [new Uint8Array(hkdfSync('sha256', config.dbUri ?? '', '', 'rowhouse positions', 32))]
+}
 
 /** Whether the database cannot be used at the moment, or at all. */
 export const isUnavailable = (error: unknown): boolean => isUnreachable(error) || error instanceof UnsupportedPostgres

@@ -3,9 +3,12 @@ import type { RequestListener } from 'node:http'
 import { verifierSettings } from './auth-service.ts'
 import { compose } from './composition.ts'
 import type { Environment, LoadedConfig } from '../config/load.ts'
-import { toPoolConfig } from './connection-setting.ts'
+import { toPoolConfig, toReplicaConfigs } from './connection-setting.ts'
 import type { Database } from '../postgres/database.ts'
 import { createPool } from '../postgres/pool.ts'
+import { replicaOf } from '../postgres/replicas/connect-replicas.ts'
+import { Probe } from '../postgres/replicas/probe.ts'
+import { ReplicatedDatabase } from '../postgres/replicas/replicated-database.ts'
 import { ApiKeyChanges } from '../identity/api-key/api-key-changes.ts'
 import { createApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
 import { createJwtVerifier } from '../identity/jwt/jwt.ts'
@@ -14,6 +17,7 @@ import { isFinal, isUnavailable, liveSettings, type ServiceSettings } from './li
 import type { Log } from './operations/log.ts'
 import { createMetrics, type Metrics } from './operations/metrics.ts'
 import { logConnections, logJwtCache, observeRest, observeEngine } from './operations/observer.ts'
+import { listensOnLoopback } from '../config/loopback.ts'
 import { authenticate } from '../identity/authenticate.ts'
 import type { TransactionOptions } from '../rest/database.ts'
 import { Engine } from '../rest/engine.ts'
@@ -77,6 +81,7 @@ export async function startService({
     keyChanges,
   )
   logConnections(database.events, log)
+  const replicated = connectReplicas(database, loaded.config, uri, env, log)
   const settings = liveSettings({
     env,
     configFile,
@@ -89,13 +94,15 @@ export async function startService({
     database: () => database.statistics,
     poolSize: loaded.config.dbPool,
     jwtCache: () => engine.snapshot.loaded.verifier.cacheStatistics,
+    replicas: replicated && (() => replicated.statistics),
     timesRequests: loaded.config.adminServerPort !== null || loaded.config.adminServerUnixSocket !== null,
   })
   const validator = compileSchemas(await readUsedSchemas(loaded.config))
   const lookupApiKey = createApiKeyLookup({ query: database.query, changes: keyChanges })
   const observe = observeEngine(log, metrics, loaded.config.dbPool)
+  let warnsOfPreRequest = replicated !== undefined
   const engine = new Engine<ServiceSettings>({
-    database,
+    database: replicated ?? database,
     settings,
     identify: (request): Promise<Identity> | Identity =>
       authenticate(
@@ -105,11 +112,16 @@ export async function startService({
         lookupApiKey,
       ),
     validator,
+    secureCookies: loaded.config.secureCookies ?? !listensOnLoopback(loaded.config),
     onRequest: observeRest(log, metrics),
     onImport: (event) => log.write({ kind: 'import', ...event }),
     onEvent: (event) => {
       if (event.kind === 'settings read') log.setLevel(event.settings.config.logLevel)
       observe(event)
+      if (event.kind === 'schema cache loaded' && warnsOfPreRequest && !engine.snapshot.mayRepeatPreRequest) {
+        warnsOfPreRequest = false
+        log.write({ kind: 'warning', message: volatilePreRequest })
+      }
       if (event.kind === 'channel lost' && !engine.snapshot.config.dbPoolAutomaticRecovery) {
         engine.giveUp(new Error(event.error))
       }
@@ -129,6 +141,7 @@ export async function startService({
     isReady: async () => !engine.isPending && (await isConnected()),
     stop: async () => {
       await engine.close()
+      await replicated?.close()
       await database.close()
     },
   }
@@ -156,4 +169,27 @@ export async function startService({
     await parts.stop()
     throw error
   }
+}
+
+const volatilePreRequest =
+  'The function of db-pre-request is not known to be declared stable or immutable, so all reads run on the primary instead of replicas'
+
+/** The database with its replicas; undefined if there are none. */
+function connectReplicas(
+  database: Database,
+  config: LoadedConfig['config'],
+  uri: string,
+  env: Environment,
+  log: Log,
+): ReplicatedDatabase | undefined {
+  const configs = toReplicaConfigs(config.databaseReplicaUrls, env)
+  if (configs.length === 0) return undefined
+  const replicated = new ReplicatedDatabase(database, {
+    checker: new Probe(toPoolConfig(uri, env, 'read-write')),
+    replicas: configs.map((replica) => replicaOf(replica, config)),
+    maxLag: config.databaseReplicaMaxLag,
+    wait: config.databaseReplicaWait,
+    onChange: ({ replica, reason }) => log.write({ kind: 'replica', replica, reason }),
+  })
+  return replicated
 }

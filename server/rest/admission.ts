@@ -91,7 +91,7 @@ async function maySucceed(
     const plan = inspection(request.shape.schema)
     const transaction = requestTransaction(plan, request, identity, untraced(context), statements)
     const { rows } = await database.run(
-      { ...transaction, before: [], hasNoEffect: true, isolation: null, rollback: false },
+      { ...transaction, before: [], mayUseReplica: false, hasNoEffect: true, isolation: null, rollback: false },
       { prepare: config.dbPreparedStatements, sharing: 'none' },
     )
     const [hasPrivilege, mayRepeat] = rows.map(([row]) => row?.[0]?.toString())

@@ -124,7 +124,7 @@ class Batch {
 
   /** Runs the batch, whose first requests wait for the database. */
   async #inTransaction(group: RunningPart[]): Promise<Answered['response']> {
-    const { database, caller, snapshot } = this.#context
+    const { database, caller, snapshot, consistency } = this.#context
     const { config } = snapshot
     const first = group.flatMap(({ database }) => database.waiting?.transaction ?? [])
     const later = this.#parts.slice(this.#next)
@@ -137,6 +137,7 @@ class Batch {
       rollback: first.some(({ rollback }) => rollback),
       caller,
       maxBytes: config.batchMaxBytes + rowOverhead * this.#parts.length,
+      consistency,
     }
     const options = { prepare: config.dbPreparedStatements, sharing: config.dbPoolSharing }
     const once = transaction.readOnly ? undefined : this.#once

@@ -1,6 +1,6 @@
 // Runs the stages of a request in order: parse, plan, build SQL, run, respond. Each stage has its own folder.
 import { refusalOf, repeatedResponse, requestOnce, ResponseOnce } from './answer-once.ts'
-import type { Caller, Database, PipelineStatement, TransactionResult } from './database.ts'
+import type { Caller, Consistency, Database, PipelineStatement, TransactionResult } from './database.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
@@ -48,6 +48,8 @@ export type AnswerContext = {
    */
   readonly countRequests?: ((count: number) => Promise<void>) | undefined
   readonly trace: AnswerTrace
+  /** Undefined unless the database has replicas. */
+  readonly consistency?: Consistency | undefined
   /** Places for responses that are streamed row by row; undefined when no response may be. */
   readonly exports: ExportSlots | undefined
 }
@@ -108,7 +110,7 @@ function answerWith(
   const answered = execute(prepared, once, identity, context, timer, parseTime)
   const { plan } = prepared
   // A function that runs before or within the read may have effects that a rollback does not undo.
-  const mayRepeat = prepared.hasNoEffect && context.snapshot.config.dbPreRequest === null
+  const mayRepeat = prepared.hasNoEffect && context.snapshot.mayRepeatPreRequest
   if (plan.kind !== 'read' || !plan.version || !mayRepeat) return answered
   return answered.catch((error: unknown) => {
     // Privileges may have changed since the schema cache was loaded: reading the version requires one on the table.

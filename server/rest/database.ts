@@ -1,6 +1,7 @@
 // The port to the database. The engine runs its transactions through the type `Database`.
 import type { Writable } from 'node:stream'
 import type { StatementStats } from '../common/statement-stats.ts'
+import type { WalPosition } from '../common/wal-position.ts'
 import type { RunQuery } from '../schema-cache/introspection.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
 
@@ -140,6 +141,14 @@ export type Claim = {
   readonly record: (results: readonly (readonly RawRow[])[]) => readonly PipelineStatement[]
 }
 
+/** What a client has written, for databases with replicas. There is one object per request. */
+export type Consistency = {
+  /** Position of the latest write that the client is known to have made: reads must see it. */
+  readonly after: WalPosition | undefined
+  /** Receives the position of a write of this request, before the promise of its transaction is settled. */
+  readonly written: (position: WalPosition) => void
+}
+
 export type RestTransaction = {
   /** Sets the role, the claims and the request's data. Also makes a read-only transaction read-only. */
   readonly settings: SettingsStatement
@@ -165,6 +174,10 @@ export type RestTransaction = {
   readonly receiver?: RowReceiver | undefined
   /** Who waits for the result. The transaction is cancelled when the caller is gone, unless it shares a connection. */
   readonly caller: Caller
+  /** Undefined unless the database has replicas (`Database.settlingTime`). */
+  readonly consistency?: Consistency | undefined
+  /** Whether the request and its role allow that a replica answers it, provided that it only reads. */
+  readonly mayUseReplica?: boolean
 }
 
 /** Statements that decide whether the statements of a transaction run. */
@@ -236,6 +249,11 @@ export type ClaimRefusal = Error & {
 
 export type Database = {
   /**
+   * Seconds after which every read sees a write, whichever replica it runs on. Undefined without replicas: requests then
+   * have no `Consistency`.
+   */
+  readonly settlingTime?: number
+  /**
    * Runs a transaction as the role in its settings.
    *
    * @throws DatabaseFailure; ClaimRefusal; the error of `checkResult`; any other error when the connection was lost
@@ -256,7 +274,10 @@ export type BatchStep = Pick<RestTransaction, 'settings' | 'before' | 'precheck'
 /** The rows of each statement of a step, or the error that ended the batch. */
 export type BatchStepResult = { readonly rows: TransactionResult['rows'] } | { readonly error: Error }
 
-export type BatchTransaction = Pick<RestTransaction, 'isolation' | 'readOnly' | 'rollback' | 'caller' | 'claim'> & {
+export type BatchTransaction = Pick<
+  RestTransaction,
+  'isolation' | 'readOnly' | 'rollback' | 'caller' | 'claim' | 'consistency'
+> & {
   /** Maximum number of bytes of the rows of all steps: the step that exceeds it fails, with `ServerError.isTooLarge`. */
   readonly maxBytes: number
 }

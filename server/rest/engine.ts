@@ -29,6 +29,8 @@ export type EngineOptions<Loaded extends LoadedSettings> = {
   readonly validator: BodyValidator
   /** Called once for every request, before its response is sent. Must not throw. */
   readonly onRequest: (observation: RestObservation) => void
+  /** See `RestHandlerOptions`. */
+  readonly secureCookies?: boolean | undefined
   /** Called while an import runs, and at its end. Must not throw. */
   readonly onImport?: (event: ImportEvent) => void
   /** Must not throw. */
@@ -61,6 +63,7 @@ export class Engine<Loaded extends LoadedSettings> implements Rest {
     settings,
     identify,
     validator,
+    secureCookies,
     onRequest,
     onImport,
     onEvent,
@@ -80,6 +83,7 @@ export class Engine<Loaded extends LoadedSettings> implements Rest {
       identify,
       validator,
       limiter,
+      secureCookies,
       observe: onRequest,
       observeImport: onImport,
     })
@@ -168,6 +172,7 @@ export async function createRest(options: RestOptions): Promise<Rest> {
     },
     identify: checkedIdentify(identify),
     validator,
+    secureCookies: options.secureCookies,
     onRequest: reporting('onRequest', onRequest),
     onImport: reporting('onImport', onImport),
     onEvent: (event) => {

@@ -21,6 +21,7 @@ import { errorResponse } from './response/error.ts'
 import { finish, traceHeader, type Caching, type Notices } from './response/finish.ts'
 import type { Headers } from './response/header.ts'
 import type { RestResponse } from './response/result.ts'
+import { RequestConsistency } from './request-consistency.ts'
 import type { RestRequest } from './rest-request.ts'
 import type { EngineState, Snapshot } from './snapshot.ts'
 import { isConnectionLoss, withCode } from './sql-errors.ts'
@@ -61,6 +62,8 @@ export type RestHandlerOptions = {
   readonly observe: (observation: RestObservation) => void
   /** Whether large results may be streamed row by row, for which the database must support receivers. By default true. */
   readonly streamsRows?: boolean
+  /** Whether cookies have the attribute `Secure`; by default true. */
+  readonly secureCookies?: boolean | undefined
   /** Called while an import runs, and at its end. Must not throw. */
   readonly observeImport?: ((event: ImportEvent) => void) | undefined
 }
@@ -88,11 +91,13 @@ export class RestHandler {
   /** Answers a request. Every error becomes a response. */
   async answer(request: RestRequest): Promise<RestResponse> {
     const start = performance.now()
-    const { state, identify, validator, limiter, observe, streamsRows = true } = this.#options
+    const { state, identify, validator, limiter, observe, streamsRows = true, secureCookies = true } = this.#options
     const { snapshot } = state
     const { config } = snapshot
     const { method, headers } = request
     const origin = request.header('origin')
+    const { settlingTime } = state.database
+    const consistency = settlingTime === undefined ? undefined : new RequestConsistency(request, snapshot.positions)
     let identity: Identity | undefined
     let http: HttpRequest | undefined
     let result: RestResponse | undefined
@@ -138,6 +143,7 @@ export class RestHandler {
           idempotencyKey: methodsWithKey.has(method) ? request.header('idempotency-key') : undefined,
           countRequests,
           trace,
+          consistency,
           exports: streamsRows && request.takesUnknownLength !== false ? this.#exports : undefined,
         }
         const bodiless = {
@@ -182,6 +188,10 @@ export class RestHandler {
       result = errorResponse(failure instanceof ApiError ? failure : internalError(), config.clientErrorVerbosity)
     }
     trace.warning ??= result.warning
+    if (consistency && settlingTime !== undefined) {
+      const written = consistency.headers(settlingTime, secureCookies, request.basePath)
+      if (written.length > 0) result = { ...result, headers: [...result.headers, ...written] }
+    }
     const { serverCorsAllowedOrigins, serverTraceHeader } = config
     const response = finish(result, {
       notices,

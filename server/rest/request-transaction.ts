@@ -31,7 +31,7 @@ export function requestTransaction(
   plan: TransactionPlan,
   request: PlannedRequest,
   identity: Identity,
-  { caller, snapshot, schemaCache, trace }: AnswerContext,
+  { caller, snapshot, schemaCache, trace, consistency }: AnswerContext,
   statements: readonly PipelineStatement[],
   own: OwnPart = {},
 ): RestTransaction {
@@ -53,7 +53,7 @@ export function requestTransaction(
     statements,
     isolation: isolationOf(plan, identity, snapshot),
     readOnly: plan.readOnly,
-    hasNoEffect: own.hasNoEffect === true && config.dbPreRequest === null,
+    hasNoEffect: own.hasNoEffect === true && snapshot.mayRepeatPreRequest,
     rollback: rollsBack(request.shape.preferences, config.dbTxEnd),
     checkResult: own.checkResult,
     claim: own.claim,
@@ -61,6 +61,11 @@ export function requestTransaction(
     stats: own.stats,
     receiver: own.receiver,
     caller,
+    consistency,
+    mayUseReplica:
+      consistency !== undefined &&
+      request.shape.preferences.read !== 'primary' &&
+      !snapshot.roleSettings.readsFromPrimary.has(identity.role),
   }
 }
 

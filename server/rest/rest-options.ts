@@ -21,10 +21,13 @@ export type RestOptions = {
   /** PostgREST's settings in camel case: `db-max-rows` is `dbMaxRows`. */
   readonly settings?: RestOptionSettings
   /**
-   * Secrets that encrypt the cursors of keyset pages, the current one first, each at least 32 characters. Processes that
-   * serve the same clients need the same ones. By default, cursors are valid in the process that created them only.
+   * Secrets that encrypt the cursors of keyset pages, and sign the positions of writes, the current one first, each at
+   * least 32 characters. Processes that serve the same clients need the same ones. By default, cursors and positions are
+   * valid in the process that created them only.
    */
   readonly cursorSecrets?: readonly string[]
+  /** With replicas: whether the cookie with the position of a write has the attribute `Secure`. By default true. */
+  readonly secureCookies?: boolean
   /** Validates request bodies before they are sent to the database. Defaults to no validation. */
   readonly validator?: BodyValidator
   /** Called once for every request, before its response is sent. Its errors go to the console. */

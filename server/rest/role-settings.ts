@@ -31,24 +31,34 @@ export async function readRoleSettings(query: RunQuery): Promise<RoleSettings> {
 
 const prefix = 'pgrst.'
 
+/** Where the reads of a role run: `primary`, or `any` for replicas, too. */
+const readSetting = 'read'
+
 /**
- * Reads the limits of all roles that the connected role may switch to. The settings of a role for this database replace
- * those for all databases.
+ * Reads the limits of all roles that the connected role may switch to, and where their reads run. The settings of a role
+ * for this database replace those for all databases.
  */
-async function readLimits(query: RunQuery): Promise<Pick<RoleSettings, 'limits' | 'warnings'>> {
+async function readLimits(query: RunQuery): Promise<Pick<RoleSettings, 'limits' | 'readsFromPrimary' | 'warnings'>> {
   const stored = new Map<string, Map<string, string>>()
   for (const { role, name, value } of await query(introspectionQuery('role-limits').text, [])) {
     const ofRole = stored.get(String(role)) ?? new Map<string, string>()
     stored.set(String(role), ofRole.set(String(name).slice(prefix.length), String(value)))
   }
   const limits = new Map<string, Limits>()
+  const readsFromPrimary = new Set<string>()
   const warnings: string[] = []
   for (const [role, pairs] of stored) {
+    const read = pairs.get(readSetting)?.trim().toLowerCase() ?? ''
+    pairs.delete(readSetting)
+    if (read === 'primary') readsFromPrimary.add(role)
+    else if (read !== '' && read !== 'any') {
+      warnings.push(`role ${role}: ignoring ${prefix}${readSetting} = ${read}: allowed is primary or any`)
+    }
     const parsed = parseLimits(pairs)
     if (parsed.limits) limits.set(role, parsed.limits)
     for (const problem of parsed.problems) warnings.push(`role ${role}: ignoring ${prefix}${problem}`)
   }
-  return { limits, warnings }
+  return { limits, readsFromPrimary, warnings }
 }
 
 async function grantedParameters(query: RunQuery, names: readonly string[]): Promise<ReadonlySet<string>> {

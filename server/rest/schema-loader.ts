@@ -148,6 +148,7 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
           schemas: config.dbSchemas,
           extraSearchPath: config.dbExtraSearchPath,
           hoistedSettings: config.dbHoistedTxSettings,
+          preRequest: config.dbPreRequest,
         }),
       )
       this.#snapshot = new Snapshot(this.#snapshot.loaded, cache)

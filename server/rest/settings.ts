@@ -136,7 +136,9 @@ export type RoleSettings = {
   readonly isolationLevels: ReadonlyMap<string, IsolationLevel>
   /** Limits by role (`pgrst.max_…`); only roles that have limits. */
   readonly limits: ReadonlyMap<string, Limits>
-  /** Describes limits that were ignored because their value or name is invalid. */
+  /** Roles whose reads never run on a replica (`pgrst.read = 'primary'`). */
+  readonly readsFromPrimary: ReadonlySet<string>
+  /** Describes limits and other settings that were ignored because their value or name is invalid. */
   readonly warnings: readonly string[]
 }
 
@@ -144,5 +146,6 @@ export const noRoleSettings: RoleSettings = {
   settings: new Map(),
   isolationLevels: new Map(),
   limits: new Map(),
+  readsFromPrimary: new Set(),
   warnings: [],
 }

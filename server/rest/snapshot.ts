@@ -4,6 +4,7 @@ import type { SchemaCache } from '../schema-cache/schema-cache.ts'
 import { PlanCache } from './cache/plan-cache.ts'
 import type { BatchDatabase } from './database.ts'
 import { PageCursors } from './request/page-cursor.ts'
+import { PositionTokens } from './request/position-token.ts'
 import { ReadableColumns } from './readable-columns.ts'
 import type { LoadSettings, RestSettings, RoleSettings } from './settings.ts'
 import { stricterLimit, type Limits } from '../identity/limits.ts'
@@ -14,11 +15,14 @@ import { SettingsStatements } from './sql/settings.ts'
 export type LoadedSettings = {
   readonly config: RestSettings & LoadSettings
   readonly roleSettings: RoleSettings
-  /** Secrets of the cursors of pages, the current one first. Without one, cursors are valid in this process only. */
+  /**
+   * Secrets of the cursors of pages and of the positions of writes, the current one first. Without one, these are valid in
+   * this process only.
+   */
   readonly cursorSecrets?: readonly Uint8Array[]
 }
 
-/** The secret of cursors without a configured one. */
+/** The secret of cursors and positions without a configured one. */
 const processSecret = randomBytes(32)
 
 /** Settings and schema, with the plans and statements derived from them. */
@@ -30,6 +34,9 @@ export class Snapshot<Loaded extends LoadedSettings = LoadedSettings> {
   readonly schemaCache: SchemaCache | undefined
   readonly plans: PlanCache
   readonly cursors: PageCursors
+  readonly positions: PositionTokens
+  /** Whether there is no pre-request function, or it is declared stable or immutable. */
+  readonly mayRepeatPreRequest: boolean
   /** The statements that set role, claims and headers for a transaction. */
   readonly settings: SettingsStatements
   /** By the values of their limits. */
@@ -45,7 +52,13 @@ export class Snapshot<Loaded extends LoadedSettings = LoadedSettings> {
     this.schemaCache = cache
     this.plans = new PlanCache(loaded.config.planCacheMaxEntries)
     const { cursorSecrets = [] } = loaded
-    this.cursors = new PageCursors(cursorSecrets.length === 0 ? [processSecret] : cursorSecrets)
+    const secrets = cursorSecrets.length === 0 ? [processSecret] : cursorSecrets
+    this.cursors = new PageCursors(secrets)
+    this.positions = new PositionTokens(secrets)
+    const { dbPreRequest } = loaded.config
+    const stable = cache?.stablePreRequest
+    this.mayRepeatPreRequest =
+      dbPreRequest === null || (stable?.schema === dbPreRequest.schema && stable.name === dbPreRequest.name)
     this.readableColumns = loaded.config.dbSelectReadableColumns ? new ReadableColumns() : undefined
     this.settings = new SettingsStatements(loaded.config, loaded.roleSettings)
   }

@@ -25,6 +25,8 @@ export type SchemaCacheOptions = {
   readonly extraSearchPath: readonly string[]
   /** Regular expressions of function settings to hoist: `db-hoisted-tx-settings`. */
   readonly hoistedSettings: readonly string[]
+  /** `db-pre-request` */
+  readonly preRequest?: QualifiedIdentifier | null
 }
 
 /**
@@ -32,6 +34,11 @@ export type SchemaCacheOptions = {
  * compiling these statements takes longer than running them.
  */
 export const introspectionSettings = `select set_config('search_path', '', true), set_config('jit', 'off', true)`
+
+/** Whether all functions of a name are declared stable or immutable. */
+const preRequestStability = `select pg_catalog.bool_and(p.provolatile <> 'v') as is_stable
+  from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+  where n.nspname = $1 and p.proname = $2`
 
 /**
  * Reads the snapshot of the database's metadata that requests are planned against, with PostgREST v16's rules.
@@ -63,6 +70,8 @@ export async function loadSchemaCache(query: RunQuery, options: SchemaCacheOptio
   )
   const [server] = await read<{ version: number }>('server-version')
   if (!server) throw new Error('The server did not report its version')
+  const { preRequest } = options
+  const [stability] = preRequest ? await query(preRequestStability, [preRequest.schema, preRequest.name]) : []
   const [product] = await read<{ checksSessions: boolean; keepsResponses: boolean }>('product-functions')
 
   const viewKeys = viewKeysOf(views, constraints)
@@ -87,6 +96,7 @@ export async function loadSchemaCache(query: RunQuery, options: SchemaCacheOptio
     mediaHandlers: mediaHandlersOf(mediaHandlers),
     isSound: soundness?.isSound === true,
     stableRelations: new Set(stableRelations.map(({ schema, name }) => qualifiedKey(schema, name))),
+    ...(preRequest && stability?.is_stable === true ? { stablePreRequest: preRequest } : {}),
     postgresVersion: server.version,
     checksSessions: product?.checksSessions === true,
     keepsResponses: product?.keepsResponses === true,

@@ -1,4 +1,5 @@
 // The snapshot of the database's metadata that requests are planned against. Immutable: a reload creates a new one.
+import type { QualifiedIdentifier } from './identifier.ts'
 import type { MediaHandlers } from './media-handler.ts'
 import type { NameIndex } from './name-index.ts'
 import type { Relationships } from './relationship.ts'
@@ -21,6 +22,8 @@ export type SchemaCache = {
   readonly isSound: boolean
   /** Relations that call no volatile function when they are read, by `qualifiedKey(schema, name)`. */
   readonly stableRelations: ReadonlySet<string>
+  /** The pre-request function of the settings, if it is declared stable or immutable. */
+  readonly stablePreRequest?: QualifiedIdentifier
   /** `server_version_num`: 180001 is 18.1. */
   readonly postgresVersion: number
   /** Whether `auth.check_session` exists. If so, tokens that name a session are valid only while the session is. */

@@ -26,6 +26,8 @@ export type LogEvent =
   | { readonly kind: 'database-lost'; readonly error: unknown; readonly retryInSeconds: number | null }
   | { readonly kind: 'pool-created'; readonly size: number }
   | { readonly kind: 'pool-flushed' }
+  /** A replica is used from now on; or it is not, for a reason. */
+  | { readonly kind: 'replica'; readonly replica: string; readonly reason: string | undefined }
   | { readonly kind: 'pool-timeout' }
   | { readonly kind: 'pool-activity'; readonly message: string }
   | { readonly kind: 'schema-cache-loaded'; readonly duration: number; readonly summary: string }
@@ -116,6 +118,10 @@ function lineOf(event: Exclude<LogEvent, RequestLine>): Line {
       return always('error', `No connection to the database${retry(event.retryInSeconds)}`)
     case 'pool-created':
       return always('info', `Connection Pool initialized with a maximum size of ${event.size} connections`)
+    case 'replica':
+      return event.reason === undefined
+        ? always('info', `Reading from the replica ${event.replica}`)
+        : always('warn', `Not reading from the replica ${event.replica}: ${event.reason}`)
     case 'pool-flushed':
       return { from: 'debug', severity: 'debug', message: 'Database connection pool flushed' }
     case 'pool-timeout':

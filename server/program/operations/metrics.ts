@@ -1,6 +1,7 @@
 // Metrics for Prometheus: PostgREST's under their original names, durations of requests, and the image analysis.
 // https://docs.postgrest.org/en/v14/references/observability.html#metrics
 import type { DatabaseStatistics } from '../../postgres/database.ts'
+import type { ReplicaStatistics } from '../../postgres/replicas/replica.ts'
 import type { StreamEnd } from '../../rest/database.ts'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { JwtCacheStatistics } from '../../identity/jwt/jwt.ts'
@@ -10,6 +11,8 @@ export type MetricsSources = {
   /** Most connections of the pool. */
   readonly poolSize: number
   readonly jwtCache: () => JwtCacheStatistics
+  /** Undefined without replicas. */
+  readonly replicas?: (() => readonly ReplicaStatistics[]) | undefined
   /** Whether to measure requests, which is useful only if the metrics can be read. */
   readonly timesRequests: boolean
 }
@@ -38,7 +41,7 @@ export type AnalysisMetrics = {
   readonly killed: () => void
 }
 
-export function createMetrics({ database, poolSize, jwtCache, timesRequests }: MetricsSources): Metrics {
+export function createMetrics({ database, poolSize, jwtCache, replicas, timesRequests }: MetricsSources): Metrics {
   const registers = [new Registry()]
   const [registry] = registers as [Registry]
   const gauge = (name: string, help: string, read: () => number): Gauge =>
@@ -71,6 +74,7 @@ export function createMetrics({ database, poolSize, jwtCache, timesRequests }: M
     help: 'The total number of pool connection timeouts',
     registers,
   })
+  if (replicas) addReplicas(registry, replicas)
   const loads = new Counter({
     name: 'pgrst_schema_cache_loads_total',
     help: 'The total number of times the schema cache was loaded',
@@ -141,4 +145,35 @@ export function createMetrics({ database, poolSize, jwtCache, timesRequests }: M
       if (timesRequests) requests.observe({ method, route, status }, seconds)
     },
   }
+}
+
+/** Metrics of each replica. */
+function addReplicas(registry: Registry, replicas: () => readonly ReplicaStatistics[]): void {
+  const labelled = {
+    labelNames: ['replica'] as const,
+    registers: [registry],
+  }
+  const gauge = (name: string, help: string, read: (replica: ReplicaStatistics) => number): Gauge<'replica'> =>
+    new Gauge({
+      ...{ name, help, ...labelled },
+      collect() {
+        for (const replica of replicas()) this.set({ replica: replica.name }, read(replica))
+      },
+    })
+  const total = (name: string, help: string, read: (replica: ReplicaStatistics) => number): Counter<'replica'> =>
+    new Counter({
+      ...{ name, help, ...labelled },
+      collect() {
+        this.reset()
+        for (const replica of replicas()) this.inc({ replica: replica.name }, read(replica))
+      },
+    })
+  gauge('rowhouse_replica_usable', 'Whether reads run on the replica', ({ isUsable }) => Number(isUsable))
+  gauge('rowhouse_replica_lag_seconds', 'The lag of the replica behind the primary', ({ lagSeconds }) => lagSeconds)
+  total('rowhouse_replica_reads_total', 'The total number of reads that ran on the replica', ({ reads }) => reads)
+  total(
+    'rowhouse_replica_reruns_total',
+    'The total number of reads that ran on the primary after the replica failed',
+    ({ reruns }) => reruns,
+  )
 }

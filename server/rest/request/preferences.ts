@@ -17,6 +17,8 @@ export type Preferences = {
   readonly pagination?: 'keyset'
   /** Whether a CSV begins before its last row is known. */
   readonly stream?: 'rows'
+  /** Reads from the primary instead of a replica. */
+  readonly read?: 'primary'
   /** Unknown preferences, in the order of the header. */
   readonly invalid: readonly string[]
 }
@@ -41,6 +43,7 @@ const known: ReadonlyMap<string, Omit<Preferences, 'invalid'>> = new Map<string,
   ['handling=lenient', { handling: 'lenient' }],
   ['pagination=keyset', { pagination: 'keyset' }],
   ['stream=rows', { stream: 'rows' }],
+  ['read=primary', { read: 'primary' }],
 ])
 
 const none: Preferences = { invalid: [] }
@@ -85,7 +88,7 @@ export function parsePreferences(values: readonly string[], transactionChoice: b
 /** The value of `Preference-Applied`; undefined when no preference was applied. */
 export function preferenceApplied(preferences: Preferences): string | undefined {
   const { resolution, missing, representation, count, transaction, handling, timezone, maxAffected } = preferences
-  const { pagination, stream } = preferences
+  const { pagination, stream, read } = preferences
   const applied: string[] = []
   if (resolution) applied.push(`resolution=${resolution}`)
   if (missing) applied.push(`missing=${missing}`)
@@ -97,6 +100,7 @@ export function preferenceApplied(preferences: Preferences): string | undefined 
   if (maxAffected !== undefined && handling === 'strict') applied.push(`max-affected=${maxAffected}`)
   if (pagination) applied.push(`pagination=${pagination}`)
   if (stream) applied.push(`stream=${stream}`)
+  if (read) applied.push(`read=${read}`)
   return applied.length === 0 ? undefined : applied.join(', ')
 }
 

@@ -1,0 +1,72 @@
+// Checks the primary and its replicas again and again.
+import { repeat } from '../../common/repeated-task.ts'
+import type { WalPosition } from '../../common/wal-position.ts'
+import { PositionSamples } from './position-samples.ts'
+import { positionOf } from './primary-positions.ts'
+import { identityColumns, type Checker, type PrimaryState, type Replica } from './replica.ts'
+
+/** The flush position, because standbys receive only what has been flushed. */
+const checkStatement = `select pg_catalog.pg_current_wal_flush_lsn()::text as lsn, ${identityColumns},
+  pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_insert_lsn()) as file`
+
+export class ReplicaMonitor {
+  readonly #primary: Checker
+  readonly #interval: number
+  readonly #samples: PositionSamples
+  #identity: string | undefined
+  #stops: (() => Promise<void>)[] = []
+  #isStarted = false
+
+  /**
+   * @param primary a connection to the primary
+   * @param maxLag milliseconds
+   * @param interval milliseconds between two checks of a server
+   */
+  constructor(primary: Checker, maxLag: number, interval: number) {
+    this.#primary = primary
+    this.#interval = interval
+    this.#samples = new PositionSamples(2 * maxLag + 10 * interval)
+  }
+
+  /** What is known about the primary; undefined before the first successful check. */
+  get primary(): PrimaryState | undefined {
+    const identity = this.#identity
+    if (identity === undefined) return undefined
+    return { identity, currentAt: (position: WalPosition, now) => this.#samples.currentAt(position, now) }
+  }
+
+  /** Begins to check. Further calls have no effect. */
+  start(replicas: readonly Replica[]): void {
+    if (this.#isStarted) return
+    this.#isStarted = true
+    const loop = (run: () => Promise<void>): (() => Promise<void>) =>
+      repeat({ run, pause: () => this.#interval, onError: () => undefined })
+    // A replica is compared with what the primary had before.
+    const first = this.#checkPrimary().then(() => Promise.all(replicas.map((replica) => replica.check())))
+    this.#stops = [
+      () => first.then(() => undefined),
+      loop(() => this.#checkPrimary()),
+      ...replicas.map((replica) => loop(() => replica.check())),
+    ]
+  }
+
+  /** Stops checking. Resolves when no check is running. */
+  async stop(): Promise<void> {
+    this.#isStarted = true
+    this.#primary.close()
+    await Promise.all(this.#stops.map((stop) => stop()))
+  }
+
+  async #checkPrimary(): Promise<void> {
+    const asked = performance.now()
+    try {
+      const { lsn, file, identity } = await this.#primary.ask(checkStatement)
+      const position = positionOf(lsn, file)
+      if (!position || typeof identity !== 'string') return
+      this.#samples.add(position, asked)
+      this.#identity = identity
+    } catch {
+      // Requests report that the primary is unreachable. The replicas are used with what is known.
+    }
+  }
+}
