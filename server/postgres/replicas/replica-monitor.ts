@@ -15,7 +15,6 @@ export class ReplicaMonitor {
   readonly #samples: PositionSamples
   #identity: string | undefined
   #stops: (() => Promise<void>)[] = []
-  #isStarted = false
 
   /**
    * @param primary a connection to the primary
@@ -35,10 +34,8 @@ export class ReplicaMonitor {
     return { identity, currentAt: (position: WalPosition, now) => this.#samples.currentAt(position, now) }
   }
 
-  /** Begins to check. Further calls have no effect. */
+  /** Begins to check. Called once. */
   start(replicas: readonly Replica[]): void {
-    if (this.#isStarted) return
-    this.#isStarted = true
     const loop = (run: () => Promise<void>): (() => Promise<void>) =>
       repeat({ run, pause: () => this.#interval, onError: () => undefined })
     // A replica is compared with what the primary had before.
@@ -52,7 +49,6 @@ export class ReplicaMonitor {
 
   /** Stops checking. Resolves when no check is running. */
   async stop(): Promise<void> {
-    this.#isStarted = true
     this.#primary.close()
     await Promise.all(this.#stops.map((stop) => stop()))
   }

@@ -55,6 +55,7 @@ export class ReplicatedDatabase implements EngineDatabase {
   readonly #monitor: ReplicaMonitor
   readonly #positions: PrimaryPositions
   readonly #wait: number
+  #isStarted = false
   /** Where the search for an idle replica begins, so that equally busy ones take turns. */
   #turn = 0
 
@@ -74,7 +75,10 @@ export class ReplicatedDatabase implements EngineDatabase {
 
   /** Begins to check the replicas, which are not used before. */
   start(): void {
+    if (this.#isStarted) return
+    this.#isStarted = true
     this.#monitor.start(this.#replicas)
+    void this.#positions.inspect()
   }
 
   get statistics(): readonly ReplicaStatistics[] {
@@ -112,6 +116,7 @@ export class ReplicatedDatabase implements EngineDatabase {
 
   renewConnections(): void {
     this.#primary.renewConnections()
+    void this.#positions.inspect()
     for (const replica of this.#replicas) replica.renewConnections()
   }
 

@@ -121,7 +121,7 @@ function lineOf(event: Exclude<LogEvent, RequestLine>): Line {
     case 'replica':
       return event.reason === undefined
         ? always('info', `Reading from the replica ${event.replica}`)
-        : always('warn', `Not reading from the replica ${event.replica}: ${event.reason}`)
+        : always('warn', `Not reading from the replica ${event.replica}: ${scrub(event.reason)}`)
     case 'pool-flushed':
       return { from: 'debug', severity: 'debug', message: 'Database connection pool flushed' }
     case 'pool-timeout':

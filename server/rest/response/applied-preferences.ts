@@ -22,7 +22,7 @@ function limitsAffected(plan: CrudPlan): boolean {
 /** The value of the header; undefined when no preference was applied. */
 export function appliedPreferences(plan: CrudPlan, shape: AppliedShape): string | undefined {
   const { count, transaction, handling, timezone, representation, missing, maxAffected } = shape.preferences
-  const { pagination, stream } = shape.preferences
+  const { pagination, stream, read } = shape.preferences
   const isMutation = plan.kind === 'mutate'
   const takesRows = isMutation && (plan.mutation === 'create' || plan.mutation === 'update')
   return preferenceApplied({
@@ -36,6 +36,7 @@ export function appliedPreferences(plan: CrudPlan, shape: AppliedShape): string 
     maxAffected: limitsAffected(plan) ? maxAffected : undefined,
     ...(!isMutation && plan.page && pagination ? { pagination } : {}),
     ...(stream && isStreamable(plan, shape) ? { stream } : {}),
+    ...(plan.readOnly && read ? { read } : {}),
     invalid: [],
   })
 }
