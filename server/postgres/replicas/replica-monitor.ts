@@ -7,13 +7,23 @@ import { identityColumns, type Checker, type PrimaryState, type Replica } from '
 
 /** The flush position, because standbys receive only what has been flushed. */
 const checkStatement = `select pg_catalog.pg_current_wal_flush_lsn()::text as lsn, ${identityColumns},
-  pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_insert_lsn()) as file`
+  pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_insert_lsn()) as file,
+  pg_catalog.pg_current_wal_insert_lsn() > pg_catalog.pg_current_wal_flush_lsn() as has_more`
+
+/**
+ * Commits a transaction, which flushes the log. Reads write to the log, too, when they clean up pages, and what they
+ * write may be flushed up to the end of a page, in the middle of a record. Until another transaction is committed, no
+ * standby can replay that record, and all of them would seem to lag.
+ */
+const flushStatement = `select pg_catalog.pg_logical_emit_message(true, 'rowhouse', '')`
 
 export class ReplicaMonitor {
   readonly #primary: Checker
   readonly #interval: number
   readonly #samples: PositionSamples
   #identity: string | undefined
+  /** The latest flush position. */
+  #flushed: bigint | undefined
   #stops: (() => Promise<void>)[] = []
 
   /**
@@ -54,15 +64,26 @@ export class ReplicaMonitor {
   }
 
   async #checkPrimary(): Promise<void> {
-    const asked = performance.now()
     try {
-      const { lsn, file, identity } = await this.#primary.ask(checkStatement)
-      const position = positionOf(lsn, file)
-      if (!position || typeof identity !== 'string') return
-      this.#samples.add(position, asked)
-      this.#identity = identity
+      const isStuck = await this.#sample()
+      if (!isStuck) return
+      await this.#primary.ask(flushStatement)
+      await this.#sample()
     } catch {
       // Requests report that the primary is unreachable. The replicas are used with what is known.
     }
+  }
+
+  /** Asks the primary for its position. Returns whether a part of the log has not been flushed since the last time. */
+  async #sample(): Promise<boolean> {
+    const asked = performance.now()
+    const { lsn, file, identity, has_more: hasMore } = await this.#primary.ask(checkStatement)
+    const position = positionOf(lsn, file)
+    if (!position || typeof identity !== 'string') return false
+    const isStuck = hasMore === true && (this.#flushed === undefined || this.#flushed === position.lsn)
+    this.#flushed = position.lsn
+    this.#samples.add(position, asked)
+    this.#identity = identity
+    return isStuck
   }
 }

@@ -1,0 +1,121 @@
+// The program with a replica: the same answers as without, metrics, log, settings. `READS_SEED=` repeats a run.
+import t from 'tap'
+import { ConfigError } from '../../server/config/config-error.ts'
+import { toReplicaConfigs } from '../../server/program/connection-setting.ts'
+import { startApplication } from '../support/application.ts'
+import { readFixture } from '../support/fixture.ts'
+import { generatedRead } from '../support/generated-reads.ts'
+import { startReplication } from '../support/replication.ts'
+import { requestOf } from '../support/request-table.ts'
+import { seededRandom } from '../support/seeded-random.ts'
+import { send, type RawAnswer, type SentRequest } from '../support/sent-request.ts'
+import { until } from '../support/until.ts'
+import { commonSettings, readTables } from '../tables/reads/read-tables.ts'
+
+const { primary, standbys } = await startReplication(t, 1)
+const [replica] = standbys
+if (!replica) throw new Error('there is no replica')
+await primary.query(await readFixture('reads'))
+await primary.query(`
+  create role visitor;
+  create function garage.calm() returns void stable language sql as $$ select $$;
+  create function garage.busy() returns void volatile language sql as $$ select $$;
+  create function garage.port() returns int stable language sql as $$ select inet_server_port() $$`)
+
+const environment = {
+  PGRST_DB_ANON_ROLE: 'visitor',
+  PGRST_DB_SCHEMAS: 'garage, depot',
+  PGRST_DB_EXTRA_SEARCH_PATH: 'tools',
+  PGRST_LOG_LEVEL: 'crit',
+  REST_BASE_PATH: '/',
+  ...commonSettings,
+}
+const uri = primary.uri()
+const withReplica = { ...environment, DATABASE_REPLICA_URLS: ` ${replica.uri()} ` }
+
+const metric = (text: string, name: string): number => Number(new RegExp(`^${name}{[^}]*} (\\S+)$`, 'm').exec(text)?.[1])
+
+t.test('the answers are those of the primary', async (t) => {
+  const on = await startApplication(t, uri, withReplica)
+  const off = await startApplication(t, uri, environment)
+  const metrics = (): Promise<string> => on.service.metrics.text()
+  t.ok(await until(async () => metric(await metrics(), 'rowhouse_replica_usable') === 1))
+  const seed = Number(process.env.READS_SEED ?? 20_261_123)
+  t.comment(`seed ${seed}`)
+  const random = seededRandom(seed)
+  const written = readTables.filter(({ settings }) => settings === undefined).flatMap(({ rows }) => rows).filter((_, index) => index % 3 === 0)
+  const requests: readonly SentRequest[] = [
+    ...(await Promise.all(written.map(requestOf))),
+    ...random.some(250, 250, () => generatedRead(random)),
+  ]
+  const partsOf = ({ status, header, body }: RawAnswer): unknown => [
+    status,
+    body.toString(),
+    ...(['Content-Range', 'Content-Type', 'Content-Length', 'Vary', 'Cache-Control'] as const).map(header),
+    ...['ETag', 'Link', 'Rowhouse-Position'].map((name) => header(name as 'Vary')),
+  ]
+  const queue = requests.values()
+  const work = async (): Promise<void> => {
+    for (const request of queue) {
+      const [first, second] = await Promise.all([send(on.url, request), send(off.url, request)])
+      t.strictSame(partsOf(first), partsOf(second), `${request.method} ${request.path}`)
+    }
+  }
+  await Promise.all(Array.from({ length: 6 }, work))
+  const text = await metrics()
+  const reads = metric(text, 'rowhouse_replica_reads_total')
+  t.comment(`${reads} of ${requests.length} requests ran on the replica`)
+  t.ok(reads > requests.length / 3, `${reads} of ${requests.length} requests ran on the replica`)
+  t.ok(metric(text, 'rowhouse_replica_reruns_total') < reads, 'answers of the replica')
+  t.ok(metric(text, 'rowhouse_replica_lag_seconds') < 10)
+  t.ok(on.logged().some(({ msg }) => msg === `Reading from the replica 127.0.0.1:${replica.port}`))
+  t.notMatch(await off.service.metrics.text(), 'rowhouse_replica')
+})
+
+t.test('the pre-request function decides whether reads may run on a replica', async (t) => {
+  const portWith = async (name: string): Promise<readonly [number, number]> => {
+    const { service, url, logged } = await startApplication(t, uri, { ...withReplica, PGRST_DB_PRE_REQUEST: name })
+    t.ok(await until(async () => metric(await service.metrics.text(), 'rowhouse_replica_usable') === 1))
+    const port = (await (await fetch(`${url}/rpc/port`)).json()) as number
+    await service.engine.reload()
+    return [port, logged().filter(({ level, msg }) => level === 'warn' && /db-pre-request/.test(String(msg))).length]
+  }
+  t.strictSame(await portWith('garage.calm'), [replica.port, 0])
+  t.strictSame(await portWith('garage.busy'), [primary.port, 1], 'a volatile one: one warning')
+})
+
+t.test('the position of a write is valid in other processes, and its cookie is that of the mount path', async (t) => {
+  await primary.query(`
+    create table garage.drops (id int primary key);
+    grant all on garage.drops to visitor`)
+  const settings = { ...withReplica, REST_BASE_PATH: '/rest/v1', PGRST_JWT_SECRET: undefined, SECURE_COOKIES: 'true' }
+  const one = await startApplication(t, uri, settings)
+  const other = await startApplication(t, uri, { ...settings, DATABASE_REPLICA_WAIT: '0' })
+  t.ok(await until(async () => metric(await other.service.metrics.text(), 'rowhouse_replica_usable') === 1))
+  await replica.query('select pg_wal_replay_pause()')
+  t.teardown(() => replica.query('select pg_wal_replay_resume()'))
+  const written = await fetch(`${one.url}/rest/v1/drops`, {
+    method: 'POST',
+    body: '{"id":1}',
+    headers: { 'content-type': 'application/json' },
+  })
+  t.equal(written.status, 201)
+  const cookie = written.headers.get('set-cookie') ?? ''
+  t.match(cookie, /^rowhouse-position=1\.[\w.-]+; Path=\/rest\/v1; Max-Age=70; HttpOnly; SameSite=Lax; Secure$/)
+  const ids = async (headers: Record<string, string>): Promise<unknown> =>
+    (await fetch(`${other.url}/rest/v1/drops`, { headers })).json()
+  t.strictSame(await ids({ cookie: cookie.split(';')[0] ?? '' }), [{ id: 1 }])
+  t.strictSame(await ids({}), [])
+})
+
+t.test('invalid connection strings are reported without their passwords', (t) => {
+  try {
+    toReplicaConfigs(['postgresql://login:geheim@host:port/'], {})
+    t.fail('it is accepted')
+  } catch (error) {
+    t.ok(error instanceof ConfigError)
+    t.match(String(error), 'DATABASE_REPLICA_URLS')
+    t.notMatch(String(error), 'geheim')
+  }
+  t.end()
+})
