@@ -57,8 +57,9 @@ export class Probe {
     client.on('error', () => undefined)
     await client.connect()
     if (this.#isClosed) throw new Error('the probe is closed')
-    // A check must neither wait for a query to be cancelled nor keep an idle session from being counted as idle.
     await client.query(`select set_config('statement_timeout', '${timeout}', false)`)
+    // Shows the timeline that a standby receives. The login role usually has the option NOINHERIT.
+    await client.query('set role pg_read_all_stats').catch(() => undefined)
     return client
   }
 

@@ -41,7 +41,12 @@ export class ReplicaMonitor {
   get primary(): PrimaryState | undefined {
     const identity = this.#identity
     if (identity === undefined) return undefined
-    return { identity, currentAt: (position: WalPosition, now) => this.#samples.currentAt(position, now) }
+    const samples = this.#samples
+    return {
+      identity,
+      timeline: samples.timeline,
+      currentAt: (position: WalPosition, now) => samples.currentAt(position, now),
+    }
   }
 
   /** Begins to check. Called once. */

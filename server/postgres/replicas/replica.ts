@@ -35,6 +35,7 @@ export type ReplicaOptions = {
 }
 
 export type PrimaryState = {
+  readonly timeline: number | undefined
   /** Identifies the cluster and the database. */
   readonly identity: string
   /** See `PositionSamples.currentAt`. */
@@ -208,9 +209,10 @@ export class Replica {
       if (row.standby !== true) this.#setFault(notStandby)
       else if (!state) this.#setFault('the primary has not been checked yet')
       else if (state.identity !== row.identity) this.#setFault('it is not a replica of the same database')
-      else {
-        const now = performance.now()
-        this.#currentAt = state.currentAt(this.#replayed, now)
+      else if (state.timeline !== this.#replayed.timeline) {
+        this.#setFault(`it is not known to follow the primary on timeline ${state.timeline}`)
+      } else {
+        this.#currentAt = state.currentAt(this.#replayed, performance.now())
         this.#setFault(undefined)
       }
     } catch (error) {
@@ -231,7 +233,8 @@ export class Replica {
   #setFault(fault: string | undefined): void {
     this.#fault = fault
     const { maxLag, onChange } = this.#options
-    const reason = fault ?? (this.isUsable ? undefined : `it lags by more than ${maxLag / 1000} seconds`)
+    const isCurrent = this.#lag <= maxLag
+    const reason = fault ?? (isCurrent ? undefined : `it lags by more than ${maxLag / 1000} seconds`)
     if (reason === this.#reported) return
     this.#reported = reason
     onChange({ replica: this.name, reason })
