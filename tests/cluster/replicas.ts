@@ -66,8 +66,8 @@ const metricOf = (text: string, name: string, { port }: Server): number =>
   Number(new RegExp(`^rowhouse_replica_${name}{replica="127.0.0.1:${port}"} (\\S+)$`, 'm').exec(text)?.[1])
 
 /** A write, and a read after it, by several clients. Returns the number of stale reads. */
-async function readOwnWrites(client: Client): Promise<number> {
-  let left = pairs
+async function readOwnWrites(client: Client, count: number): Promise<number> {
+  let left = count
   let stale = 0
   const work = async (id: number): Promise<void> => {
     for (let value = 1; left > 0; value++) {
@@ -96,7 +96,7 @@ try {
 
   const { client, metrics } = await start(standbys)
   const begun = performance.now()
-  const stale = await readOwnWrites(client)
+  const stale = await readOwnWrites(client, pairs)
   const rate = pairs / ((performance.now() - begun) / 1000)
   check(stale === 0, `${stale} stale reads of own writes in ${pairs} pairs (${Math.round(rate)} pairs/s)`)
   const after = await metrics()
@@ -161,7 +161,7 @@ try {
   const times = [promoted - killed, firstWrite - killed, followed].map((time) => Math.round(time))
   console.log(`# promoted after ${times[0]} ms, first write after ${times[1]} ms, other replica used within ${times[2]} ms`)
   check(metricOf(await metrics(), 'usable', chosen) === 0, 'the new primary is no replica')
-  const staleAfter = await readOwnWrites(clientOf((await start([other])).application.url, 64))
+  const staleAfter = await readOwnWrites(clientOf((await start([other])).application.url, 64), Math.min(pairs, 2000))
   check(staleAfter === 0, `${staleAfter} stale reads after the failover`)
 } finally {
   for (const close of closings) await close()
