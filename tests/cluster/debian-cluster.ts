@@ -60,7 +60,9 @@ export async function startDebianCluster(delays: readonly number[]): Promise<Deb
   const servers: Server[] = []
   const conninfo = (port: number, name: string): string =>
     `host=127.0.0.1 port=${port} user=postgres application_name=${name}`
-  const server = async (name: string): Promise<Server & { readonly place: string; readonly end: () => Promise<void> }> => {
+  const server = async (
+    name: string,
+  ): Promise<Server & { readonly place: string; readonly end: () => Promise<void> }> => {
     const place = join(folder, name)
     const port = await freePort()
     const connectionString = `postgresql://postgres@127.0.0.1:${port}/postgres`
@@ -97,7 +99,15 @@ export async function startDebianCluster(delays: readonly number[]): Promise<Deb
   const ends = [primary.end]
   for (const [index, delay] of delays.entries()) {
     const standby = await server(`standby_${index + 1}`)
-    await asPostgres('pg_basebackup', ['-D', standby.place, '-d', conninfo(primary.port, standby.name), '-R', '-c', 'fast'])
+    await asPostgres('pg_basebackup', [
+      '-D',
+      standby.place,
+      '-d',
+      conninfo(primary.port, standby.name),
+      '-R',
+      '-c',
+      'fast',
+    ])
     await appendFile(join(standby.place, 'postgresql.auto.conf'), `recovery_min_apply_delay = ${delay}\n`)
     await standby.start()
     servers.push(standby)

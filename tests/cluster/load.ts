@@ -11,7 +11,8 @@ export function clientOf(url: string, connections: number): Client {
   const { hostname, port } = new URL(url)
   return (method, path, headers = {}, body) =>
     new Promise((resolve, reject) => {
-      const length = body === undefined ? {} : { 'Content-Type': 'application/json', 'Content-Length': String(body.length) }
+      const length =
+        body === undefined ? {} : { 'Content-Type': 'application/json', 'Content-Length': String(body.length) }
       const request = startRequest({ hostname, port, method, path, headers: { ...headers, ...length }, agent })
       request.once('error', reject)
       request.once('response', (response) => {

@@ -50,7 +50,7 @@ type Started = { readonly application: Application; readonly client: Client; rea
 
 async function start(replicas: readonly Server[]): Promise<Started> {
   const closing = { teardown: (close: () => unknown) => closings.unshift(close) }
-  const application = await startApplication(closing as unknown as Parameters<typeof startApplication>[0], primaryUrl, {
+  const application = await startApplication(closing, primaryUrl, {
     REST_BASE_PATH: '/',
     PGRST_DB_ANON_ROLE: 'anon',
     PGRST_LOG_LEVEL: 'crit',
@@ -58,7 +58,9 @@ async function start(replicas: readonly Server[]): Promise<Started> {
     DATABASE_REPLICA_URLS: replicas.map(replicaUrl).join(' '),
   })
   const metrics = (): Promise<string> => application.service.metrics.text()
-  await until(async () => [...(await metrics()).matchAll(/^rowhouse_replica_usable{.*} 1$/gm)].length === replicas.length)
+  await until(
+    async () => [...(await metrics()).matchAll(/^rowhouse_replica_usable{.*} 1$/gm)].length === replicas.length,
+  )
   return { application, client: clientOf(application.url, 64), metrics }
 }
 
@@ -74,7 +76,9 @@ async function readOwnWrites(client: Client, count: number): Promise<number> {
       left--
       const written = await client('PATCH', `/counters?id=eq.${id}`, {}, JSON.stringify({ value }))
       if (written.status !== 204) throw new Error(`a write got ${written.status} ${written.body}`)
-      const read = await client('GET', `/counters?id=eq.${id}&select=value`, { 'Rowhouse-Position': written.position ?? '' })
+      const read = await client('GET', `/counters?id=eq.${id}&select=value`, {
+        'Rowhouse-Position': written.position ?? '',
+      })
       if (read.body !== `[{"value":${value}}]`) stale++
     }
   }
@@ -100,7 +104,9 @@ try {
   const rate = pairs / ((performance.now() - begun) / 1000)
   check(stale === 0, `${stale} stale reads of own writes in ${pairs} pairs (${Math.round(rate)} pairs/s)`)
   const after = await metrics()
-  console.log(`# of them on the fast replica ${metricOf(after, 'reads_total', fast)}, on the lagging one ${metricOf(after, 'reads_total', slow)}`)
+  console.log(
+    `# of them on the fast replica ${metricOf(after, 'reads_total', fast)}, on the lagging one ${metricOf(after, 'reads_total', slow)}`,
+  )
 
   const reading = startLoad(() => client('GET', '/counters?id=eq.7'), 16)
   await pause(500)
@@ -159,7 +165,9 @@ try {
   const failed = [...readers.statuses].filter(([status]) => status !== 200)
   check(failed.length === 0, `reads during the failover: statuses ${JSON.stringify([...readers.statuses])}`)
   const times = [promoted - killed, firstWrite - killed, followed].map((time) => Math.round(time))
-  console.log(`# promoted after ${times[0]} ms, first write after ${times[1]} ms, other replica used within ${times[2]} ms`)
+  console.log(
+    `# promoted after ${times[0]} ms, first write after ${times[1]} ms, other replica used within ${times[2]} ms`,
+  )
   check(metricOf(await metrics(), 'usable', chosen) === 0, 'the new primary is no replica')
   const staleAfter = await readOwnWrites(clientOf((await start([other])).application.url, 64), Math.min(pairs, 2000))
   check(staleAfter === 0, `${staleAfter} stale reads after the failover`)

@@ -117,10 +117,15 @@ t.test('reads go to the replicas in turn, everything else to the primary', async
 t.test('an error of a replica is answered by the primary', async (t) => {
   const rest = await start(t)
   t.equal(await (await rest.ask('/rpc/needs_primary')).json(), primary.port, 'a function that fails during recovery')
-  t.equal(rest.statistics().reduce((sum, { reruns }) => sum + reruns, 0), 1)
+  t.equal(
+    rest.statistics().reduce((sum, { reruns }) => sum + reruns, 0),
+    1,
+  )
   for (const standby of both) await standby.query('select pg_wal_replay_pause()')
   await primary.query(`create role late nologin; grant late to login; grant all on public.items to late`)
-  await primary.query('create table public.later (id int); grant all on public.later to late, reader; insert into public.later values (1)')
+  await primary.query(
+    'create table public.later (id int); grant all on public.later to late, reader; insert into public.later values (1)',
+  )
   t.equal(await rest.port({ as: 'late' }), primary.port, 'a role that the replica lacks')
   await rest.reload()
   const response = await rest.ask('/later', { as: 'late' })
@@ -158,7 +163,8 @@ t.test('a client sees its own writes on a lagging replica', async (t) => {
     'the valid one counts',
   )
 
-  const tag = (await rest.ask('/items?id=eq.1', { headers: { 'rowhouse-position': position } })).headers.get('etag') ?? ''
+  const tag =
+    (await rest.ask('/items?id=eq.1', { headers: { 'rowhouse-position': position } })).headers.get('etag') ?? ''
   const changed = await rest.ask('/items?id=eq.1', {
     method: 'PATCH',
     body: '{"name":"uno"}',
@@ -191,7 +197,10 @@ t.test('a write and the read after it, again and again', async (t) => {
     let stale = 0
     await rest.ask('/items', post({ id, name: '0' }))
     for (let number = 1; number <= 25; number++) {
-      const written = await rest.ask(`/items?id=eq.${id}`, { method: 'PATCH', body: JSON.stringify({ name: String(number) }) })
+      const written = await rest.ask(`/items?id=eq.${id}`, {
+        method: 'PATCH',
+        body: JSON.stringify({ name: String(number) }),
+      })
       const headers = { 'rowhouse-position': written.headers.get('rowhouse-position') ?? '' }
       const read = await rest.ask(`/items?id=eq.${id}&select=name`, { headers })
       const [row] = (await read.json()) as { name: string }[]
@@ -200,7 +209,10 @@ t.test('a write and the read after it, again and again', async (t) => {
     return stale
   }
   const stale = await Promise.all(Array.from({ length: 8 }, (_, index) => client(1000 + index)))
-  t.strictSame(stale, stale.map(() => 0))
+  t.strictSame(
+    stale,
+    stale.map(() => 0),
+  )
   const reads = rest.statistics().reduce((sum, it) => sum + it.reads, 0)
   t.ok(reads > 100, `${reads} of 200 reads ran on a replica`)
 })
@@ -210,7 +222,10 @@ t.test('batches and rows of several users', async (t) => {
   await primary.query(`insert into public.items values (51, 'a', 'ann'), (52, 'b', 'ben')`)
   const batch = await rest.ask(
     '/$batch',
-    post({ requests: [{ id: '1', method: 'POST', url: '/items', body: { id: 53, name: 'c', owner: 'ann' } }] }, { 'x-sub': 'ann' }),
+    post(
+      { requests: [{ id: '1', method: 'POST', url: '/items', body: { id: 53, name: 'c', owner: 'ann' } }] },
+      { 'x-sub': 'ann' },
+    ),
   )
   t.equal(batch.status, 200)
   const headers = { 'rowhouse-position': batch.headers.get('rowhouse-position') ?? '' }
@@ -221,7 +236,7 @@ t.test('batches and rows of several users', async (t) => {
   t.strictSame(await rows('ben'), [{ id: 52 }])
   const reading = await rest.ask('/$batch', post({ requests: [{ id: '1', method: 'GET', url: '/items?id=eq.51' }] }))
   t.equal(reading.headers.get('rowhouse-position'), null, 'a batch of reads has no position')
-  await until(async () => (await rows('ann') as unknown[]).length === 2)
+  await until(async () => ((await rows('ann')) as unknown[]).length === 2)
   const page = await rest.ask('/items?id=in.(51,53)&select=id&limit=1&order=id', {
     headers: { ...headers, 'x-sub': 'ann', prefer: 'pagination=keyset' },
   })
@@ -263,7 +278,9 @@ t.test('a replica that lags too much is left out', async (t) => {
   t.teardown(() => first.query('select pg_wal_replay_resume()'))
   await primary.query(`insert into public.items values (71)`)
   const name = `127.0.0.1:${first.port}`
-  t.ok(await until(() => rest.events.some(({ replica, reason }) => replica === name && reason?.includes('lags') === true)))
+  t.ok(
+    await until(() => rest.events.some(({ replica, reason }) => replica === name && reason?.includes('lags') === true)),
+  )
   for (let time = 0; time < 4; time++) t.equal(await rest.port(), second.port)
   await first.query('select pg_wal_replay_resume()')
   t.ok(await until(() => rest.statistics().every(({ isUsable }) => isUsable)), 'it is used again')

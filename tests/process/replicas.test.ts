@@ -33,7 +33,8 @@ const environment = {
 const uri = primary.uri()
 const withReplica = { ...environment, DATABASE_REPLICA_URLS: ` ${replica.uri()} ` }
 
-const metric = (text: string, name: string): number => Number(new RegExp(`^${name}{[^}]*} (\\S+)$`, 'm').exec(text)?.[1])
+const metric = (text: string, name: string): number =>
+  Number(new RegExp(`^${name}{[^}]*} (\\S+)$`, 'm').exec(text)?.[1])
 
 t.test('the answers are those of the primary', async (t) => {
   const on = await startApplication(t, uri, withReplica)
@@ -43,7 +44,10 @@ t.test('the answers are those of the primary', async (t) => {
   const seed = Number(process.env.READS_SEED ?? 20_261_123)
   t.comment(`seed ${seed}`)
   const random = seededRandom(seed)
-  const written = readTables.filter(({ settings }) => settings === undefined).flatMap(({ rows }) => rows).filter((_, index) => index % 3 === 0)
+  const written = readTables
+    .filter(({ settings }) => settings === undefined)
+    .flatMap(({ rows }) => rows)
+    .filter((_, index) => index % 3 === 0)
   const requests: readonly SentRequest[] = [
     ...(await Promise.all(written.map(requestOf))),
     ...random.some(250, 250, () => generatedRead(random)),
@@ -78,7 +82,10 @@ t.test('the pre-request function decides whether reads may run on a replica', as
     t.ok(await until(async () => metric(await service.metrics.text(), 'rowhouse_replica_usable') === 1))
     const port = (await (await fetch(`${url}/rpc/port`)).json()) as number
     await service.engine.reload()
-    return [port, logged().filter(({ level, msg }) => level === 'warn' && /db-pre-request/.test(String(msg))).length]
+    return [
+      port,
+      logged().filter(({ level, msg }) => level === 'warn' && String(msg).includes('db-pre-request')).length,
+    ]
   }
   t.strictSame(await portWith('garage.calm'), [replica.port, 0])
   t.strictSame(await portWith('garage.busy'), [primary.port, 1], 'a volatile one: one warning')

@@ -19,7 +19,8 @@ t.test('log sequence numbers', (t) => {
   t.equal(parseLsn('0/0'), 0n)
   t.equal(parseLsn('16/B374D848'), 0x16b374d848n)
   t.equal(parseLsn('FFFFFFFF/FFFFFFFF'), 2n ** 64n - 1n)
-  for (const text of ['', '0', '1/', '/1', '1/2/3', 'g/0', '123456789/0', '1/-1']) t.equal(parseLsn(text), undefined, text)
+  for (const text of ['', '0', '1/', '/1', '1/2/3', 'g/0', '123456789/0', '1/-1'])
+    t.equal(parseLsn(text), undefined, text)
   t.equal(hasReached(at(5n), at(5n)), true)
   t.equal(hasReached(at(4n), at(5n)), false)
   t.equal(hasReached(at(9n, 1), at(5n, 2)), false, 'of another timeline')
@@ -62,7 +63,10 @@ t.test('the newest of header and cookies counts', (t) => {
   t.equal(after({}), undefined)
   t.equal(after({ cookie: 'rowhouse-position; rowhouse-position=; a=b', 'rowhouse-position': ', ,' }), undefined)
   t.strictSame(after({ 'rowhouse-position': sealed(5n), cookie: `a=b; rowhouse-position=${sealed(7n)}; c` }), at(7n))
-  t.strictSame(after({ 'rowhouse-position': `${sealed(9n)}, ${sealed(8n)}`, cookie: `rowhouse-position=${sealed(7n)}` }), at(9n))
+  t.strictSame(
+    after({ 'rowhouse-position': `${sealed(9n)}, ${sealed(8n)}`, cookie: `rowhouse-position=${sealed(7n)}` }),
+    at(9n),
+  )
   t.strictSame(after({ 'rowhouse-position': sealed(9n, -60), cookie: `rowhouse-position=${sealed(7n)}` }), at(7n))
   const consistency = new RequestConsistency({ header: () => undefined }, tokens)
   t.strictSame(consistency.headers(60, true, ''), [])
@@ -83,7 +87,9 @@ t.test('a write never gets a position from before its commit', async (t) => {
     questions++
     const now = committed
     await new Promise((resolve) => setTimeout(resolve, random.below(4)))
-    return [{ flushed: `0/${now.toString(16)}`, inserted: 'F/F', is_asynchronous: false, file: '00000001' + '0'.repeat(16) }]
+    return [
+      { flushed: `0/${now.toString(16)}`, inserted: 'F/F', is_asynchronous: false, file: '00000001' + '0'.repeat(16) },
+    ]
   })
   await positions.inspect()
   const write = async (): Promise<boolean> => {

@@ -65,7 +65,7 @@ export class Probe {
 
   /** Closes the connection without waiting for the server. */
   #drop(): void {
-    const client = this.#client as (ProbeClient & { readonly connection?: { readonly stream?: Destroyable } }) | undefined
+    const client = this.#client
     this.#client = undefined
     client?.end().catch(() => undefined)
     client?.connection?.stream?.destroy?.()

@@ -61,7 +61,14 @@ export class ReplicatedDatabase implements EngineDatabase {
 
   /** @param primary is not closed by `close` */
   constructor(primary: EngineDatabase, options: ReplicatedOptions) {
-    const { checker, replicas, maxLag, wait, checkInterval = defaultCheckInterval, onChange = () => undefined } = options
+    const {
+      checker,
+      replicas,
+      maxLag,
+      wait,
+      checkInterval = defaultCheckInterval,
+      onChange = () => undefined,
+    } = options
     this.settlingTime = Math.ceil(maxLag) + margin
     this.#primary = primary
     this.#wait = wait
@@ -143,10 +150,7 @@ export class ReplicatedDatabase implements EngineDatabase {
   }
 
   /** Runs what may write, and reports its position. */
-  async #write<T>(
-    { readOnly, rollback, consistency, ...rest }: WriteParts,
-    run: () => Promise<T>,
-  ): Promise<T> {
+  async #write<T>({ readOnly, rollback, consistency, ...rest }: WriteParts, run: () => Promise<T>): Promise<T> {
     if (!consistency || readOnly || rollback || rest.hasNoEffect === true) return run()
     try {
       const result = await run()

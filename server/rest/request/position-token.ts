@@ -42,11 +42,13 @@ export class PositionTokens {
    */
   open(sealed: string, now: number): WalPosition | undefined {
     const [, timeline, lsn, expires, signature] = form.exec(sealed) ?? []
-    if (timeline === undefined || lsn === undefined || expires === undefined || signature === undefined) return undefined
+    if (timeline === undefined || lsn === undefined || expires === undefined || signature === undefined)
+      return undefined
     if (Number(expires) <= now) return undefined
     const tag = Buffer.from(signature, 'base64url')
     const text = sealed.slice(0, -signature.length - 1)
-    if (tag.length !== tagLength || !this.#derived.some((key) => timingSafeEqual(tagOf(key, text), tag))) return undefined
+    if (tag.length !== tagLength || !this.#derived.some((key) => timingSafeEqual(tagOf(key, text), tag)))
+      return undefined
     return { timeline: Number.parseInt(timeline, 16), lsn: BigInt(`0x${lsn}`) }
   }
 }
