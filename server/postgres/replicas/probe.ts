@@ -71,5 +71,3 @@ export class Probe {
     client?.connection?.stream?.destroy?.()
   }
 }
-
-type Destroyable = { readonly destroy?: () => void }
