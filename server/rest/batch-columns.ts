@@ -33,7 +33,7 @@ async function check(parts: readonly Prepared[], identity: Identity, context: An
   const transaction = requestTransaction(plan, first.request, identity, context, [], { starred, hasNoEffect: true })
   try {
     await context.database.run(
-      { ...transaction, isolation: null, rollback: false },
+      { ...transaction, mayUseReplica: false, isolation: null, rollback: false },
       { prepare: false, sharing: 'none' },
     )
   } catch (error) {

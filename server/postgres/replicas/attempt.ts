@@ -20,8 +20,8 @@ export class Attempt implements Caller {
       caller: this,
       receiver: this.#receiver,
       precheck: precheck && {
-        statement: precheck.statement,
-        check: (rows) => (this.#refusal = precheck.check(rows)),
+        statements: precheck.statements,
+        check: (results) => (this.#refusal = precheck.check(results)),
       },
     }
   }
