@@ -1,5 +1,15 @@
 // An attempt to run a transaction on a replica, which can be abandoned so that the transaction runs on the primary.
-import type { Caller, Flow, RawRow, RestTransaction, RowReceiver } from '../../rest/database.ts'
+import type { Caller, Flow, PipelineStatement, RawRow, RestTransaction, RowReceiver } from '../../rest/database.ts'
+
+/**
+ * A statement that fails unless the server has replayed a position. The connections to a replica may lead to several
+ * servers, so the check before the attempt may have been on another one.
+ */
+const requirePosition = (lsn: bigint): PipelineStatement => ({
+  text: `select (case when pg_catalog.pg_last_wal_replay_lsn() >= $1::pg_catalog.pg_lsn then '1' else 'not replayed' end)::int`,
+  values: [`${(lsn >> 32n).toString(16)}/${(lsn & 0xffffffffn).toString(16)}`],
+  hasNoEffect: true,
+})
 
 /** Who waits for the result of an attempt: the caller of the transaction, until the attempt is abandoned. */
 export class Attempt implements Caller {
@@ -12,11 +22,15 @@ export class Attempt implements Caller {
   #isAbandoned = false
 
   constructor(transaction: RestTransaction) {
-    const { caller, receiver, precheck } = transaction
+    const { caller, receiver, precheck, consistency } = transaction
+    const before = consistency?.after
+      ? [requirePosition(consistency.after.lsn), ...transaction.before]
+      : transaction.before
     this.#caller = caller
     this.#receiver = receiver && new AttemptReceiver(receiver)
     this.transaction = {
       ...transaction,
+      before,
       caller: this,
       receiver: this.#receiver,
       precheck: precheck && {
