@@ -158,9 +158,15 @@ export class Replica {
     this.#reruns++
   }
 
-  /** Waits until it has replayed a position, for some milliseconds at most. */
-  reach(position: WalPosition, milliseconds: number): Promise<boolean> {
-    return this.#watch.wait(() => this.isUsable && hasReached(this.#replayed, position), milliseconds)
+  /**
+   * Waits until it has replayed a position, for some milliseconds at most.
+   *
+   * @param isPointless whether waiting may end without success
+   */
+  async reach(position: WalPosition, milliseconds: number, isPointless: () => boolean): Promise<boolean> {
+    const hasIt = (): boolean => this.isUsable && hasReached(this.#replayed, position)
+    await this.#watch.wait(() => hasIt() || isPointless(), milliseconds)
+    return hasIt()
   }
 
   /** Checks it now. Never rejects. */

@@ -45,6 +45,8 @@ export type ReplicatedOptions = {
 }
 
 const defaultCheckInterval = 500
+/** Number of replicas, the furthest ones, that are asked whether they have replayed a position. */
+const mostAsked = 2
 /** Seconds beyond the maximum lag for which the position of a write is valid. */
 const margin = 60
 
@@ -169,10 +171,30 @@ export class ReplicatedDatabase implements EngineDatabase {
     if (after === undefined) return this.#leastBusy(usable)
     const fresh = this.#leastBusy(usable.filter(({ replayed }) => hasReached(replayed, after)))
     if (fresh || this.#wait === 0) return fresh
-    const [furthest] = usable
+    const candidates = usable
       .filter(({ replayed }) => replayed.timeline >= after.timeline)
       .sort((a, b) => (a.replayed.lsn < b.replayed.lsn ? 1 : a.replayed.lsn > b.replayed.lsn ? -1 : 0))
-    return furthest?.reach(after, this.#wait).then((isReached) => (isReached ? furthest : undefined))
+      .slice(0, mostAsked)
+    return candidates.length === 0 ? undefined : this.#firstToReach(candidates, after)
+  }
+
+  /** The first replica that has replayed a position; undefined if none does in time. */
+  #firstToReach(candidates: readonly Replica[], after: WalPosition): Promise<Replica | undefined> {
+    return new Promise((resolve) => {
+      let isFound = false
+      let left = candidates.length
+      for (const replica of candidates) {
+        void replica
+          .reach(after, this.#wait, () => isFound)
+          .then((hasReached) => {
+            left--
+            if (hasReached) {
+              isFound = true
+              resolve(replica)
+            } else if (left === 0) resolve(undefined)
+          })
+      }
+    })
   }
 
   #leastBusy(replicas: readonly Replica[]): Replica | undefined {
