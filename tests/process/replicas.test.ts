@@ -18,6 +18,7 @@ if (!replica) throw new Error('there is no replica')
 await primary.query(await readFixture('reads'))
 await primary.query(`
   create role visitor;
+  alter role visitor set pgrst.read = 'sometimes';
   create function garage.calm() returns void stable language sql as $$ select $$;
   create function garage.busy() returns void volatile language sql as $$ select $$;
   create function garage.port() returns int stable language sql as $$ select inet_server_port() $$`)
@@ -73,6 +74,8 @@ t.test('the answers are those of the primary', async (t) => {
   t.ok(metric(text, 'rowhouse_replica_reruns_total') < reads, 'answers of the replica')
   t.ok(metric(text, 'rowhouse_replica_lag_seconds') < 10)
   t.ok(on.logged().some(({ msg }) => msg === `Reading from the replica 127.0.0.1:${replica.port}`))
+  const ignored = 'role visitor: ignoring pgrst.read = sometimes: allowed is primary or any'
+  t.ok(on.logged().some(({ msg }) => msg === ignored))
   t.notMatch(await off.service.metrics.text(), 'rowhouse_replica')
 })
 

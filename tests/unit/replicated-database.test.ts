@@ -218,8 +218,9 @@ t.test('errors of a replica', async (t) => {
   )
   fail(failed('57014'))
   await t.rejects(run(), { message: '57014' })
-  fail(connectionErrors.callerGone())
-  await t.rejects(run(), { kind: 'caller gone' })
+  const gone = connectionErrors.callerGone()
+  fail(gone)
+  await t.rejects(run(), gone)
   const refusal = new Error('too expensive')
   for (const replica of replicas) {
     replica.run = (it) => Promise.reject(it.precheck?.check([]) ?? new Error('there is no check'))
