@@ -32,7 +32,9 @@ export class Probe {
   async ask(text: string): Promise<Row> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error('the server does not respond')), timeout)
+      const giveUp = (): void => reject(new Error('the server does not respond'))
+      // An answer may have arrived while this process was busy: it is read before the immediate runs.
+      timer = setTimeout(() => setImmediate(giveUp), timeout)
     })
     try {
       return await Promise.race([this.#ask(text), late])
