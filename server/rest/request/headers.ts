@@ -6,17 +6,17 @@ type Pair = readonly [string, string]
 
 /** The headers that affect how a request is parsed. The first of repeated headers wins. */
 export type RequestHeaders = {
-  accept?: string
-  acceptProfile?: string
-  contentProfile?: string
-  contentType?: string
-  range?: string
+  readonly accept: string | undefined
+  readonly acceptProfile: string | undefined
+  readonly contentProfile: string | undefined
+  readonly contentType: string | undefined
+  readonly range: string | undefined
   /** Repeated headers are joined. */
-  ifMatch?: string
-  ifNoneMatch?: string
-  readonly prefer: string[]
+  readonly ifMatch: string | undefined
+  readonly ifNoneMatch: string | undefined
+  readonly prefer: readonly string[]
   /** All headers except cookies, decoded as UTF-8. */
-  readonly others: Pair[]
+  readonly others: readonly Pair[]
   readonly cookies: readonly Pair[]
 }
 
@@ -25,7 +25,13 @@ export function readHeaders(headers: HttpRequest['headers']): RequestHeaders {
   const prefer: string[] = []
   const others: Pair[] = []
   let cookie: string | undefined
-  const found: Omit<RequestHeaders, 'cookies'> = { prefer, others }
+  let accept: string | undefined
+  let acceptProfile: string | undefined
+  let contentProfile: string | undefined
+  let contentType: string | undefined
+  let range: string | undefined
+  let ifMatch: string | undefined
+  let ifNoneMatch: string | undefined
   for (const header of headers) {
     const [name, value] = header
     switch (name) {
@@ -33,25 +39,25 @@ export function readHeaders(headers: HttpRequest['headers']): RequestHeaders {
         cookie ??= value
         continue
       case 'accept':
-        found.accept ??= value
+        accept ??= value
         break
       case 'accept-profile':
-        found.acceptProfile ??= lenientUtf8Text(value)
+        acceptProfile ??= lenientUtf8Text(value)
         break
       case 'content-profile':
-        found.contentProfile ??= lenientUtf8Text(value)
+        contentProfile ??= lenientUtf8Text(value)
         break
       case 'content-type':
-        found.contentType ??= value
+        contentType ??= value
         break
       case 'range':
-        found.range ??= value
+        range ??= value
         break
       case 'if-match':
-        found.ifMatch = found.ifMatch === undefined ? value : `${found.ifMatch}, ${value}`
+        ifMatch = ifMatch === undefined ? value : `${ifMatch}, ${value}`
         break
       case 'if-none-match':
-        found.ifNoneMatch = found.ifNoneMatch === undefined ? value : `${found.ifNoneMatch}, ${value}`
+        ifNoneMatch = ifNoneMatch === undefined ? value : `${ifNoneMatch}, ${value}`
         break
       case 'prefer':
         prefer.push(value)
@@ -60,7 +66,20 @@ export function readHeaders(headers: HttpRequest['headers']): RequestHeaders {
     const text = lenientUtf8Text(value)
     others.push(text === value ? header : [name, text])
   }
-  return { ...found, cookies: cookie === undefined ? [] : parseCookies(cookie) }
+  const cookies = cookie === undefined ? [] : parseCookies(cookie)
+  // All fields in one literal, because every request reads them.
+  return {
+    accept,
+    acceptProfile,
+    contentProfile,
+    contentType,
+    range,
+    ifMatch,
+    ifNoneMatch,
+    prefer,
+    others,
+    cookies,
+  }
 }
 
 /** The conditions of a request on entity tags; undefined without any. */
