@@ -2,27 +2,13 @@
 // those that were planned would end its transaction, which may not run twice once something with an effect has run.
 import type { Identity } from '../identity/identity.ts'
 import type { AnswerContext } from './answer.ts'
-import { partRequest, type BatchFrame } from './batch-part-request.ts'
+import { preparedParts, type BatchFrame } from './batch-part-request.ts'
 import type { BatchPart } from './batch/batch-request.ts'
-import { prepare, type Prepared } from './cache/prepare.ts'
+import type { Prepared } from './cache/prepare.ts'
 import { ApiError } from './errors.ts'
-import { starredRelations, type RoleColumns } from './plan/starred.ts'
+import { starredRelations } from './plan/starred.ts'
 import { requestTransaction } from './request-transaction.ts'
 import { transactionError } from './sql-errors.ts'
-
-/** The requests as they are planned before any of them has run; without those that are errors. References have any value. */
-function preparedParts(parts: readonly BatchPart[], frame: BatchFrame, columns: RoleColumns): readonly Prepared[] {
-  return parts.flatMap((part) => {
-    try {
-      const http = partRequest(part, () => '0', frame)
-      const prepared = prepare(http, frame.context, () => undefined, columns)
-      return prepared instanceof ApiError ? [] : [prepared]
-    } catch (error) {
-      if (error instanceof ApiError) return []
-      throw error
-    }
-  })
-}
 
 async function check(parts: readonly Prepared[], identity: Identity, context: AnswerContext): Promise<void> {
   const { config } = context.snapshot

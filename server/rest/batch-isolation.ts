@@ -1,11 +1,9 @@
 // The isolation level of a batch: the strictest one that any of its requests needs.
 import type { Identity } from '../identity/identity.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
-import { prepare } from './cache/prepare.ts'
-import { ApiError } from './errors.ts'
 import { isolationOf } from './request-transaction.ts'
 import type { BatchPart } from './batch/batch-request.ts'
-import { partRequest, type BatchFrame } from './batch-part-request.ts'
+import { preparedParts, type BatchFrame } from './batch-part-request.ts'
 
 const isolationOrder: readonly (IsolationLevel | null)[] = [null, 'read committed', 'repeatable read', 'serializable']
 
@@ -21,18 +19,8 @@ export const laterIsolation = (
   frame: BatchFrame,
   identity: Identity,
 ): IsolationLevel | null =>
-  parts.reduce<IsolationLevel | null>((level, part) => {
-    const { context } = frame
-    try {
-      const prepared = prepare(
-        partRequest(part, () => '0', frame),
-        context,
-        () => undefined,
-      )
-      if (prepared instanceof ApiError || prepared.plan.kind !== 'call') return level
-      return stricter(level, isolationOf(prepared.plan, identity, context.snapshot))
-    } catch {
-      // It will fail again, or get a value that fits, when its turn comes.
-      return level
-    }
-  }, null)
+  preparedParts(parts, frame).reduce<IsolationLevel | null>(
+    (level, { plan }) =>
+      plan.kind === 'call' ? stricter(level, isolationOf(plan, identity, frame.context.snapshot)) : level,
+    null,
+  )

@@ -2,6 +2,9 @@
 import type { AnswerContext } from './answer.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import { batchErrors } from './batch/batch-errors.ts'
+import { prepare, type Prepared } from './cache/prepare.ts'
+import { ApiError } from './errors.ts'
+import type { RoleColumns } from './plan/starred.ts'
 import { isBatchPath } from './batch-path.ts'
 import type { BatchPart } from './batch/batch-request.ts'
 import { headersOfPart } from './batch/part-headers.ts'
@@ -37,6 +40,27 @@ export function partRequest(
     body: bytesOf(body, lookup),
   }
 }
+
+/**
+ * Parts as they are planned before any of them has run: references have any value. Leaves out parts that fail: each fails
+ * again, or gets a value that fits, when its turn comes.
+ *
+ * @param columns the columns that the role may read, if `*` depends on them
+ */
+export const preparedParts = (
+  parts: readonly BatchPart[],
+  frame: BatchFrame,
+  columns?: RoleColumns,
+): readonly Prepared[] =>
+  parts.flatMap((part) => {
+    try {
+      const http = partRequest(part, () => '0', frame)
+      const prepared = prepare(http, frame.context, () => undefined, columns)
+      return prepared instanceof ApiError ? [] : [prepared]
+    } catch {
+      return []
+    }
+  })
 
 function bytesOf(body: BatchPart['body'], lookup: Lookup): Buffer {
   if (!body) return Buffer.alloc(0)

@@ -7,7 +7,7 @@ type Query = (text: string, values: unknown[]) => Promise<readonly Readonly<Reco
 
 /**
  * The flush position, and whether transactions may be committed before they are flushed. The insert position includes
- * these, but also records that nobody flushes for a while, such as those of reads that clean up pages: a replica does not
+ * these, but also records that are not flushed for a while, such as those of reads that clean up pages: a replica does not
  * get them before. The name of the log file begins with the timeline.
  */
 const positions = `select pg_catalog.pg_current_wal_flush_lsn()::text as flushed,

@@ -5,7 +5,7 @@ type Waiter = { readonly isDone: () => boolean; readonly resolve: (isReached: bo
 /** Milliseconds between two questions. */
 const pauses = { first: 1, longest: 10 }
 
-/** Asks a replica again and again for its position, as long as somebody waits. All waiting reads share the questions. */
+/** Asks a replica again and again for its position, while reads wait for it. All waiting reads share the questions. */
 export class ReplayWatch {
   readonly #refresh: () => Promise<void>
   readonly #waiters = new Set<Waiter>()

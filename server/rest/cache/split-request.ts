@@ -174,7 +174,7 @@ class ShapeReader {
     if (!this.#takesArguments || !plainArgument.test(raw)) return false
     if (name === 'cursor') {
       if (this.#addCursor(name, raw)) return true
-      // Text that has the form of a cursor, but is none, is an error of its own.
+      // Text that has the form of a cursor without being one is an error of its own.
       this.key += keyPart(partKind.cursor, hasCursorForm(raw) ? 'invalid' : 'none')
     }
     this.#addValue(name, '', this.#mark(raw, 'plain'))
