@@ -2,6 +2,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { compareBuilds } from './against.ts'
 import { compare, type Contestants } from './comparison.ts'
 import { databaseName, prepareDataset, userCount } from './dataset.ts'
 import { measureImages } from './images.ts'
@@ -37,7 +38,7 @@ async function run(options: Options): Promise<unknown> {
   const servers: Server[] = []
   try {
     const dataset = { rows: options.rows, users: userCount }
-    const binary = options.alone ? undefined : await findPostgrest(directory)
+    const binary = options.alone || options.against !== undefined ? undefined : await findPostgrest(directory)
     const startRowhouse = rowhouse(options.env)
     const startRival = binary === undefined ? undefined : postgrest(binary)
     const measureStart = () =>
@@ -91,6 +92,13 @@ async function run(options: Options): Promise<unknown> {
         return { machine, extensions: await measureExtensions({ startWith, postgres, dataset, options, print }) }
       }
       case 'compare': {
+        if (options.against !== undefined) {
+          const own = await started(startRowhouse)
+          const other = await started(rowhouse(options.env, false, options.against))
+          const builds = { own, other }
+          const results = await compareBuilds(workloads, { builds, postgres, dataset, generator, options, print })
+          return { machine, options, results }
+        }
         if (options.profile !== undefined) await mkdir(options.profile, { recursive: true })
         const contestants: Contestants = {
           rowhouse: await started(rowhouse(options.env, options.profile !== undefined)),

@@ -28,6 +28,7 @@ same data, in turn.
   --storage           /storage/v1 on a folder and on S3: small and large objects, and what they do to reads
   --extensions        the extensions beyond PostgREST, each against the requests that it replaces
   --startup           only the time from start to ready
+  --against CHECKOUT  this build and the one in the folder dist of another checkout, in turn: what a change costs
 
 The database is an embedded PostgreSQL, started for the run. BENCH_DATABASE_URL and BENCH_AUTHENTICATOR_URL name another
 one instead, as a superuser and as authenticator: the databases rowhouse_bench and rowhouse_bench_tables are made in that
@@ -49,6 +50,8 @@ export type Options = {
   readonly json: string | undefined
   readonly profile: string | undefined
   readonly mode: 'compare' | 'soak' | 'slow-client' | 'images' | 'sign-in' | 'storage' | 'extensions' | 'startup'
+  /** Another checkout, already built. */
+  readonly against: string | undefined
   readonly requests: number
   readonly megabytes: number
 }
@@ -85,6 +88,7 @@ export function parseOptions(args: readonly string[]): Options | undefined {
       storage: { type: 'boolean', default: false },
       extensions: { type: 'boolean', default: false },
       startup: { type: 'boolean', default: false },
+      against: { type: 'string' },
     },
   })
   if (values.help) return undefined
@@ -113,6 +117,7 @@ export function parseOptions(args: readonly string[]): Options | undefined {
     json: values.json,
     profile: values.profile,
     mode: modes[0] ?? 'compare',
+    against: values.against,
     requests: whole('requests', values.requests),
     megabytes: whole('megabytes', values.megabytes),
   }

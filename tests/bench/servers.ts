@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { chmod, copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
 import { jwtSecret, serviceToken, sessionSecret } from './dataset.ts'
@@ -112,9 +112,10 @@ async function answers(url: string, headers: Record<string, string>): Promise<bo
  *
  * @param env additional settings
  * @param probed whether to load `probe.ts`, which answers the queries of `Probe`
+ * @param checkout another checkout, whose build is started instead
  */
 export const rowhouse =
-  (env: Readonly<Record<string, string>>, probed = false): StartServer =>
+  (env: Readonly<Record<string, string>>, probed = false, checkout = root): StartServer =>
   async (databaseUri) => {
     const directory = probed ? await mkdtemp(join(tmpdir(), 'rowhouse-probe-')) : undefined
     const probe: string[] = []
@@ -131,7 +132,7 @@ export const rowhouse =
         name: 'rowhouse',
         command: process.execPath,
         // Same as `npm start`.
-        args: ['--max-semi-space-size=8', ...probe, join(root, 'dist/main.js'), 'serve'],
+        args: ['--max-semi-space-size=8', ...probe, resolve(checkout, 'dist/main.js'), 'serve'],
         env: { DATABASE_URL: databaseUri, REST_BASE_PATH: '/rest/v1', SESSION_SECRETS: sessionSecret, ...env },
         url: new URL(`http://127.0.0.1:${port}/rest/v1`),
         ipc: probed,
