@@ -117,7 +117,11 @@ export type Outcome = {
   /** Number of requests with credentials whose plan, or rejection, was cached. */
   readonly plans: number
   readonly rejections: number
+  /** Number of requests that wrote related rows. */
+  readonly nested: number
 }
+
+const relatedRows = /"(?:above:parent_id":\{|items!parent_id":\[\{)/
 
 /** Sends generated requests of all callers in random order, and compares the responses. */
 export async function compareCaches(comparison: CacheComparison, seed: number, requests: number): Promise<Outcome> {
@@ -126,6 +130,7 @@ export async function compareCaches(comparison: CacheComparison, seed: number, r
   const conditions = new GeneratedConditions(seededRandom(seed + 2))
   const differences: string[] = []
   const statuses = new Map<number, number>()
+  let nested = 0
   let left = requests
   const worker = async (connection: number): Promise<void> => {
     while (left-- > 0 && differences.length < 20) {
@@ -138,6 +143,7 @@ export async function compareCaches(comparison: CacheComparison, seed: number, r
       const [on, off] = pair.map(comparable)
       if (!on || !off) throw new Error('two answers are needed')
       statuses.set(off.status, (statuses.get(off.status) ?? 0) + 1)
+      if (off.status === 201 && relatedRows.test(attack.body)) nested++
       if (JSON.stringify(on) !== JSON.stringify(off)) {
         differences.push(JSON.stringify({ caller: caller.name, attack, on, off }))
       }
@@ -150,5 +156,6 @@ export async function compareCaches(comparison: CacheComparison, seed: number, r
     statuses,
     plans: known.filter((shape) => shape !== 'uncacheable' && !(shape instanceof ApiError)).length,
     rejections: known.filter((shape) => shape instanceof ApiError).length,
+    nested,
   }
 }

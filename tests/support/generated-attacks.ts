@@ -227,6 +227,12 @@ const bodies: readonly string[] = [
     '{"who":"§"}',
     '{"words":["§"]}',
   ],
+  ...[
+    '{"id":45,"name":"§","above:parent_id":{"id":46,"name":"§"}}',
+    '{"id":47,"name":"a","items!parent_id":[{"id":48,"name":"§"},{"id":49,"name":"b"}]}',
+    '{"id":50,"name":"a","above:parent_id":{"nothing":"§"}}',
+    '{"id":51,"name":"a","items":[{"id":52}]}',
+  ],
 ].map(bytes)
 
 const methods: readonly string[] = [
@@ -302,6 +308,16 @@ const tameCalls: readonly (readonly [string, readonly string[]])[] = [
   ['/rpc/joined', ['words=§', 'words=§']],
 ]
 
+/** Bodies with related rows, which are never cached, and one of the same shape without. */
+const nestedBodies: readonly string[] = [
+  '{"id":53,"name":"§","owner":"ann","above:parent_id":{"id":54,"name":"§"}}',
+  '{"id":53,"name":"§","owner":"ann","above:parent_id":{"id":54,"name":"a","above:parent_id":{"id":55,"name":"§"}}}',
+  '{"id":53,"name":"§","above:parent_id":null}',
+  '{"id":53,"name":"§","items!parent_id":[{"id":56,"name":"§"},{"id":57,"name":"a","owner":"bob"}]}',
+  '{"id":53,"name":"§","items!parent_id":[]}',
+  '{"id":53,"name":"§","parent_id":1}',
+]
+
 /** A request that succeeds for most callers and values. */
 function tame(random: Random): Attack {
   const { some, chance } = random
@@ -314,7 +330,8 @@ function tame(random: Random): Attack {
   const others = some(0, 1, () => choose(tameOthers, random))
   const method = choose(['GET', 'GET', 'GET', 'GET', 'HEAD', 'DELETE', 'PATCH', 'POST'], random)
   if (method === 'POST' || method === 'PATCH') {
-    const body = bytes(choose(['{"id":40,"name":"§"}', '[{"id":41,"name":"§"}]', '{"name":"§"}'], random))
+    const plain = ['{"id":40,"name":"§"}', '[{"id":41,"name":"§"}]', '{"name":"§"}']
+    const body = bytes(choose(method === 'POST' && chance(0.4) ? nestedBodies : plain, random))
     const query = method === 'POST' ? others : [...filters, ...others]
     return { method, path: '/items', query, headers: [...chosen, ['Content-Type', 'application/json']], body }
   }
