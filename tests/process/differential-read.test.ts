@@ -12,7 +12,7 @@ import { seededRandom } from '../support/seeded-random.ts'
 import { send, type SentRequest } from '../support/sent-request.ts'
 import { commonSettings, readTables } from '../tables/reads/read-tables.ts'
 
-const generated = 1200
+const generated = Number(process.env.READS ?? 900)
 const defaultSeed = 20_261_121
 /** The requests of the tables that need no special settings. */
 const written = readTables.filter(({ settings }) => settings === undefined).flatMap(({ rows }) => rows)

@@ -20,8 +20,8 @@ import { insertBodyTables } from '../tables/write-insert.ts'
 import { updateAndDeleteTables } from '../tables/write-update-delete.ts'
 import { upsertTables } from '../tables/write-upsert.ts'
 
-const generated = 900
-const defaultSeed = 20_261_121
+const generated = Number(process.env.WRITES ?? 700)
+const defaultSeed = 20_261_127
 const tables = [
   ...insertBodyTables,
   ...insertRowTables,

@@ -4,6 +4,7 @@ import { column, field, logicTree, operation } from './generated-filters.ts'
 import { vocabularies, vocabularyOf, type Vocabulary } from './read-vocabulary.ts'
 import type { Random } from './seeded-random.ts'
 import type { SentRequest } from './sent-request.ts'
+import { unknownTags } from './unknown-tags.ts'
 
 function orderOf(random: Random, vocabulary: Vocabulary, related: readonly string[]): string {
   const terms = random.some(0, 2, () => {
@@ -110,6 +111,7 @@ function headersOf(random: Random): SentRequest['headers'] {
     ...(random.chance(0.25) ? { Accept: random.pick(accepts) } : {}),
     ...(random.chance(0.12) ? { Range: random.pick(['0-1', '1-', '2-3', '0-0', '50-60', '3-1', '-2', 'all']) } : {}),
     ...(preferences.length > 0 ? { Prefer: preferences.join(', ') } : {}),
+    ...(random.chance(0.1) ? { 'If-None-Match': random.pick(unknownTags) } : {}),
   }
 }
 

@@ -2,6 +2,7 @@
 // error.
 import type { Random } from './seeded-random.ts'
 import type { SentRequest } from './sent-request.ts'
+import { unknownTags } from './unknown-tags.ts'
 
 type Choices = readonly [string, ...string[]]
 
@@ -310,7 +311,7 @@ function bodyOf(random: Random, columns: readonly (readonly [string, Kind])[], m
 
 /** Returns one request. */
 export function generatedWrite(random: Random): SentRequest {
-  return random.chance(0.3) ? call(random) : write(random)
+  return conditional(random, random.chance(0.3) ? call(random) : write(random))
 }
 
 function headersOf(random: Random, type: string | undefined): Record<string, string> {
@@ -320,6 +321,12 @@ function headersOf(random: Random, type: string | undefined): Record<string, str
     ...(prefer === '' ? {} : { Prefer: prefer }),
     ...(random.chance(0.25) ? { Accept: random.pick(accepts) } : {}),
   }
+}
+
+/** With a condition that holds, of which other methods than these refuse some. */
+function conditional(random: Random, request: SentRequest): SentRequest {
+  if (!['GET', 'HEAD', 'POST'].includes(request.method) || !random.chance(0.15)) return request
+  return { ...request, headers: { ...request.headers, 'If-None-Match': random.pick(unknownTags) } }
 }
 
 function write(random: Random): SentRequest {

@@ -57,6 +57,13 @@ export const knownDifferences: readonly KnownDifference[] = [
       said(pair.ours, 'message') === 'Cannot coerce the result to a single JSON object',
   },
   {
+    version: '14.4',
+    issue: 3707,
+    reason: 'Logical operators no longer apply to the rows that an update returns',
+    aspects: ['status', 'Content-Range', 'body'],
+    explains: (_, { request }) => request.method === 'PATCH' && /[?&](?:not\.)?(?:and|or)=/.test(request.path),
+  },
+  {
     version: '12.0.3',
     issue: 3361,
     reason: 'The message about an unknown column of a body has changed',

@@ -153,8 +153,13 @@ export class RowBody implements RowReceiver, StreamedBody, Caller {
   /** All of a complete body. */
   whole(): Buffer {
     clearTimeout(this.#openTimer)
-    if (this.#format === 'csv' && this.rows === 0) this.#lines.addText('\n')
+    if (this.#format === 'csv' && this.rows === 0) this.#lines.addText(`${this.#hasSource ? this.#names : ''}\n`)
     return this.#lines.takeAll()
+  }
+
+  /** Whether the function of the request has returned rows: as in PostgREST, their columns are the header, if none is left. */
+  get #hasSource(): boolean {
+    return this.first?.[5]?.toString() === 't'
   }
 
   /** Compresses the body. Call it before `sendTo`. */

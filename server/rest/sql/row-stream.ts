@@ -39,10 +39,11 @@ function totalSql(plan: RowPlan, shape: StatementShape, { dbMaxRows }: StreamSet
 type StreamSettings = Pick<RestSettings, 'dbMaxRows'>
 
 /**
- * Returns the columns `line`, `response_headers`, `response_status`, `total`, `page` for each row, or at least `line` and the
- * settings. `total` is the number of rows if it is requested; `page` is the number of lines, of a response that begins only
- * when all of them are known: the database then keeps them, on disk if there are many. A response without rows has one row
- * without a line. So lines and numbers are of one snapshot.
+ * Returns the columns `line`, `response_headers`, `response_status`, `total`, `page`, `has_source` for each row, or at least
+ * `line` and the settings. `total` is the number of rows if it is requested; `page` is the number of lines, of a response
+ * that begins only when all of them are known: the database then keeps them, on disk if there are many. A response without
+ * rows has one row without a line. So lines and numbers are of one snapshot. `has_source` tells whether a function has
+ * returned rows, which filters and ranges may leave out.
  */
 export function rowStatement(plan: RowPlan, shape: StatementShape, settings: StreamSettings): Fragment {
   const { count } = shape.preferences
@@ -66,9 +67,10 @@ export function rowStatement(plan: RowPlan, shape: StatementShape, settings: Str
       ') pgrst_lines ON true',
     ]
   }
+  const hasSource = plan.kind === 'call' ? `, EXISTS (SELECT FROM ${sourceName}) AS has_source` : ''
   return [
     ctes(['pgrst_lines AS (', lines, ')']),
-    `SELECT pgrst_lines.line, ${responseSettings}, pgrst_total.total, pgrst_page.page FROM `,
+    `SELECT pgrst_lines.line, ${responseSettings}, pgrst_total.total, pgrst_page.page${hasSource} FROM `,
     numbers,
     ', (SELECT pg_catalog.count(*) AS page FROM pgrst_lines) pgrst_page LEFT JOIN pgrst_lines ON true',
   ]
