@@ -7,6 +7,7 @@ import type {
   PipelineStatement,
   RawRow,
   RunSteps,
+  TraceNote,
   TransactionOptions,
 } from '../rest/database.ts'
 import { TracelessError } from '../common/traceless-error.ts'
@@ -17,6 +18,7 @@ import type { ConnectionPool } from './pool.ts'
 import type { PipelineClient } from './protocol/pipeline-client.ts'
 import { command, isLostConnection, Refusal, runPipeline, StatementError } from './protocol/pipeline.ts'
 import { RowBudget } from './row-budget.ts'
+import { withNote } from './trace-note.ts'
 import { recordAndCommit } from './transaction-stages.ts'
 import { begin, commit, loginRole, rollback, undo } from './transaction-commands.ts'
 
@@ -95,8 +97,10 @@ class BatchRun {
   }
 
   async #runSteps(steps: readonly BatchStep[]): Promise<readonly BatchStepResult[]> {
-    const { readOnly, claim } = this.#transaction
+    const { readOnly, claim, caller } = this.#transaction
     const isFirst = !this.#hasBegun
+    const note = caller.observer?.note
+    const noted = note ? steps.map((step, index) => (notesStep(note, isFirst && index === 0) ? { ...step, ...withNote(step, note) } : step)) : steps
     this.#hasBegun = true
     const opening = claim ? [loginRole, claim.statement] : []
     const before = isFirst ? [begin(this.#transaction), ...opening] : []
@@ -105,7 +109,7 @@ class BatchRun {
     try {
       // A statement prepared earlier may be stale. The first round trip can be repeated then, further ones cannot.
       const prepare = this.#prepare && isFirst
-      results = await runSteps(this.#client, steps, {
+      results = await runSteps(this.#client, noted, {
         before,
         claimed,
         isReadOnly: readOnly,
@@ -121,6 +125,9 @@ class BatchRun {
     return results
   }
 }
+
+/** The name of the application is set once for the whole transaction. */
+const notesStep = ({ place }: TraceNote, isFirst: boolean): boolean => place === 'comment' || isFirst
 
 type StepOptions = {
   /** What precedes the steps. */

@@ -1,6 +1,5 @@
 // The program's database: runs the transactions of the REST API and of the services on one connection pool.
 import type { EventEmitter } from 'node:events'
-import type pg from 'pg'
 import type {
   BatchTransaction,
   EngineDatabase,
@@ -22,7 +21,8 @@ import { runImport } from './import-transaction.ts'
 import { withConnection, withReservedConnection } from './lending.ts'
 import { Listener, type ListenerEvent } from './listener.ts'
 import type { ConnectionPool } from './pool.ts'
-import type { LentClient } from './protocol/pipeline-client.ts'
+import { observed } from './observed-query.ts'
+import type { LentClient, PipelineClient } from './protocol/pipeline-client.ts'
 import { runTransaction } from './request-transaction.ts'
 import { runScratch, type ScratchTransaction } from './scratch-transaction.ts'
 
@@ -169,7 +169,7 @@ export class Database implements EngineDatabase {
         }
       },
       () => broken,
-      { access },
+      { access, observer: this.#pool.observe() },
     )
   }
 
@@ -195,6 +195,7 @@ export class Database implements EngineDatabase {
         }
       },
       (error) => !leavesConnection(error),
+      this.#pool.observe(),
     )
 
   /**
@@ -218,6 +219,7 @@ export class Database implements EngineDatabase {
         }
       },
       () => true,
+      this.#pool.observe(),
     )
   }
 
@@ -268,16 +270,16 @@ export class Database implements EngineDatabase {
 
 const notApplied = (error: unknown): SessionNotApplied => new SessionNotApplied(error)
 
-async function applySettings(client: pg.ClientBase, actor: Actor, access: Access): Promise<void> {
+async function applySettings(client: PipelineClient, actor: Actor, access: Access): Promise<void> {
   const { text, values } = identitySettings(actor, access)
   try {
-    await client.query(text, [...values])
+    await queryOn(client)(text, [...values])
   } catch (error) {
     throw isSessionOwner(actor) && !isUnreachable(error) ? notApplied(error) : error
   }
 }
 
 const queryOn =
-  (client: pg.ClientBase): RunQuery =>
+  (client: PipelineClient): RunQuery =>
   async (text, values) =>
-    (await client.query<Record<string, unknown>>(text, values)).rows
+    (await observed(client.observer, text, () => client.query<Record<string, unknown>>(text, values))).rows

@@ -1,5 +1,5 @@
 // Lends connections of a pool to tasks.
-import type { Caller } from '../rest/database.ts'
+import type { Caller, StatementObserver } from '../rest/database.ts'
 import type { Access } from './admission.ts'
 import { Cancellation } from './connection/cancellation.ts'
 import { connectionErrors } from './connection-error.ts'
@@ -14,6 +14,8 @@ export type Lending = {
   readonly caller?: Caller | undefined
   /** When the request began to wait, as `performance.now()`; by default now. */
   readonly since?: number | undefined
+  /** Observes what runs on the connection; by default the observer of the caller. */
+  readonly observer?: StatementObserver | undefined
 }
 
 /**
@@ -28,8 +30,11 @@ export async function withConnection<T>(
   broken: (error: unknown) => boolean,
   lending: Lending = {},
 ): Promise<T> {
-  const { access = 'read', caller } = lending
+  const { access = 'read', caller, observer = caller?.observer } = lending
+  const begun = observer && performance.now()
   const client = await pool.take(lending)
+  if (begun !== undefined) observer?.connectionTaken(lending.since ?? begun, performance.now())
+  client.observer = observer
   let isBroken = false
   let cancellation: Cancellation | undefined
   try {
@@ -43,6 +48,7 @@ export async function withConnection<T>(
   } finally {
     const settled = cancellation?.end()
     if (settled && !isBroken) isBroken = !(await settled.catch(() => false))
+    client.observer = undefined
     pool.giveBack(client, access, isBroken)
   }
 }
@@ -57,19 +63,20 @@ export async function withReservedConnection<T>(
   pool: ConnectionPool,
   use: (client: LentClient) => Promise<T>,
   broken: (error: unknown) => boolean,
+  observer?: StatementObserver,
 ): Promise<T> {
   const { reserve } = pool
-  if (!reserve || pool.canLend('read')) return withConnection(pool, use, broken)
+  if (!reserve || pool.canLend('read')) return withConnection(pool, use, broken, { observer })
   let hasBegun = false
   const begin = (client: LentClient): Promise<T> => {
     hasBegun = true
     return use(client)
   }
   try {
-    return await withConnection(reserve, begin, broken)
+    return await withConnection(reserve, begin, broken, { observer })
   } catch (error) {
     // The pool may already use all connections that the server allows.
     if (hasBegun || !isOutOfSlots(error)) throw error
-    return withConnection(pool, use, broken)
+    return withConnection(pool, use, broken, { observer })
   }
 }

@@ -1,6 +1,7 @@
 // The pool of connections that requests run on.
 import pg from 'pg'
 import { LibpqClient } from './connection/pool-config.ts'
+import type { StatementObserver } from '../rest/database.ts'
 import { Admission, type Access } from './admission.ts'
 import { ConnectionError, connectionErrors } from './connection-error.ts'
 import { isOutOfSlots } from './database-error.ts'
@@ -23,6 +24,10 @@ const connectTimeout = 'timeout exceeded when trying to connect'
 
 const ignore = (): void => undefined
 
+/** Finds out who observes a statement that begins now. */
+export type Observe = () => StatementObserver | undefined
+const unobserved: Observe = () => undefined
+
 /** `pg`'s pool behind an admission queue: `pg` itself never has more requests than connections. */
 export class ConnectionPool extends pg.Pool {
   /** Additional connections, opened when needed, for what must work while requests occupy the whole pool. */
@@ -31,6 +36,8 @@ export class ConnectionPool extends pg.Pool {
   readonly streams: StreamRelief
   /** Connections of the pool that brief statements share. */
   readonly shared: SharedConnections = new SharedConnections(this)
+  /** Who observes the statements that begin now, if their caller does not say it. */
+  readonly observe: Observe
   readonly #admission: Admission
   readonly #patience: number
   readonly #open = new Set<pg.PoolClient>()
@@ -41,7 +48,8 @@ export class ConnectionPool extends pg.Pool {
   #step = 1
   #slotTimer: NodeJS.Timeout | undefined
 
-  constructor(connection: pg.PoolConfig, settings: PoolSettings) {
+  /** @param observe is called for each statement without a caller, in the asynchronous context of its request */
+  constructor(connection: pg.PoolConfig, settings: PoolSettings, observe: Observe = unobserved) {
     const { dbPool, dbPoolReserve = 0 } = settings
     const patience = Math.min(settings.dbPoolAcquisitionTimeout * 1000, longest)
     super({
@@ -58,6 +66,7 @@ export class ConnectionPool extends pg.Pool {
       },
     })
     this.#patience = patience
+    this.observe = observe
     this.streams = new StreamRelief(
       new SpillSpace(settings.dbPoolSpillMemory ?? 0, settings.dbPoolSpillDisk ?? 0),
       () => this.#admission.waitingSince,
@@ -65,7 +74,7 @@ export class ConnectionPool extends pg.Pool {
     this.#admission = new Admission(dbPool, () => this.streams.begin())
     this.reserve =
       dbPoolReserve > 0
-        ? new ConnectionPool(connection, { ...settings, dbPool: dbPoolReserve, dbPoolReserve: 0 })
+        ? new ConnectionPool(connection, { ...settings, dbPool: dbPoolReserve, dbPoolReserve: 0 }, observe)
         : undefined
     this.on('error', ignore)
     this.on('connect', (client) => {
@@ -193,8 +202,8 @@ async function inTime(connecting: Promise<pg.PoolClient>, deadline: number): Pro
 }
 
 /** Creates a pool without opening connections. Connections that break while idle are replaced when needed. */
-export const createPool = (connection: pg.PoolConfig, settings: PoolSettings): ConnectionPool =>
-  new ConnectionPool(connection, settings)
+export const createPool = (connection: pg.PoolConfig, settings: PoolSettings, observe?: Observe): ConnectionPool =>
+  new ConnectionPool(connection, settings, observe)
 
 /**
  * Replaces all connections that are open now, because sessions cache the catalogue, and keep the role settings of their

@@ -6,6 +6,7 @@ import type {
   RestTransaction,
   RawRow,
   RowReceiver,
+  StatementObserver,
   TransactionOptions,
   TransactionResult,
 } from '../rest/database.ts'
@@ -18,6 +19,7 @@ import { isLostConnection, Refusal, StatementError, type PipelineObserver } from
 import type { SharedRun } from './sharing/shared-connections.ts'
 import { mayBegin } from './sharing/gate.ts'
 import { loginRole } from './transaction-commands.ts'
+import { withTraceNote } from './trace-note.ts'
 import { isPlain, runStages } from './transaction-stages.ts'
 
 export type RunOptions = {
@@ -52,6 +54,7 @@ class TransactionRun implements SharedRun {
   readonly kind: SharedRun['kind']
   readonly part: PipelinePart
   readonly mayRepeat: boolean
+  readonly observer: StatementObserver | undefined
   readonly #pool: ConnectionPool
   readonly #transaction: RestTransaction
   readonly #options: TransactionOptions
@@ -70,13 +73,16 @@ class TransactionRun implements SharedRun {
 
   constructor(
     pool: ConnectionPool,
-    transaction: RestTransaction,
+    given: RestTransaction,
     options: TransactionOptions,
     { source, streams, settingsError }: RunOptions,
     resolve: (result: TransactionResult) => void,
     reject: (error: Error) => void,
   ) {
     this.#pool = pool
+    // The context of the call is that of the request only now: later, this may run on behalf of another one.
+    this.observer = given.caller.observer ?? pool.observe()
+    const transaction = withTraceNote(given, this.observer?.note)
     this.#transaction = transaction
     this.#options = options
     this.#source = source
@@ -138,9 +144,10 @@ class TransactionRun implements SharedRun {
 
   #lend(): Promise<RawRow[][]> {
     const use = (client: PipelineClient): Promise<RawRow[][]> => this.#runOn(client)
-    if (this.#source === 'reserve') return withReservedConnection(this.#pool, use, isLostConnection)
+    const { observer } = this
+    if (this.#source === 'reserve') return withReservedConnection(this.#pool, use, isLostConnection, observer)
     const { caller } = this.#transaction
-    return withConnection(this.#pool, use, isLostConnection, { access: this.kind, caller, since: this.#since })
+    return withConnection(this.#pool, use, isLostConnection, { access: this.kind, caller, since: this.#since, observer })
   }
 
   /** Whether to run it once more: its connection was lost, or has a role that may not check sessions. */

@@ -2,6 +2,7 @@
 // not remain.
 import type { PipelineStatement, RawRow, RestTransaction } from '../rest/database.ts'
 import type { RunQuery } from './database.ts'
+import { observed } from './observed-query.ts'
 import { runPipeline } from './protocol/pipeline.ts'
 import type { PipelineClient } from './protocol/pipeline-client.ts'
 
@@ -36,7 +37,8 @@ export async function runScratch<T>(
   let result: T
   try {
     result = await use({
-      query: async (text, values) => (await watch(client.query<Record<string, unknown>>(text, values))).rows,
+      query: async (text, values) => 
+        (await watch(observed(client.observer, text, () => client.query<Record<string, unknown>>(text, values)))).rows,
       run: async (statement) => (await watch(runPipeline(client, [[statement]], false)))[0] ?? [],
     })
   } finally {

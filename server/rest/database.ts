@@ -119,10 +119,36 @@ export type StreamEnd = {
   readonly error: Error | undefined
 }
 
+/** What a database learns of the trace that its statements belong to. */
+export type TraceNote = {
+  /** As a comment at the end of the statements, or as `application_name` of their transaction. */
+  readonly place: 'comment' | 'application-name'
+  /** The trace and the span, in the form of the header `traceparent`. */
+  readonly traceparent: string
+}
+
+/**
+ * Observes what runs in the database for one request. Times are as `performance.now()` returns them. The methods must not
+ * throw.
+ */
+export type StatementObserver = {
+  /** Whether the server reports the end of each statement, instead of each round trip. That costs it a write each. */
+  readonly timesStatements: boolean
+  readonly note: TraceNote | undefined
+  /** A connection was taken from the pool after waiting for it. */
+  connectionTaken(since: number, until: number): void
+  /** A statement has ended; only with `timesStatements`. */
+  statementEnded(statement: PipelineStatement, since: number, until: number, error: ServerError | undefined): void
+  /** Statements that were sent together have ended. The error is that of a statement, or of the connection. */
+  roundTripEnded(statements: readonly PipelineStatement[], since: number, until: number, error: Error | undefined): void
+}
+
 /** Who waits for a result. */
 export type Caller = {
   /** Whether the caller no longer waits. */
   readonly isGone: boolean
+  /** Observes what runs for the caller; undefined when nothing does. */
+  readonly observer?: StatementObserver | undefined
   /** Calls `listener` when the caller stops waiting. Returns a function that removes the listener. */
   readonly onGone: (listener: () => void) => () => void
 }

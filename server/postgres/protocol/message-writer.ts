@@ -148,6 +148,12 @@ export class MessageWriter {
     this.#close()
   }
 
+  /** Asks the server to send its responses so far, instead of those of the whole part. */
+  flush(): void {
+    this.#open('H')
+    this.#close()
+  }
+
   sync(): void {
     this.#open('S')
     this.#close()

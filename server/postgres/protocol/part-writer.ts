@@ -23,9 +23,10 @@ export class PartWriter {
    * Writes the statements of a part, and a Sync.
    *
    * @param parts gets the progress of the part before anything is written
+   * @param flushes whether the server sends the response to each statement at once
    * @throws RangeError for a statement that cannot be written
    */
-  write(part: PipelinePart, parts: PartProgress[]): void {
+  write(part: PipelinePart, parts: PartProgress[], flushes = false): void {
     const progress = nothingSent()
     parts.push(progress)
     let next = 0
@@ -44,6 +45,7 @@ export class PartWriter {
       }
       writer.bind(this.#prepare(statement, progress), values, resultFormats ?? allText)
       writer.execute()
+      if (flushes) writer.flush()
     }
     writer.sync()
   }

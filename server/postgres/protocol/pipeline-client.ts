@@ -1,10 +1,13 @@
 // A client of `pg` that keeps track of its prepared statements.
 import pg from 'pg'
+import type { StatementObserver } from '../../rest/database.ts'
 import { StatementCache } from './statement-cache.ts'
 
 export class PipelineClient extends pg.Client {
   /** The prepared statements of the connection. */
   readonly statements: StatementCache
+  /** Observes the statements of the task that the connection is lent to. */
+  observer: StatementObserver | undefined
 
   /** @param maxStatements maximum number of prepared statements */
   constructor(config?: string | pg.ClientConfig, maxStatements?: number) {

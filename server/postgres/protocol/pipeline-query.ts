@@ -78,7 +78,10 @@ export class PipelineQuery implements pg.Submittable {
   readonly #flush = (): void => {
     this.#isFlushing = false
     if (!this.#stream || this.#unsent.length === 0) return
-    if (this.#unsent.length === this.#transactions.length) this.#since = performance.now()
+    if (this.#unsent.length === this.#transactions.length) {
+      this.#since = performance.now()
+      this.#transactions[0]?.transaction.timer?.begin()
+    }
     for (const running of this.#unsent) this.#writeOrFail(running)
     this.#unsent = []
     writer.sendTo(this.#stream)
@@ -91,7 +94,8 @@ export class PipelineQuery implements pg.Submittable {
   #writeOrFail(running: RunningTransaction): void {
     const { mark } = writer
     try {
-      for (const part of running.transaction.parts) this.#writer.write(part, running.parts)
+      const { parts, timer } = running.transaction
+      for (const part of parts) this.#writer.write(part, running.parts, timer?.timesStatements)
     } catch (error) {
       writer.undoTo(mark)
       const { parts, transaction } = running
@@ -147,19 +151,20 @@ export class PipelineQuery implements pg.Submittable {
       case code.emptyQuery:
         if (!running.error) running.results.push(running.rows)
         running.rows = []
+        running.transaction.timer?.endStatement(running.syncs, progress.completed, undefined)
         progress.completed++
         return true
       case code.error:
-        running.error ??= statementError(running.syncs, progress, readError(buffer, start, end))
-        this.#writer.skip(progress)
+        this.#fail(running, progress, buffer, start, end)
         return true
       case code.ready:
+        running.transaction.timer?.endPart(running.syncs, running.error)
         if (++running.syncs < running.transaction.parts.length) return true
         // `pg` reads the last ReadyForQuery.
         if (this.#transactions.length === 1) return false
         this.#transactions.shift()
         this.#finish(running, running.error)
-        this.#transactions[0]?.transaction.onBegin?.()
+        this.#beginNext()
         return true
       case code.rowDescription:
         if (running.transaction.hasReceiver === true)
@@ -169,6 +174,19 @@ export class PipelineQuery implements pg.Submittable {
         // Descriptions of parameters, and messages that may arrive at any time: notices, notifications, parameters.
         return true
     }
+  }
+
+  #fail(running: RunningTransaction, progress: PartProgress, buffer: Buffer, start: number, end: number): void {
+    const error = readError(buffer, start, end)
+    running.error ??= statementError(running.syncs, progress, error)
+    running.transaction.timer?.endStatement(running.syncs, progress.completed, error)
+    this.#writer.skip(progress)
+  }
+
+  #beginNext(): void {
+    const next = this.#transactions[0]?.transaction
+    next?.onBegin?.()
+    next?.timer?.begin()
   }
 
   /** Whether a large row that begins to arrive is discarded. */
@@ -221,7 +239,10 @@ export class PipelineQuery implements pg.Submittable {
   handleError(error: Error): void {
     this.#stopReading()
     this.#onEnd(error)
-    for (const running of this.#transactions.splice(0)) this.#finish(running, running.error ?? error)
+    for (const running of this.#transactions.splice(0)) {
+      running.transaction.timer?.endPart(running.syncs, running.error ?? error)
+      this.#finish(running, running.error ?? error)
+    }
   }
 
   #finish(running: RunningTransaction, error: Error | undefined): void {

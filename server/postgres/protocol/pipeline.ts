@@ -8,6 +8,7 @@ import type { PipelinePart, QueuedTransaction } from './queued-transaction.ts'
 import type { PipelineClient } from './pipeline-client.ts'
 import { StatementError } from './statement-error.ts'
 import type { StatementCache } from './statement-cache.ts'
+import { StatementTimer } from './statement-timer.ts'
 
 /** Callbacks besides the result: see `QueuedTransaction`. */
 export type PipelineObserver = Pick<
@@ -76,6 +77,7 @@ const roundTrip = (
     const query = new PipelineQuery(cache, () => undefined)
     query.add({
       parts,
+      timer: client.observer && new StatementTimer(client.observer, parts),
       ...observer,
       settle: (error, results) => {
         if (error) {

@@ -2,6 +2,7 @@
 import type { PipelineStatement, RawRow, RowReceiver, ServerError } from '../../rest/database.ts'
 import type { StatementStats } from '../../common/statement-stats.ts'
 import { statementError } from './statement-error.ts'
+import type { StatementTimer } from './statement-timer.ts'
 import type { StreamedField } from './streamed-field.ts'
 
 /** Statements that share one Sync, and so one implicit transaction. */
@@ -25,6 +26,8 @@ export type QueuedTransaction = {
    * and what follows is discarded while it arrives.
    */
   readonly maxBytes?: number | undefined
+  /** Times its statements for an observer. */
+  readonly timer?: StatementTimer | undefined
   /** Is called when `maxBytes` is exceeded, while the server still runs the transaction. */
   onExcess?(): void
   /** Is called when no other transaction is ahead. */

@@ -1,7 +1,7 @@
 // Replicas by their connection strings.
 import { connectionConfig, type Environment, type PoolConfig } from '../connection/pool-config.ts'
 import { Database } from '../database.ts'
-import { createPool } from '../pool.ts'
+import { createPool, type Observe } from '../pool.ts'
 import type { PoolSettings } from '../pool-settings.ts'
 import { Probe } from './probe.ts'
 import type { ReplicatedOptions } from './replicated-database.ts'
@@ -24,8 +24,8 @@ export const replicaConfig = (uri: string, env: Environment): PoolConfig =>
   connectionConfig(uri, { ...env, PGTARGETSESSIONATTRS: undefined })
 
 /** A replica with a pool of its own, which connects when it is needed. */
-export const replicaOf = (config: PoolConfig, settings: PoolSettings): ReplicatedOptions['replicas'][number] => ({
+export const replicaOf = (config: PoolConfig, settings: PoolSettings, observe?: Observe): ReplicatedOptions['replicas'][number] => ({
   name: config.plan.targets.map(({ host, port }) => `${host}:${port}`).join(','),
-  open: () => new Database(createPool(config, settings)),
+  open: () => new Database(createPool(config, settings, observe)),
   checker: new Probe(config),
 })

@@ -5,12 +5,13 @@ import type { OnLargeRow, PipelinePart, QueuedTransaction } from '../protocol/qu
 import { forgetStatements, isLostConnection, isStaleStatement, StatementError } from '../protocol/pipeline.ts'
 import type { LentClient } from '../protocol/pipeline-client.ts'
 import type { StatementCache } from '../protocol/statement-cache.ts'
+import { StatementTimer } from '../protocol/statement-timer.ts'
 import { withConnection } from '../lending.ts'
 import type { ConnectionPool } from '../pool.ts'
 import type { StatementStats } from '../../common/statement-stats.ts'
 import { sharingPolicy } from './policy.ts'
 import { calledOff, type Gate } from './gate.ts'
-import type { RawRow } from '../../rest/database.ts'
+import type { RawRow, StatementObserver } from '../../rest/database.ts'
 
 /** One implicit transaction that can run on a shared connection. */
 export type SharedRun = {
@@ -29,6 +30,8 @@ export type SharedRun = {
   guardedPart(gate: string, number: string): PipelinePart
   /** Durations and result sizes of earlier runs. Without them, the statement does not share a connection. */
   readonly stats: StatementStats | undefined
+  /** Observes the statements of this run. */
+  readonly observer?: StatementObserver | undefined
   /** Whether large rows are buffered instead of streamed. */
   readonly waitsForLargeRows?: boolean
   /** Receives a large row of a read while its last field still arrives. */
@@ -49,6 +52,7 @@ class QueuedRun implements QueuedTransaction {
   readonly parts: readonly PipelinePart[]
   readonly stats: StatementStats | undefined
   readonly onLargeRow: OnLargeRow | undefined
+  readonly timer: StatementTimer | undefined
   /** Expected duration in milliseconds. */
   readonly expected: number
   hasBegun = false
@@ -61,6 +65,7 @@ class QueuedRun implements QueuedTransaction {
     this.part = gate && !run.mayRepeat ? run.guardedPart(String(gate.id), String(this.number)) : run.part
     this.parts = [this.part]
     this.stats = run.stats
+    this.timer = run.observer && new StatementTimer(run.observer, [run.part])
     this.expected = run.stats?.expected ?? 0
     this.onLargeRow =
       run.kind === 'read' && run.waitsForLargeRows !== true

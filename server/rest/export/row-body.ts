@@ -1,6 +1,6 @@
 // The body of a streamed response: receives rows from the database and passes them to its reader, at the reader's pace.
 import type { Writable } from 'node:stream'
-import type { Caller, Flow, RawRow, RowReceiver, StreamedBody, StreamEnd } from '../database.ts'
+import type { Caller, Flow, RawRow, RowReceiver, StatementObserver, StreamedBody, StreamEnd } from '../database.ts'
 import { createEncoder, type ContentEncoding, type Encoder } from './content-encoding.ts'
 import { LineBuffer, pieceSize, type Piece } from './line-buffer.ts'
 
@@ -137,6 +137,10 @@ export class RowBody implements RowReceiver, StreamedBody, Caller {
 
   get isGone(): boolean {
     return this.#isDropped || this.#caller.isGone
+  }
+
+  get observer(): StatementObserver | undefined {
+    return this.#caller.observer
   }
 
   onGone(listener: () => void): () => void {
