@@ -1,8 +1,10 @@
 // Adapts a request of Node's HTTP server to the engine.
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { StatementObserver } from '../rest/database.ts'
 import type { BodyGate, BodyStream } from '../rest/request/body.ts'
 import type { RestRequest } from '../rest/rest-request.ts'
 import { NodeBodyStream, readNodeBody } from './node-body.ts'
+import { observerOf } from './request-observer.ts'
 import { isIncomplete } from '../common/incomplete-request.ts'
 
 /** A request, with the state of its connection. */
@@ -22,6 +24,10 @@ export class NodeRequest implements RestRequest {
     this.headers = headerPairs(source)
     this.source = source
     this.#response = response
+  }
+
+  get observer(): StatementObserver | undefined {
+    return observerOf(this.source)
   }
 
   get isGone(): boolean {

@@ -40,9 +40,31 @@ export type ServiceName = 'rest' | 'auth' | 'profiles' | 'reports' | 'analysis' 
 
 export type DocsMode = 'follow-privileges' | 'ignore-privileges'
 
+export type TracesSampler = `${'' | 'parentbased_'}${'always_on' | 'always_off' | 'traceidratio'}`
+
+/** Settings of traces and of the log of slow statements. */
+export type OperationConfig = {
+  /** Base URL of the collector. Null: requests are not traced. */
+  readonly otelExporterOtlpEndpoint: string | null
+  readonly otelExporterOtlpProtocol: 'http/protobuf' | 'http/json'
+  readonly otelServiceName: string
+  /** Names and values. */
+  readonly otelResourceAttributes: readonly (readonly [string, string])[]
+  readonly otelTracesSampler: TracesSampler
+  /** Fraction of requests, from 0 to 1. */
+  readonly otelTracesSamplerArg: number
+  readonly otelPropagators: readonly ('tracecontext' | 'baggage' | 'none')[]
+  readonly otelSdkDisabled: boolean
+  readonly databaseTraceContext: 'none' | 'comment' | 'application-name'
+  /** Milliseconds from which statements are logged; 0 logs none. */
+  readonly slowQueryThreshold: number
+  readonly slowQueryPlan: 'none' | 'redacted' | 'full'
+}
+
 /** Settings that PostgREST does not have. */
 export type ServiceConfig = EngineSettings &
-  AnalysisSettings & {
+  AnalysisSettings &
+  OperationConfig & {
     /** Mount path of the REST API: `/rest/v1`, or `/` for PostgREST's own paths. */
     readonly restBasePath: string
     /** Folder of the embedded database and the development keys. */

@@ -2,6 +2,7 @@
 import { analysisSettings } from './analysis-settings.ts'
 import type { ServiceConfig } from './config.ts'
 import { engineSettings } from './engine-settings.ts'
+import { operationSettings } from './operation-settings.ts'
 import { service } from './service-setting.ts'
 import * as types from './setting-types.ts'
 import type { Setting } from './setting.ts'
@@ -222,4 +223,5 @@ export const serviceSettings: { readonly [K in keyof ServiceConfig]: Setting<Ser
   }),
   ...engineSettings,
   ...analysisSettings,
+  ...operationSettings,
 }

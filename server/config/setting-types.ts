@@ -272,8 +272,15 @@ export const mountPathOrRoot: SettingType<string> = {
 }
 
 /** Several of some words, separated by commas. */
-export function choices<T extends string>(words: readonly T[]): SettingType<readonly T[]> {
-  const one = choice(words, 'Unknown service.')
+export const choices = <T extends string>(words: readonly T[]): SettingType<readonly T[]> =>
+  several(words, 'Unknown service.')
+
+/** The same, with another beginning of the message about an unknown word. */
+export const wordsOf = <T extends string>(words: readonly T[]): SettingType<readonly T[]> =>
+  several(words, 'Unknown value.')
+
+function several<T extends string>(words: readonly T[], message: string): SettingType<readonly T[]> {
+  const one = choice(words, message)
   return textual<readonly T[]>(
     'list',
     (it) => {
@@ -310,4 +317,57 @@ export const sessionSecrets = textual<readonly string[]>(
 export const optionalBoolean: SettingType<boolean | null> = {
   ...boolean,
   dump: (it) => (it === null ? '""' : boolean.dump(it)),
+}
+
+/** An http(s) URL without user and fragment. */
+export const httpUrl = textual<string | null>(
+  'URL',
+  (it) => {
+    const url = URL.canParse(it) ? new URL(it) : undefined
+    const isValid = url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.hash === ''
+    return isValid ? value(it) : invalid('must be an http or https URL without a user, such as http://localhost:4318')
+  },
+  optionalText.dump,
+)
+
+/** A number from 0 to 1. */
+export const fraction: SettingType<number> = {
+  name: 'number',
+  read: (given) => {
+    if (given === '') return unset
+    if (typeof given !== 'string' && typeof given !== 'number') return mistyped
+    const number = typeof given === 'number' ? given : /^\s*(\d+(\.\d*)?|\.\d+)\s*$/.test(given) ? Number(given) : NaN
+    return number >= 0 && number <= 1 ? value(number) : invalid('must be a number from 0 to 1, such as 0.1')
+  },
+  dump: String,
+}
+
+/** `name=value`, separated by commas, with percent-encoded names and values. */
+export const attributes = textual<readonly (readonly [string, string])[]>(
+  'list',
+  (it) => {
+    const pairs: (readonly [string, string])[] = []
+    for (const item of splitOnCommas(it).filter((part) => part !== '')) {
+      const equals = item.indexOf('=')
+      const [name, text] = [item.slice(0, Math.max(equals, 0)), item.slice(equals + 1)].map((part) =>
+        decoded(part.trim()),
+      )
+      if (name === undefined || name === '' || text === undefined) {
+        return invalid(
+          'must be name=value, separated by commas, percent-encoded: deployment.environment.name=production',
+        )
+      }
+      pairs.push([name, text])
+    }
+    return value(pairs)
+  },
+  (it) => quoted(it.map((pair) => pair.map(encodeURIComponent).join('=')).join(',')),
+)
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
 }

@@ -18,10 +18,19 @@ export type RequestLine = {
   readonly aborted: boolean
 }
 
+/** A request that has ended, for metrics and traces. */
+export type EndedRequest = {
+  readonly line: RequestLine
+  /** The path with names of parameters in place of values; undefined when no route has answered. */
+  readonly route: string | undefined
+}
+
 export type RequestLog = {
   /** Whether requests with this status are logged. */
   wants(status: number): boolean
   write(line: RequestLine): void
+  /** Called for each request at its end. */
+  ended?(request: EndedRequest, response: ServerResponse): void
 }
 
 type Note = {
@@ -31,6 +40,7 @@ type Note = {
   readonly start: number
   requestId: string
   role: string | null
+  route: string | undefined
 }
 
 const note = Symbol('log fields of a response')
@@ -70,6 +80,7 @@ export function logRequests(
       start: performance.now(),
       requestId: requestIdOf(request.headers['x-request-id']),
       role: null,
+      route: undefined,
     }
     response.once('close', writeLine)
     next()
@@ -80,6 +91,12 @@ export function logRequests(
 export function noteRole(response: ServerResponse, role: string): void {
   const noted = (response as NotedResponse)[note]
   if (noted) noted.role = role
+}
+
+/** Sets the route of a request, with the names of its parameters: `/report/{id}`. */
+export function noteRoute(response: ServerResponse, route: string): void {
+  const noted = (response as NotedResponse)[note]
+  if (noted) noted.route = route
 }
 
 /** Sets the id of a request for the log to the one in its response. */
@@ -96,9 +113,11 @@ export function requestIdFor(response: ServerResponse): string | null {
 // A shared listener, which avoids a closure per response.
 function writeLine(this: NotedResponse): void {
   const noted = this[note]
-  if (!noted?.log.wants(this.statusCode)) return
-  const { log, method, path, start, requestId, role } = noted
-  log.write({
+  if (!noted) return
+  const { log, method, path, start, requestId, role, route } = noted
+  const isLogged = log.wants(this.statusCode)
+  if (!isLogged && !log.ended) return
+  const line: RequestLine = {
     kind: 'request',
     method,
     path,
@@ -107,5 +126,7 @@ function writeLine(this: NotedResponse): void {
     role,
     requestId,
     aborted: !this.writableFinished,
-  })
+  }
+  if (isLogged) log.write(line)
+  log.ended?.({ line, route }, this)
 }

@@ -1,6 +1,7 @@
 // Creates Express routers from tables of routes.
 import express, { type RequestHandler, type Router } from 'express'
 import { errorResponder, methodNotAllowed, notFound, type Failure } from './envelope.ts'
+import { noteRoute } from './request-log.ts'
 import type { Route, RouteTools } from './route.ts'
 
 /** Routes that share their middleware. */
@@ -71,7 +72,13 @@ export function mountRoutes<Tools>(
     const methods = ofPath.map(({ method }) => method)
     if (new Set(methods).size < methods.length) throw new Error(`two routes have the same method of ${path}`)
     const at = router.route(expressPath(basePath === '/' ? path : path.slice(basePath.length)))
-    for (const route of ofPath) at[route.method](route.prepare(tools))
+    for (const route of ofPath) {
+      const handle = route.prepare(tools)
+      at[route.method]((request, response, next) => {
+        noteRoute(response, path)
+        return handle(request, response, next)
+      })
+    }
     at.all(refuse(...methods.flatMap(allowedBy)))
   }
 }

@@ -100,7 +100,11 @@ class BatchRun {
     const { readOnly, claim, caller } = this.#transaction
     const isFirst = !this.#hasBegun
     const note = caller.observer?.note
-    const noted = note ? steps.map((step, index) => (notesStep(note, isFirst && index === 0) ? { ...step, ...withNote(step, note) } : step)) : steps
+    const noted = note
+      ? steps.map((step, index) =>
+          notesStep(note, isFirst && index === 0) ? { ...step, ...withNote(step, note) } : step,
+        )
+      : steps
     this.#hasBegun = true
     const opening = claim ? [loginRole, claim.statement] : []
     const before = isFirst ? [begin(this.#transaction), ...opening] : []

@@ -24,6 +24,7 @@ import type { ConnectionPool } from './pool.ts'
 import { observed } from './observed-query.ts'
 import type { LentClient, PipelineClient } from './protocol/pipeline-client.ts'
 import { runTransaction } from './request-transaction.ts'
+import type { SharingStatistics } from './sharing/shared-connections.ts'
 import { runScratch, type ScratchTransaction } from './scratch-transaction.ts'
 
 /** Runs one statement and returns its rows. */
@@ -37,6 +38,7 @@ export type DatabaseStatistics = {
   readonly waiting: number
   /** Whether a write would get a connection, or start opening one, at once. */
   readonly admitsWrites: boolean
+  readonly sharing: SharingStatistics
   /** Bytes of completely arrived results that do not fit into the space for slow readers. */
   readonly unplacedBytes: number
 }
@@ -244,7 +246,14 @@ export class Database implements EngineDatabase {
   get statistics(): DatabaseStatistics {
     const { totalCount: total, idleCount: idle, waitingCount: waiting } = this.#pool
     const { unplacedBytes } = this.#pool.streams
-    return { total, idle, waiting, admitsWrites: this.#pool.canLend('write'), unplacedBytes }
+    return {
+      total,
+      idle,
+      waiting,
+      admitsWrites: this.#pool.canLend('write'),
+      sharing: this.#pool.shared.statistics,
+      unplacedBytes,
+    }
   }
 
   /** Emits `connect`, `acquire`, `release` and `remove` as `pg.Pool` does. */

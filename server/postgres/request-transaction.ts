@@ -147,7 +147,12 @@ class TransactionRun implements SharedRun {
     const { observer } = this
     if (this.#source === 'reserve') return withReservedConnection(this.#pool, use, isLostConnection, observer)
     const { caller } = this.#transaction
-    return withConnection(this.#pool, use, isLostConnection, { access: this.kind, caller, since: this.#since, observer })
+    return withConnection(this.#pool, use, isLostConnection, {
+      access: this.kind,
+      caller,
+      since: this.#since,
+      observer,
+    })
   }
 
   /** Whether to run it once more: its connection was lost, or has a role that may not check sessions. */

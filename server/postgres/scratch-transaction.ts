@@ -37,7 +37,7 @@ export async function runScratch<T>(
   let result: T
   try {
     result = await use({
-      query: async (text, values) => 
+      query: async (text, values) =>
         (await watch(observed(client.observer, text, () => client.query<Record<string, unknown>>(text, values)))).rows,
       run: async (statement) => (await watch(runPipeline(client, [[statement]], false)))[0] ?? [],
     })

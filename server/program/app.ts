@@ -3,6 +3,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import express from 'express'
 import { sendFailure, unknownPath } from '../http/envelope.ts'
 import type { Log } from './operations/log.ts'
+import type { RequestRecorder } from './operations/request-recorder.ts'
 import { logRequests } from '../http/request-log.ts'
 import { isBelow } from '../adapters/base-path.ts'
 import { storagePath } from '../services/storage/storage-route.ts'
@@ -24,6 +25,8 @@ export type AppOptions = {
   readonly storage: Handler | undefined
   /** Receives a line for each request to the other routes; the REST API logs its own requests. */
   readonly log: Log
+  /** Undefined: nothing is recorded of requests. */
+  readonly recorder?: RequestRecorder | undefined
 }
 
 const absoluteForm = /^https?:\/\/[^/?#]*/i
@@ -46,9 +49,21 @@ function firstSegment(target: string): string {
  * The listener of the HTTP server. Requests to the REST API bypass Express, which would take longer than the REST API
  * itself. All other requests go through an Express router.
  */
-export function createApp({ rest, restBasePath, services, analysis, storage, log }: AppOptions): RequestListener {
+export function createApp({
+  rest,
+  restBasePath,
+  services,
+  analysis,
+  storage,
+  log,
+  recorder,
+}: AppOptions): RequestListener {
   const router = express.Router()
-  const logRequest = logRequests(log)
+  const logRequest = logRequests({
+    wants: log.wants,
+    write: log.write,
+    ...(recorder && { ended: (request, response) => recorder.ended(request, response) }),
+  })
   router.use(logRequest)
   const home = services.get('')
   for (const [segment, handler] of services) if (segment !== '') router.use(`/${segment}`, handler)
@@ -65,19 +80,21 @@ export function createApp({ rest, restBasePath, services, analysis, storage, log
     if (hidden !== undefined && isBelow(target, hidden)) return false
     return servesRoot ? !services.has(firstSegment(target)) : isBelow(target, restBasePath)
   }
+  const serve = (request: IncomingMessage, response: ServerResponse, target: string): void => {
+    if (storage && isBelow(target, storagePath)) logRequest(request, response, () => storage(request, response))
+    else router(request as express.Request, response as express.Response, () => notFound(request, response))
+  }
   return (request, response) => {
     const target = originForm(request.url ?? '/')
     request.url = target
     if (rest && isRest(target)) {
-      rest(request, response)
+      if (recorder) recorder.rest(request, response, () => rest(request, response))
+      else rest(request, response)
       return
     }
     response.setHeader('Server', serverName)
-    if (storage && isBelow(target, storagePath)) {
-      logRequest(request, response, () => storage(request, response))
-      return
-    }
-    router(request as express.Request, response as express.Response, () => notFound(request, response))
+    if (recorder) recorder.service(request, response, () => serve(request, response, target))
+    else serve(request, response, target)
   }
 }
 

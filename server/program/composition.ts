@@ -32,6 +32,7 @@ import { withExplanations } from './explain/http.ts'
 import type { ServiceSettings } from './live-settings.ts'
 import type { Log } from './operations/log.ts'
 import type { Metrics } from './operations/metrics.ts'
+import type { RequestRecorder } from './operations/request-recorder.ts'
 import { observeRest } from './operations/observer.ts'
 import { readUsedSchemas } from './schema-files.ts'
 import { describedRoutes, serviceTables } from './service-routes.ts'
@@ -46,6 +47,8 @@ export type CompositionOptions = {
   readonly validator: Validator
   readonly lookupApiKey: ApiKeyLookup
   readonly log: Log
+  /** Undefined: nothing is recorded of requests. */
+  readonly recorder?: RequestRecorder | undefined
   readonly env: Environment
 }
 
@@ -109,6 +112,7 @@ export async function compose(options: CompositionOptions): Promise<Composition>
     analysis: analysis && { path: config.imageBasePath, router: analysis.router },
     storage: storage?.handler,
     log: options.log,
+    recorder: options.recorder,
   })
   return { listener, analysis, auth: signIn?.auth, storage }
 }

@@ -5,7 +5,7 @@ import { compose } from './composition.ts'
 import type { Environment, LoadedConfig } from '../config/load.ts'
 import { toPoolConfig, toReplicaConfigs } from './connection-setting.ts'
 import type { Database } from '../postgres/database.ts'
-import { createPool } from '../postgres/pool.ts'
+import { createPool, type Observe } from '../postgres/pool.ts'
 import { replicaOf } from '../postgres/replicas/connect-replicas.ts'
 import { Probe } from '../postgres/replicas/probe.ts'
 import { ReplicatedDatabase } from '../postgres/replicas/replicated-database.ts'
@@ -16,6 +16,8 @@ import type { UpgradeHandler } from '../http/upgrade.ts'
 import { isFinal, isUnavailable, liveSettings, type ServiceSettings } from './live-settings.ts'
 import type { Log } from './operations/log.ts'
 import { createMetrics, type Metrics } from './operations/metrics.ts'
+import { createRecorder, exportReport, hasAdmin } from './recording.ts'
+import { createTracer } from './operations/tracing/tracer.ts'
 import { logConnections, logJwtCache, observeRest, observeEngine } from './operations/observer.ts'
 import { listensOnLoopback } from '../config/loopback.ts'
 import { authenticate } from '../identity/authenticate.ts'
@@ -69,8 +71,15 @@ export async function startService({
   beforeLoading,
 }: ServiceOptions): Promise<Service> {
   const keyChanges = new ApiKeyChanges()
+  const { config: first } = loaded
+  const tracer = await createTracer(
+    first,
+    exportReport(log, () => metrics),
+  )
+  const recorder = createRecorder(first, tracer, log, () => ({ metrics, database }))
+  const observe = recorder?.observe
   const database: ServingDatabase = new ServingDatabase(
-    createPool(toPoolConfig(uri, env), loaded.config),
+    createPool(toPoolConfig(uri, env), loaded.config, observe),
     {
       usage: (): TransactionOptions => {
         const { dbPreparedStatements: prepare, dbPoolSharing: sharing } = engine.snapshot.config
@@ -81,7 +90,7 @@ export async function startService({
     keyChanges,
   )
   logConnections(database.events, log)
-  const replicated = connectReplicas(database, loaded.config, uri, env, log)
+  const replicated = connectReplicas(database, loaded.config, uri, env, log, observe)
   const settings = liveSettings({
     env,
     configFile,
@@ -93,13 +102,14 @@ export async function startService({
   const metrics = createMetrics({
     database: () => database.statistics,
     poolSize: loaded.config.dbPool,
+    planCache: () => engine.snapshot.plans,
     jwtCache: () => engine.snapshot.loaded.verifier.cacheStatistics,
     replicas: replicated && (() => replicated.statistics),
-    timesRequests: loaded.config.adminServerPort !== null || loaded.config.adminServerUnixSocket !== null,
+    timesRequests: hasAdmin(loaded.config),
   })
   const validator = compileSchemas(await readUsedSchemas(loaded.config))
   const lookupApiKey = createApiKeyLookup({ query: database.query, changes: keyChanges })
-  const observe = observeEngine(log, metrics, loaded.config.dbPool)
+  const observeEvent = observeEngine(log, metrics, loaded.config.dbPool)
   let warnsOfPreRequest = replicated !== undefined
   const engine = new Engine<ServiceSettings>({
     database: replicated ?? database,
@@ -117,7 +127,7 @@ export async function startService({
     onImport: (event) => log.write({ kind: 'import', ...event }),
     onEvent: (event) => {
       if (event.kind === 'settings read') log.setLevel(event.settings.config.logLevel)
-      observe(event)
+      observeEvent(event)
       if (event.kind === 'schema cache loaded' && warnsOfPreRequest && !engine.snapshot.mayRepeatPreRequest) {
         warnsOfPreRequest = false
         log.write({ kind: 'warning', message: volatilePreRequest })
@@ -143,6 +153,7 @@ export async function startService({
       await engine.close()
       await replicated?.close()
       await database.close()
+      await tracer?.stop()
     },
   }
   try {
@@ -150,7 +161,7 @@ export async function startService({
     await engine.start()
     const error = await Promise.race([engine.gaveUp, Promise.resolve(undefined)])
     if (error) throw error
-    const options = { engine, database, validator, lookupApiKey, log, metrics, env }
+    const options = { engine, database, validator, lookupApiKey, log, metrics, recorder, env }
     const { listener, analysis, auth, storage } = await compose(options)
     if (analysis) metrics.watchAnalysisQueue(analysis.queueLength)
     return {
@@ -181,12 +192,13 @@ function connectReplicas(
   uri: string,
   env: Environment,
   log: Log,
+  observe: Observe | undefined,
 ): ReplicatedDatabase | undefined {
   const configs = toReplicaConfigs(config.databaseReplicaUrls, env)
   if (configs.length === 0) return undefined
   const replicated = new ReplicatedDatabase(database, {
     checker: new Probe(toPoolConfig(uri, env, 'read-write')),
-    replicas: configs.map((replica) => replicaOf(replica, config)),
+    replicas: configs.map((replica) => replicaOf(replica, config, observe)),
     maxLag: config.databaseReplicaMaxLag,
     wait: config.databaseReplicaWait,
     onChange: ({ replica, reason }) => log.write({ kind: 'replica', replica, reason }),

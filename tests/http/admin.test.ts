@@ -77,14 +77,21 @@ t.test('/metrics returns the metrics', async (t) => {
     rest_exports_total: 'counter',
     rest_exported_rows_total: 'counter',
     rest_exported_bytes_total: 'counter',
+    rowhouse_db_connections: 'gauge',
+    rowhouse_db_round_trip_seconds: 'histogram',
+    rowhouse_db_shared_running: 'gauge',
+    rowhouse_db_shared_total: 'counter',
+    rowhouse_plan_cache_hits_total: 'counter',
+    rowhouse_plan_cache_requests_total: 'counter',
+    rowhouse_trace_spans_total: 'counter',
   })
   for (const line of [
     'pgrst_db_pool_max 7',
     'pgrst_db_pool_waiting 0',
     'pgrst_schema_cache_loads_total{status="SUCCESS"} 2',
-    'http_request_duration_seconds_count{method="GET",route="films",status="200"} 1',
-    'http_request_duration_seconds_count{method="GET",route="films",status="400"} 1',
-    'http_request_duration_seconds_bucket{le="+Inf",method="GET",route="films",status="200"} 1',
+    `http_request_duration_seconds_count{method="GET",route="films",role="${anonymous}",status="200"} 1`,
+    `http_request_duration_seconds_count{method="GET",route="films",role="${anonymous}",status="400"} 1`,
+    `http_request_duration_seconds_bucket{le="+Inf",method="GET",route="films",role="${anonymous}",status="200"} 1`,
   ]) {
     t.ok(text.split('\n').includes(line), line)
   }

@@ -24,7 +24,11 @@ export const replicaConfig = (uri: string, env: Environment): PoolConfig =>
   connectionConfig(uri, { ...env, PGTARGETSESSIONATTRS: undefined })
 
 /** A replica with a pool of its own, which connects when it is needed. */
-export const replicaOf = (config: PoolConfig, settings: PoolSettings, observe?: Observe): ReplicatedOptions['replicas'][number] => ({
+export const replicaOf = (
+  config: PoolConfig,
+  settings: PoolSettings,
+  observe?: Observe,
+): ReplicatedOptions['replicas'][number] => ({
   name: config.plan.targets.map(({ host, port }) => `${host}:${port}`).join(','),
   open: () => new Database(createPool(config, settings, observe)),
   checker: new Probe(config),

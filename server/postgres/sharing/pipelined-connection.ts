@@ -175,6 +175,11 @@ export class PipelinedConnection implements QueueListener {
     return this.#expectedWait
   }
 
+  /** Transactions that were added and have not ended. */
+  get running(): number {
+    return this.#queue.length
+  }
+
   add(run: SharedRun): void {
     const queued = new QueuedRun(run, this.#gate, this)
     this.#taken++

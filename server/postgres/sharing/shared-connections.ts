@@ -15,11 +15,21 @@ export type { SharedRun } from './pipelined-connection.ts'
 
 const { brief, shortWait, longWait } = sharingPolicy
 
+export type SharingStatistics = {
+  /** Connections that are shared now. */
+  readonly connections: number
+  /** Statements that were sent on them, or wait for it. */
+  readonly running: number
+  /** Statements that have shared a connection so far. */
+  readonly runs: number
+}
+
 /** The shared connections of one pool. */
 export class SharedConnections {
   readonly #pool: ConnectionPool
   readonly #open = new Set<PipelinedConnection>()
   readonly #keeper: GateKeeper
+  #runs = 0
 
   constructor(pool: ConnectionPool) {
     this.#pool = pool
@@ -49,14 +59,17 @@ export class SharedConnections {
       if (connection.kind !== run.kind || connection.isGuarded !== isGuarded) continue
       const wait = connection.expectedWait
       if (wait <= shortWait) {
+        this.#runs++
         connection.add(run)
         return true
       }
       if (wait <= bestWait) [best, bestWait] = [connection, wait]
     }
     best = this.#another(run.kind, isGuarded, prepare) ?? best
-    best?.add(run)
-    return best !== undefined
+    if (!best) return false
+    this.#runs++
+    best.add(run)
+    return true
   }
 
   /** Another shared connection, if the pool has a free one. */
@@ -67,6 +80,12 @@ export class SharedConnections {
     const connection = new PipelinedConnection(kind, this.#pool, prepare, gate, (closed) => this.#open.delete(closed))
     this.#open.add(connection)
     return connection
+  }
+
+  get statistics(): SharingStatistics {
+    let running = 0
+    for (const connection of this.#open) running += connection.running
+    return { connections: this.#open.size, running, runs: this.#runs }
   }
 
   /** Closes the connection that keeps the gates open. Call it before the pool is ended. */

@@ -4,6 +4,7 @@ import type { RequestListener } from 'node:http'
 import { toJson } from '../../schema-cache/json.ts'
 import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
 import { serverName } from '../../common/version.ts'
+import { wantsOpenMetrics } from './exposition.ts'
 import type { Metrics } from './metrics.ts'
 
 export type AdminOptions = {
@@ -25,7 +26,7 @@ type Answer = { readonly status: number; readonly type?: string; readonly body?:
  * otherwise the same as `/live`.
  */
 export function createAdmin({ schemaCache, metrics, isReady, isListening }: AdminOptions): RequestListener {
-  const answer = async (path: string): Promise<Answer> => {
+  const answer = async (path: string, accept: string | undefined): Promise<Answer> => {
     switch (path) {
       case '/live':
         return { status: isListening() ? 200 : 500 }
@@ -36,14 +37,14 @@ export function createAdmin({ schemaCache, metrics, isReady, isListening }: Admi
         return { status: 200, body: cache ? JSON.stringify(toJson(cache)) : '' }
       }
       case '/metrics':
-        return { status: 200, type: 'text/plain; charset=utf-8', body: await metrics.text() }
+        return { status: 200, ...(await metrics.expose(wantsOpenMetrics(accept))) }
       default:
         return { status: 404 }
     }
   }
   return (request, response) => {
     const [path = ''] = (request.url ?? '').split('?')
-    void answer(path).then(
+    void answer(path, request.headers.accept).then(
       ({ status, type, body = '' }) => {
         const headers = {
           Server: serverName,

@@ -5,6 +5,7 @@ import type { LogLevel } from '../../config/config.ts'
 import type { RequestLine } from '../../http/request-log.ts'
 import type { ImportEvent } from '../../rest/import-progress.ts'
 import { withCode } from '../../rest/sql-errors.ts'
+import type { RequestSummary } from './request-record.ts'
 import { bufferedOutput } from './buffered-output.ts'
 
 export type LogEvent =
@@ -44,6 +45,16 @@ export type LogEvent =
   | { readonly kind: 'channel-message'; readonly channel: string; readonly reload: 'schema' | 'config' }
   /** Setting `log-query`: the statements of a request, without their values. */
   | { readonly kind: 'query'; readonly status: number; readonly requestId: string; readonly text: string }
+  /** Statements that took long together, in milliseconds. The plan is JSON; undefined when there is none. */
+  | {
+      readonly kind: 'slow-query'
+      readonly duration: number
+      readonly text: string
+      readonly request: RequestSummary | undefined
+      readonly plan: unknown
+    }
+  /** Traces could not be sent. */
+  | { readonly kind: 'traces-not-sent'; readonly error: Error }
   /** How far an import has come, or how it ended. */
   | ({ readonly kind: 'import' } & ImportEvent)
   | { readonly kind: 'jwt-cache'; readonly message: string }
@@ -147,6 +158,10 @@ function lineOf(event: Exclude<LogEvent, RequestLine>): Line {
       return always('info', `Received a ${reloads[event.reload]} reload message on the "${event.channel}" channel`)
     case 'query':
       return { from: responseLevel(event.status), severity: responseLevel(event.status), message: 'Query' }
+    case 'slow-query':
+      return { from: 'warn', severity: 'warn', message: 'Slow query' }
+    case 'traces-not-sent':
+      return { from: 'error', severity: 'error', message: 'Traces could not be sent to the collector' }
     case 'import':
       return { from: 'info', severity: 'info', message: importText(event) }
     case 'export-ended':
@@ -199,6 +214,12 @@ function fieldsOf(event: Exclude<LogEvent, RequestLine>): Record<string, unknown
       return { requestId: event.requestId, error: describeError(event.error, false) }
     case 'query':
       return { requestId: event.requestId, query: event.text }
+    case 'slow-query': {
+      const { duration, text, request, plan } = event
+      return { duration, query: text, ...request, ...(plan === undefined ? {} : { plan }) }
+    }
+    case 'traces-not-sent':
+      return { error: describeError(event.error, false) }
     case 'import': {
       const { relation, state, rows, bytes, milliseconds } = event
       return { relation, state, rows, bytes, duration: milliseconds }

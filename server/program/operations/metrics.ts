@@ -3,14 +3,19 @@
 import type { DatabaseStatistics } from '../../postgres/database.ts'
 import type { ReplicaStatistics } from '../../postgres/replicas/replica.ts'
 import type { StreamEnd } from '../../rest/database.ts'
-import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, Gauge, Histogram } from 'prom-client'
 import type { JwtCacheStatistics } from '../../identity/jwt/jwt.ts'
+import { databaseMetrics, type PlanCacheStatistics } from './database-metrics.ts'
+import { createRegistry, type Exposition, type MetricRegistry } from './exposition.ts'
+import { requestMetrics, type MeasuredRequest } from './request-metrics.ts'
+import type { TraceIds } from './request-record.ts'
 
 export type MetricsSources = {
   readonly database: () => DatabaseStatistics
   /** Most connections of the pool. */
   readonly poolSize: number
   readonly jwtCache: () => JwtCacheStatistics
+  readonly planCache: () => PlanCacheStatistics
   /** Undefined without replicas. */
   readonly replicas?: (() => readonly ReplicaStatistics[]) | undefined
   /** Whether to measure requests, which is useful only if the metrics can be read. */
@@ -20,11 +25,16 @@ export type MetricsSources = {
 export type Metrics = {
   /** Text in Prometheus's exposition format. */
   readonly text: () => Promise<string>
+  /** All metrics, in Prometheus's format, or in that of OpenMetrics. */
+  readonly expose: (openMetrics: boolean) => Promise<Exposition>
   readonly schemaCacheLoaded: (seconds: number) => void
   readonly schemaCacheFailed: () => void
   readonly poolTimedOut: () => void
-  /** `route` must have bounded cardinality: a name from the schema cache or a known route, never client input. */
-  readonly requestAnswered: (method: string, route: string, status: number, seconds: number) => void
+  readonly requestAnswered: (request: MeasuredRequest) => void
+  /** A round trip to the database has ended, after so many seconds. */
+  readonly roundTripEnded: (seconds: number, ids: TraceIds | undefined) => void
+  /** Spans were sent to the collector, or could not be. */
+  readonly spansExported: (spans: number, isSuccess: boolean) => void
   /** A response that was streamed row by row has ended. */
   readonly exportEnded: (end: StreamEnd) => void
   /** Metrics of the image analysis. Times are in seconds. */
@@ -41,9 +51,10 @@ export type AnalysisMetrics = {
   readonly killed: () => void
 }
 
-export function createMetrics({ database, poolSize, jwtCache, replicas, timesRequests }: MetricsSources): Metrics {
-  const registers = [new Registry()]
-  const [registry] = registers as [Registry]
+export function createMetrics(sources: MetricsSources): Metrics {
+  const { database, poolSize, jwtCache, replicas, timesRequests } = sources
+  const { registry, expose } = createRegistry()
+  const registers = [registry]
   const gauge = (name: string, help: string, read: () => number): Gauge =>
     new Gauge({
       name,
@@ -86,11 +97,12 @@ export function createMetrics({ database, poolSize, jwtCache, replicas, timesReq
     help: 'The query time in seconds of the last schema cache load',
     registers,
   })
-  const requests = new Histogram({
-    name: 'http_request_duration_seconds',
-    help: 'The duration of requests',
-    labelNames: ['method', 'route', 'status'],
-    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+  const measureRequest = requestMetrics(registry)
+  const measureRoundTrip = databaseMetrics(registry, sources)
+  const spans = new Counter({
+    name: 'rowhouse_trace_spans_total',
+    help: 'The total number of spans that were sent to the collector, or could not be',
+    labelNames: ['outcome'],
     registers,
   })
   const exports = new Counter({
@@ -122,7 +134,8 @@ export function createMetrics({ database, poolSize, jwtCache, replicas, timesReq
   let analysisQueue = (): number => 0
   gauge('image_analysis_queue_length', 'Images waiting for their analysis', () => analysisQueue())
   return {
-    text: () => registry.metrics(),
+    text: async () => (await expose(false)).body,
+    expose,
     analysis: {
       waited: (seconds) => queueTime.observe(seconds),
       decoded: (seconds) => decodeTime.observe(seconds),
@@ -141,14 +154,18 @@ export function createMetrics({ database, poolSize, jwtCache, replicas, timesReq
       exportedRows.inc(rows)
       exportedBytes.inc(bytes)
     },
-    requestAnswered: (method, route, status, seconds) => {
-      if (timesRequests) requests.observe({ method, route, status }, seconds)
+    requestAnswered: (request) => {
+      if (timesRequests) measureRequest(request)
     },
+    roundTripEnded: (seconds, ids) => {
+      if (timesRequests) measureRoundTrip(seconds, ids)
+    },
+    spansExported: (count, isSuccess) => spans.inc({ outcome: isSuccess ? 'exported' : 'failed' }, count),
   }
 }
 
 /** Metrics of each replica. */
-function addReplicas(registry: Registry, replicas: () => readonly ReplicaStatistics[]): void {
+function addReplicas(registry: MetricRegistry, replicas: () => readonly ReplicaStatistics[]): void {
   const labelled = {
     labelNames: ['replica'] as const,
     registers: [registry],

@@ -1,5 +1,6 @@
 // Translates events of other rooms to log lines and metrics.
 import type { EventEmitter } from 'node:events'
+import { IncomingMessage } from 'node:http'
 import { isUnreachable } from '../../postgres/database-error.ts'
 import type { JwtCacheEvent } from '../../identity/jwt/jwt.ts'
 import type { StreamEnd } from '../../rest/database.ts'
@@ -12,6 +13,7 @@ import { summarize } from '../../schema-cache/summary.ts'
 import { debounced } from './debounced.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
+import { recordOf } from './request-recorder.ts'
 import { pathOf, requestIdOf } from '../../http/request-log.ts'
 
 /** Reports that settings and schema were loaded, and what the reload channel received. */
@@ -115,7 +117,15 @@ export function observeRest(log: Log, metrics: Metrics): (observation: RestObser
     const { status } = response
     const { method } = request
     if (isStreamed(response.body)) response.body.onEnd?.((end) => exportEnded(request, end))
-    metrics.requestAnswered(method, route ?? 'unknown', status, milliseconds / 1000)
+    const record = request.source instanceof IncomingMessage ? recordOf(request.source) : undefined
+    metrics.requestAnswered({ method, route, role, status, seconds: milliseconds / 1000, ids: record?.ids })
+    record?.answered({
+      method,
+      path: pathOf(request.basePath + request.target),
+      route: route === undefined ? undefined : `${request.basePath}/${route}`,
+      role,
+      requestId: requestIdOf(request.header('x-request-id')),
+    })
     if (error instanceof ApiError && error.code === 'PGRST003') {
       metrics.poolTimedOut()
       logPoolTimeout()

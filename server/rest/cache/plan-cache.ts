@@ -95,6 +95,9 @@ export type KnownShape = PreparedShape | ApiError | 'uncacheable'
 
 /** The shapes of one snapshot. */
 export class PlanCache {
+  /** Number of lookups so far, and of those that found something. */
+  lookups = 0
+  hits = 0
   readonly #limit: number
   /** Keys of shapes that were seen once. A shape is cached when it is seen again, because many are never repeated. */
   readonly #seen = new Set<string>()
@@ -111,7 +114,10 @@ export class PlanCache {
   }
 
   get(key: string): KnownShape | undefined {
-    return this.#shapes.get(key)
+    const known = this.#shapes.get(key)
+    this.lookups++
+    if (known !== undefined) this.hits++
+    return known
   }
 
   /** Whether the shape was seen before. Remembers it if not. */

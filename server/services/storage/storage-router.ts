@@ -1,5 +1,6 @@
 // The router of `/storage/v1`, on Node's own requests and responses: Express would take longer than a small download.
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { noteRoute } from '../../http/request-log.ts'
 import { answerTokenCors } from '../../http/token-cors.ts'
 import type { DtoValidator } from '../../validation/validator.ts'
 import { storageCors } from './storage-cors.ts'
@@ -19,6 +20,7 @@ export type StorageRouterOptions = {
 }
 
 type PreparedRoute = {
+  readonly path: string
   readonly segments: readonly string[]
   readonly handle: (request: StorageRequest) => Promise<void>
 }
@@ -29,16 +31,20 @@ export function storageRouter({ context, routes, validator, allowedOrigins }: St
   for (const route of [...routes].sort(bySpecificity)) {
     const method = route.method.toUpperCase()
     const handle = route.prepare({ context, validator })
-    table.set(method, [...(table.get(method) ?? []), { segments: segmentsOf(route.path), handle }])
+    table.set(method, [
+      ...(table.get(method) ?? []),
+      { path: storagePath + route.path, segments: segmentsOf(route.path), handle },
+    ])
   }
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (answerTokenCors(request, response, allowedOrigins(), storageCors)) return
     const target = (request.url ?? '').slice(storagePath.length)
     const end = target.indexOf('?')
     const given = segmentsOf(end < 0 ? target : target.slice(0, end))
-    for (const { segments, handle } of table.get(request.method ?? '') ?? []) {
+    for (const { path: route, segments, handle } of table.get(request.method ?? '') ?? []) {
       const path = match(segments, given)
       if (path === undefined) continue
+      noteRoute(response, route)
       const query = new URLSearchParams(end < 0 ? '' : target.slice(end + 1))
       await handle({ request, response, path, query, target })
       return

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { limitedBytes } from '../../../common/limited-bytes.ts'
+import { tracedFetch } from '../../../common/traced-fetch.ts'
 import { AuthError } from '../auth-error.ts'
 import { readHookResponse, type HookResponse } from './hook-response.ts'
 import type { HttpHookTarget } from './hook-target.ts'
@@ -85,7 +86,7 @@ async function attemptCall(
   const timestamp = Math.floor(Date.now() / 1000)
   let response: Response
   try {
-    response = await fetch(url, {
+    response = await tracedFetch(url, {
       method: 'POST',
       headers: {
         'Content-Type': 'application/json',

@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { limitedBytes } from '../../../common/limited-bytes.ts'
+import { tracedFetch } from '../../../common/traced-fetch.ts'
 import { defaultTemplates } from './default-templates.ts'
 import { GoTemplate } from './go-template.ts'
 import { htmlToText } from './html-text.ts'
@@ -138,7 +139,7 @@ const reasonOf = (error: unknown): string => {
 type Chunks = AsyncIterable<Uint8Array>
 
 async function download(url: string, signal: AbortSignal): Promise<Chunks> {
-  const response = await fetch(url, { signal })
+  const response = await tracedFetch(url, { signal })
   if (response.ok && response.body) return response.body
   await response.body?.cancel()
   throw new Error(`status ${String(response.status)}`)

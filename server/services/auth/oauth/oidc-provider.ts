@@ -1,8 +1,9 @@
 // A provider of OpenID Connect: discovery, the authorization code flow, and verification of ID tokens.
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify, type JWTPayload } from 'jose'
+import { createRemoteJWKSet, customFetch, decodeProtectedHeader, jwtVerify, type JWTPayload } from 'jose'
 import type * as OpenId from 'openid-client'
+import { tracedFetch } from '../../../common/traced-fetch.ts'
 import type { ProviderClaims } from './provider-user.ts'
 
 export type OidcOptions = {
@@ -155,6 +156,7 @@ export class OidcProvider {
     const found = await retried(() =>
       client.discovery(url, clientId, undefined, client.None(), {
         timeout,
+        [client.customFetch]: tracedFetch,
         // The operator has chosen the scheme.
         execute: url.protocol === 'http:' ? [client.allowInsecureRequests] : [],
       }),
@@ -167,11 +169,15 @@ export class OidcProvider {
       authentication(client, metadata, secret),
     )
     configuration.timeout = timeout
+    configuration[client.customFetch] = tracedFetch
     if (url.protocol === 'http:') client.allowInsecureRequests(configuration)
     // Verifies signatures of ID tokens, too, although they come from the provider directly.
     client.enableNonRepudiationChecks(configuration)
     if (metadata.jwks_uri === undefined) throw new TypeError(`the provider ${issuer} has no jwks_uri`)
-    const keys = createRemoteJWKSet(new URL(metadata.jwks_uri), { timeoutDuration: timeout * 1000 })
+    const keys = createRemoteJWKSet(new URL(metadata.jwks_uri), {
+      timeoutDuration: timeout * 1000,
+      [customFetch]: tracedFetch,
+    })
     return { configuration, keys, at: this.#now() }
   }
 }
