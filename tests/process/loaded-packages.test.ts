@@ -21,5 +21,14 @@ t.test('the service is loaded without the packages of mails, providers and secon
   )
   const packages = new Set(urls.flatMap((url) => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(url)?.[1] ?? []))
   t.ok(packages.has('express'))
-  for (const name of ['nodemailer', 'openid-client', 'otpauth', 'qrcode', 'sharp']) t.notOk(packages.has(name), name)
+  for (const name of [
+    'nodemailer',
+    'openid-client',
+    'otpauth',
+    'qrcode',
+    'sharp',
+    '@opentelemetry/api',
+    '@opentelemetry/core',
+  ])
+    t.notOk(packages.has(name), name)
 })

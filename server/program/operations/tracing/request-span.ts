@@ -52,8 +52,9 @@ export class RequestSpan {
     return traceparentOf(this.#parts.span)
   }
 
-  /** Waiting for a connection. Times are as `performance.now()` returns them. */
+  /** Waiting for a connection, if it took a millisecond. Times are as `performance.now()` returns them. */
   connectionTaken(since: number, until: number): void {
+    if (until - since < 1) return
     this.#child('acquire connection', this.#parts.api.SpanKind.INTERNAL, since, {})?.end(epoch(until))
   }
 
