@@ -54,7 +54,14 @@ await install()
 
 t.test('the tarball contains the program, its types and its data only', async (t) => {
   const paths = (packed?.files ?? []).map(({ path }) => path)
-  for (const path of ['dist/main.js', 'dist/index.d.ts', 'sql/introspection/tables.sql', 'README.md', 'LICENSE']) {
+  for (const path of [
+    'dist/main.js',
+    'dist/program/operations/grafana-dashboard.json',
+    'dist/index.d.ts',
+    'sql/introspection/tables.sql',
+    'README.md',
+    'LICENSE',
+  ]) {
     t.ok(paths.includes(path), path)
   }
   const other = paths.filter(

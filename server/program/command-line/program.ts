@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander'
 import { MigrationError } from '../migrations/migration-error.ts'
 import { addAudit } from './audit-command.ts'
 import { addCheck } from './check-command.ts'
+import { addDashboard } from './dashboard-command.ts'
 import type { Dependencies } from './dependencies.ts'
 import { addDump, addRestore } from './dump-command.ts'
 import { addExplain } from './explain-command.ts'
@@ -98,5 +99,6 @@ function createProgram(dependencies: Dependencies, output: Output, setExitCode: 
   addAudit(program, dependencies, setExitCode)
   addExplain(program, dependencies, setExitCode)
   addTest(program, dependencies, setExitCode)
+  addDashboard(program, dependencies)
   return program
 }
