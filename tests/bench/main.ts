@@ -8,6 +8,7 @@ import { databaseName, prepareDataset, userCount } from './dataset.ts'
 import { measureImages } from './images.ts'
 import { measureExtensions } from './extensions/measure.ts'
 import { loadGenerator } from './load.ts'
+import { measureOverload } from './overload/measure.ts'
 import { parseOptions, usage, type Options } from './options.ts'
 import { findPgbench } from './pgbench.ts'
 import { foreignPostgres, runSql, startPostgres, type Postgres } from './postgres.ts'
@@ -31,7 +32,7 @@ async function openPostgres(options: Options): Promise<{ postgres: Postgres; own
 }
 
 async function run(options: Options): Promise<unknown> {
-  const workloads = options.mode === 'extensions' ? [] : chosenWorkloads(options.only)
+  const workloads = options.mode === 'extensions' || options.mode === 'overload' ? [] : chosenWorkloads(options.only)
   const generator = await loadGenerator(options.generator)
   const directory = await mkdtemp(join(tmpdir(), 'rowhouse-bench-programs-'))
   const { postgres, own } = await openPostgres(options)
@@ -90,6 +91,11 @@ async function run(options: Options): Promise<unknown> {
       case 'extensions': {
         const startWith = (env: Readonly<Record<string, string>>) => started(rowhouse({ ...options.env, ...env }))
         return { machine, extensions: await measureExtensions({ startWith, postgres, dataset, options, print }) }
+      }
+      case 'overload': {
+        const startWith = (env: Readonly<Record<string, string>>) => started(rowhouse({ ...options.env, ...env }))
+        const overload = await measureOverload({ startWith, postgres, dataset, generator, options, print })
+        return { machine, overload }
       }
       case 'compare': {
         if (options.against !== undefined) {

@@ -27,6 +27,7 @@ same data, in turn.
   --sign-in           /auth/v1: GET /user and refreshes beside reads, and what a flood of sign-ins does to reads; needs wrk
   --storage           /storage/v1 on a folder and on S3: small and large objects, and what they do to reads
   --extensions        the extensions beyond PostgREST, each against the requests that it replaces
+  --overload          open-loop load at 0.5 to 4 times the sustained rate, with and without load shedding
   --startup           only the time from start to ready
   --against CHECKOUT  this build and the one in the folder dist of another checkout, in turn: what a change costs
 
@@ -49,7 +50,8 @@ export type Options = {
   readonly fsync: boolean
   readonly json: string | undefined
   readonly profile: string | undefined
-  readonly mode: 'compare' | 'soak' | 'slow-client' | 'images' | 'sign-in' | 'storage' | 'extensions' | 'startup'
+  readonly mode:
+    'compare' | 'soak' | 'slow-client' | 'images' | 'sign-in' | 'storage' | 'extensions' | 'overload' | 'startup'
   /** Another checkout, already built. */
   readonly against: string | undefined
   readonly requests: number
@@ -87,6 +89,7 @@ export function parseOptions(args: readonly string[]): Options | undefined {
       'sign-in': { type: 'boolean', default: false },
       storage: { type: 'boolean', default: false },
       extensions: { type: 'boolean', default: false },
+      overload: { type: 'boolean', default: false },
       startup: { type: 'boolean', default: false },
       against: { type: 'string' },
     },
@@ -97,9 +100,9 @@ export function parseOptions(args: readonly string[]): Options | undefined {
   }
   const rows = whole('rows', values.rows)
   if (rows % 1000 !== 0 || rows < 400_000) throw new Error('--rows must be a multiple of 1000, of at least 400000')
-  const modes = (['soak', 'slow-client', 'images', 'sign-in', 'storage', 'extensions', 'startup'] as const).filter(
-    (mode) => values[mode],
-  )
+  const modes = (
+    ['soak', 'slow-client', 'images', 'sign-in', 'storage', 'extensions', 'overload', 'startup'] as const
+  ).filter((mode) => values[mode])
   if (modes.length > 1) throw new Error(`--${modes.join(' and --')} are different things: one at a time`)
   return {
     quick: values.quick,
