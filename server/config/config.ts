@@ -85,6 +85,8 @@ export type ServiceConfig = EngineSettings &
     readonly migrationsDir: string | null
     /** Folder of the user's JSON Schemas, or `none`. Null: `schemas` beside the migrations, if it exists. */
     readonly schemasDir: string | null
+    /** Milliseconds that requests may be expected to wait before further ones are refused; 0: none is refused. */
+    readonly loadSheddingWait: number
     /** Connections in addition to those of `dbPool`. */
     readonly dbPoolReserve: number
     /** Bytes. */

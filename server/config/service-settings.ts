@@ -84,6 +84,14 @@ export const serviceSettings: { readonly [K in keyof ServiceConfig]: Setting<Ser
     example: '"schemas"',
     description: 'Folder of JSON Schemas for the bodies of your own tables; `none` for no folder.',
   }),
+  loadSheddingWait: service({
+    name: 'load-shedding-wait',
+    variables: ['LOAD_SHEDDING_WAIT'],
+    type: types.integer({ min: 0, max: 60_000 }),
+    default: 250,
+    description:
+      'Milliseconds that requests may wait for their turn while the server is [overloaded](#overload). Further ones get 503 with `Retry-After`. `0`: none is refused.',
+  }),
   dbPoolReserve: service({
     name: 'db-pool-reserve',
     variables: ['DB_POOL_RESERVE'],

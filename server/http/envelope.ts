@@ -41,6 +41,8 @@ export const failures = {
   notMigrated: (cause: unknown) =>
     new Failure(503, 'The database is not set up for this: `rowhouse migrate` has not run', { cause }),
   unreachable: (cause: unknown) => new Failure(503, 'The database cannot be reached at the moment', { cause }),
+  overloaded: (cause?: unknown) =>
+    new Failure(503, 'The server is overloaded: try again later', { headers: { 'Retry-After': '1' }, cause }),
   noSecrets: () => new Failure(503, 'Sessions are not set up: SESSION_SECRETS is not set'),
   invalid: (fieldErrors: FieldErrors, cause?: unknown) => new Failure(400, 'Validation failed', { fieldErrors, cause }),
   /** Has the first fault of each field. `whole` is the name for faults that do not belong to a field. */

@@ -4,6 +4,7 @@
 // for reads, which continue however many writes wait for a row.
 import type { Caller } from '../rest/database.ts'
 import { connectionErrors } from './connection-error.ts'
+import { QueueLimit } from './queue-limit.ts'
 
 /** Whether a request reads or writes. */
 export type Access = 'read' | 'write'
@@ -19,6 +20,7 @@ export class Admission {
   /** In the order of arrival. */
   readonly #waiting = { read: new Set<Waiter>(), write: new Set<Waiter>() }
   readonly #admitted = { read: 0, write: 0 }
+  readonly #limits: Readonly<Record<Access, QueueLimit>>
   /** Current number of places: fewer than `#size` while the server refuses further connections. */
   #places: number
   #lastNumber = 0
@@ -26,11 +28,14 @@ export class Admission {
   /**
    * @param size maximum number of requests that have a connection at once
    * @param onWait is called when a request begins to wait
+   * @param longestWait milliseconds that requests may be expected to wait before further ones are refused; 0 for no limit
    */
-  constructor(size: number, onWait: () => void) {
+  constructor(size: number, onWait: () => void, longestWait = 0) {
     this.#size = size
     this.#places = size
     this.#onWait = onWait
+    // Writes may wait for locks while reads continue, so each kind has its own limit.
+    this.#limits = { read: new QueueLimit(longestWait), write: new QueueLimit(longestWait) }
   }
 
   /** Number of requests that wait. */
@@ -52,11 +57,16 @@ export class Admission {
     return this.#waiting[access].size === 0 && this.#isFree(access)
   }
 
+  /** Whether a request would be refused, because those that wait already take too long. */
+  isOverloaded(access: Access): boolean {
+    return this.#limits[access].isExceeded(this.#waiting[access].size, this.#places)
+  }
+
   /**
    * Admits a request, now or when its turn comes. An admitted request must call `leave`.
    *
    * @param milliseconds timeout
-   * @throws ConnectionError after the timeout, or when the caller is gone
+   * @throws ConnectionError after the timeout, when too many requests wait, or when the caller is gone
    */
   enter(access: Access, milliseconds: number, caller?: Caller): Promise<void> | undefined {
     if (this.hasPlace(access)) {
@@ -64,12 +74,14 @@ export class Admission {
       return undefined
     }
     if (milliseconds <= 0) return Promise.reject(connectionErrors.timedOut())
+    if (this.isOverloaded(access)) return Promise.reject(connectionErrors.overloaded())
     return new Promise((resolve, reject) => {
       const waiting = this.#waiting[access]
       const stopWaiting = (): void => {
         clearTimeout(timer)
         forget?.()
         waiting.delete(waiter)
+        this.#limits[access].leave(waiting.size)
       }
       const fail = (error: Error): void => {
         stopWaiting()
@@ -87,6 +99,7 @@ export class Admission {
         },
       }
       waiting.add(waiter)
+      this.#limits[access].begin()
       this.#onWait()
     })
   }

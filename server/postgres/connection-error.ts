@@ -4,7 +4,7 @@ import type { DatabaseFailure } from '../rest/database.ts'
 
 type Kind = Exclude<DatabaseFailure['kind'], 'statement failed'>
 
-/** Nothing ran: no connection could be opened, none became free in time, or the caller was gone. */
+/** Nothing ran: no connection could be opened, none became free in time or is expected to, or the caller was gone. */
 export class ConnectionError extends TracelessError {
   readonly kind: Kind
 
@@ -19,5 +19,6 @@ export const connectionErrors = {
   /** @param message message of the cause */
   notConnected: (message: string, cause: unknown) => new ConnectionError('not connected', message, cause),
   timedOut: () => new ConnectionError('timed out', 'no connection became free in time'),
+  overloaded: () => new ConnectionError('overloaded', 'too many requests wait for a connection'),
   callerGone: () => new ConnectionError('caller gone', 'the caller no longer waits'),
 }

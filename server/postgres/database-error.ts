@@ -38,6 +38,13 @@ export function isUnreachable(error: unknown): boolean {
   return error instanceof Error && ('syscall' in error || lostConnection.test(error.message))
 }
 
+/** Whether the pool had no connection for a request in time. */
+export const lacksFreeConnection = (error: unknown): boolean =>
+  error instanceof ConnectionError && (error.kind === 'timed out' || error.kind === 'overloaded')
+
+/** Whether a request was refused because too many others wait. */
+export const isOverloaded = (error: unknown): boolean => error instanceof ConnectionError && error.kind === 'overloaded'
+
 /** Whether the password is wrong or missing, so that retrying does not help. */
 export function isLoginRefused(error: unknown): boolean {
   const cause = error instanceof ConnectionError ? error.cause : error

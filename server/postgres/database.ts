@@ -256,6 +256,11 @@ export class Database implements EngineDatabase {
     }
   }
 
+  /** Whether a transaction would be refused, because those that wait for a connection already take too long. */
+  isOverloaded(access: Access): boolean {
+    return this.#pool.isOverloaded(access)
+  }
+
   /** Emits `connect`, `acquire`, `release` and `remove` as `pg.Pool` does. */
   get events(): EventEmitter {
     return this.#pool

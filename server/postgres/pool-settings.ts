@@ -15,6 +15,8 @@ export type PoolSettings = {
   readonly dbPoolSpillMemory?: number
   /** The same in temporary files. */
   readonly dbPoolSpillDisk?: number
+  /** Milliseconds that requests may be expected to wait for a connection before further ones are refused; 0: no limit. */
+  readonly loadSheddingWait?: number
 }
 
 /** Defaults: PostgREST's, and ours for the settings that PostgREST does not have. */
@@ -26,4 +28,5 @@ export const defaultPoolSettings: Required<PoolSettings> = {
   dbPoolReserve: 2,
   dbPoolSpillMemory: 32 * 1024 * 1024,
   dbPoolSpillDisk: 1024 ** 3,
+  loadSheddingWait: 250,
 }

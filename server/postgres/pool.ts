@@ -71,10 +71,14 @@ export class ConnectionPool extends pg.Pool {
       new SpillSpace(settings.dbPoolSpillMemory ?? 0, settings.dbPoolSpillDisk ?? 0),
       () => this.#admission.waitingSince,
     )
-    this.#admission = new Admission(dbPool, () => this.streams.begin())
+    this.#admission = new Admission(dbPool, () => this.streams.begin(), settings.loadSheddingWait)
     this.reserve =
       dbPoolReserve > 0
-        ? new ConnectionPool(connection, { ...settings, dbPool: dbPoolReserve, dbPoolReserve: 0 }, observe)
+        ? new ConnectionPool(
+            connection,
+            { ...settings, dbPool: dbPoolReserve, dbPoolReserve: 0, loadSheddingWait: 0 },
+            observe,
+          )
         : undefined
     this.on('error', ignore)
     this.on('connect', (client) => {
@@ -96,6 +100,11 @@ export class ConnectionPool extends pg.Pool {
     return this.#admission.hasPlace(access)
   }
 
+  /** Whether a request would be refused, because those that wait already take too long. */
+  isOverloaded(access: Access): boolean {
+    return this.#admission.isOverloaded(access)
+  }
+
   isStale(client: pg.PoolClient): boolean {
     return this.#stale.has(client)
   }
@@ -110,7 +119,8 @@ export class ConnectionPool extends pg.Pool {
    * Takes a connection, which must be returned with `giveBack`. When the server refuses further connections, waits for
    * one that the pool already has.
    *
-   * @throws ConnectionError when no connection can be opened, none becomes free in time, or the caller is gone
+   * @throws ConnectionError when no connection can be opened, none becomes free in time or is expected to, or the caller
+   *   is gone
    */
   async take({ access = 'read', caller, since = performance.now() }: Lending): Promise<LentClient> {
     const deadline = since + this.#patience

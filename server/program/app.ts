@@ -23,6 +23,8 @@ export type AppOptions = {
   readonly analysis: { readonly path: string; readonly router: express.Router } | undefined
   /** The storage service at `/storage/v1`, if the server has it. */
   readonly storage: Handler | undefined
+  /** Responds to a request if it is refused because the server is overloaded; otherwise returns false. */
+  readonly refuse?: (request: IncomingMessage, response: ServerResponse, target: string, isRest: boolean) => boolean
   /** Receives a line for each request to the other routes; the REST API logs its own requests. */
   readonly log: Log
   /** Undefined: nothing is recorded of requests. */
@@ -55,6 +57,7 @@ export function createApp({
   services,
   analysis,
   storage,
+  refuse = () => false,
   log,
   recorder,
 }: AppOptions): RequestListener {
@@ -88,10 +91,12 @@ export function createApp({
     const target = originForm(request.url ?? '/')
     request.url = target
     if (rest && isRest(target)) {
+      if (refuse(request, response, target, true)) return
       if (recorder) recorder.rest(request, response, () => rest(request, response))
       else rest(request, response)
       return
     }
+    if (refuse(request, response, target, false)) return
     response.setHeader('Server', serverName)
     if (recorder) recorder.service(request, response, () => serve(request, response, target))
     else serve(request, response, target)

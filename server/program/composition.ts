@@ -1,5 +1,6 @@
 // Puts the services together: creates those of the settings, and routes requests to them.
 import type { RequestListener } from 'node:http'
+import { basePathOf } from '../adapters/base-path.ts'
 import { nodeHandler } from '../adapters/node.ts'
 import { version } from '../common/version.ts'
 import type { Config, ServiceName } from '../config/config.ts'
@@ -25,15 +26,17 @@ import type { StorageService } from '../services/storage/create-storage.ts'
 import { createImageKeeper } from '../services/storage/image-keeper.ts'
 import { storageRoutes } from '../services/storage/storage-table.ts'
 import type { Validator } from '../validation/validator.ts'
-import { createApp } from './app.ts'
+import { createApp, type AppOptions } from './app.ts'
 import { startSignIn, withAuth } from './auth-service.ts'
 import { embeddedVariable } from './embedded-environment.ts'
 import { withExplanations } from './explain/http.ts'
 import type { ServiceSettings } from './live-settings.ts'
 import type { Log } from './operations/log.ts'
+import type { LoadShedding } from './operations/load-shedding.ts'
 import type { Metrics } from './operations/metrics.ts'
 import type { RequestRecorder } from './operations/request-recorder.ts'
 import { observeRest } from './operations/observer.ts'
+import { overloadResponder } from './overload-response.ts'
 import { readUsedSchemas } from './schema-files.ts'
 import { describedRoutes, serviceTables } from './service-routes.ts'
 import type { ServingDatabase } from './serving-database.ts'
@@ -46,6 +49,7 @@ export type CompositionOptions = {
   readonly metrics: Metrics
   readonly validator: Validator
   readonly lookupApiKey: ApiKeyLookup
+  readonly shedding: LoadShedding
   readonly log: Log
   /** Undefined: nothing is recorded of requests. */
   readonly recorder?: RequestRecorder | undefined
@@ -111,6 +115,7 @@ export async function compose(options: CompositionOptions): Promise<Composition>
     services: signIn ? withAuth(routers, signIn.auth) : routers,
     analysis: analysis && { path: config.imageBasePath, router: analysis.router },
     storage: storage?.handler,
+    refuse: refuseWhenOverloaded(parts),
     log: options.log,
     recorder: options.recorder,
   })
@@ -119,7 +124,7 @@ export async function compose(options: CompositionOptions): Promise<Composition>
 
 /** The engine, which also explains requests for the roles of the setting. */
 const explainingEngine = (
-  { engine, database, validator, lookupApiKey, log, metrics }: CompositionOptions,
+  { engine, database, validator, lookupApiKey, shedding, log, metrics }: CompositionOptions,
   roles: () => readonly string[],
 ): Answering =>
   withExplanations({
@@ -135,8 +140,28 @@ const explainingEngine = (
         engine.snapshot.loaded.verifier,
         lookupApiKey,
       ),
-    onRequest: observeRest(log, metrics),
+    onRequest: observeRest(log, metrics, shedding),
   })
+
+/** What `createApp` asks before it serves a request. Operations and preflight requests are never refused. */
+function refuseWhenOverloaded({ shedding, config, current, allowedOrigins, has }: Parts): AppOptions['refuse'] {
+  const analysisPath = has('analysis') ? basePathOf(config.imageBasePath) : undefined
+  const respond = overloadResponder({ analysisPath, allowedOrigins, verbosity: () => current().clientErrorVerbosity })
+  const health = analysisPath === undefined ? [] : [`${analysisPath}/health`]
+  const exempt = new Set(['', '/health', '/ready', '/openapi.json', '/docs-json', '/docs', ...health])
+  const isExempt = (target: string): boolean => {
+    const path = target.replace(/[?#].*$/s, '').replace(/\/$/, '')
+    return exempt.has(path) || path.startsWith('/docs/')
+  }
+  return (request, response, target, isRest) => {
+    const { method } = request
+    const reason = shedding.reasonFor(method, isRest)
+    if (reason === undefined || method === 'OPTIONS' || (!isRest && isExempt(target))) return false
+    shedding.refused(reason)
+    respond(request, response, target, isRest)
+    return true
+  }
+}
 
 /** What several services are created from. */
 type Parts = CompositionOptions & {
@@ -178,7 +203,7 @@ function partsOf(options: CompositionOptions): Parts {
 
 /** The routes that are described by tables: all but those of the REST API, `/auth/v1`, `/storage/v1` and the analysis. */
 async function tablesOf(
-  { engine, database, lookupApiKey, config, sessions, allowedOrigins, has }: Parts,
+  { engine, database, lookupApiKey, shedding, config, sessions, allowedOrigins, has }: Parts,
   accounts: Omit<AccountsSettings, keyof SessionSettings> | undefined,
 ): Promise<readonly RouteTable[]> {
   const { query } = database
@@ -194,6 +219,7 @@ async function tablesOf(
       database: () => database.responds(),
       schemaCache: () => engine.snapshot.schemaCache !== undefined,
     },
+    overload: () => shedding.overload,
     document: serviceDocumentHandler({
       snapshot: () => engine.snapshot,
       query,

@@ -15,6 +15,8 @@ import { createJwtVerifier } from '../identity/jwt/jwt.ts'
 import type { UpgradeHandler } from '../http/upgrade.ts'
 import { isFinal, isUnavailable, liveSettings, type ServiceSettings } from './live-settings.ts'
 import type { Log } from './operations/log.ts'
+import { LoadShedding } from './operations/load-shedding.ts'
+import { logRefusals } from './operations/refusal-log.ts'
 import { createMetrics, type Metrics } from './operations/metrics.ts'
 import { createRecorder, exportReport, hasAdmin } from './recording.ts'
 import { createTracer } from './operations/tracing/tracer.ts'
@@ -107,6 +109,14 @@ export async function startService({
     replicas: replicated && (() => replicated.statistics),
     timesRequests: hasAdmin(loaded.config),
   })
+  const shedding = new LoadShedding({
+    wait: loaded.config.loadSheddingWait,
+    // Reads on replicas wait for connections of their own.
+    isPoolOverloaded: (access) => replicated === undefined && database.isOverloaded(access),
+  })
+  metrics.watchRefusals(() => shedding.refusals)
+  const stopShedding = shedding.start()
+  const stopLogging = logRefusals(shedding, log)
   const validator = compileSchemas(await readUsedSchemas(loaded.config))
   const lookupApiKey = createApiKeyLookup({ query: database.query, changes: keyChanges })
   const observeEvent = observeEngine(log, metrics, loaded.config.dbPool)
@@ -123,7 +133,7 @@ export async function startService({
       ),
     validator,
     secureCookies: loaded.config.secureCookies ?? !listensOnLoopback(loaded.config),
-    onRequest: observeRest(log, metrics),
+    onRequest: observeRest(log, metrics, shedding),
     onImport: (event) => log.write({ kind: 'import', ...event }),
     onEvent: (event) => {
       if (event.kind === 'settings read') log.setLevel(event.settings.config.logLevel)
@@ -150,6 +160,8 @@ export async function startService({
     metrics,
     isReady: async () => !engine.isPending && (await isConnected()),
     stop: async () => {
+      stopShedding()
+      stopLogging()
       await engine.close()
       await replicated?.close()
       await database.close()
@@ -161,7 +173,7 @@ export async function startService({
     await engine.start()
     const error = await Promise.race([engine.gaveUp, Promise.resolve(undefined)])
     if (error) throw error
-    const options = { engine, database, validator, lookupApiKey, log, metrics, recorder, env }
+    const options = { engine, database, validator, lookupApiKey, shedding, log, metrics, recorder, env }
     const { listener, analysis, auth, storage } = await compose(options)
     if (analysis) metrics.watchAnalysisQueue(analysis.queueLength)
     return {

@@ -245,6 +245,8 @@ export type DatabaseFailure = Error &
     | { readonly kind: 'not connected' }
     /** No connection became free in time. */
     | { readonly kind: 'timed out' }
+    /** So many requests wait for a connection that a further one would wait too long. */
+    | { readonly kind: 'overloaded' }
     | { readonly kind: 'caller gone' }
   )
 

@@ -2,6 +2,16 @@
 import { ApiError } from './api-error.ts'
 
 export const extensionErrors = {
+  overloaded: () =>
+    new ApiError({
+      code: 'PGRSTX04',
+      status: 503,
+      message: 'The server is overloaded',
+      details: 'Nothing was executed.',
+      hint: 'Try again later.',
+      headers: [['Retry-After', '1']],
+    }),
+
   /** @param budget in bytes */
   bodyBudget: (budget: number) =>
     new ApiError({

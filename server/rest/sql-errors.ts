@@ -157,6 +157,7 @@ const kinds: ReadonlySet<unknown> = new Set<DatabaseFailure['kind']>([
   'statement failed',
   'not connected',
   'timed out',
+  'overloaded',
   'caller gone',
 ])
 
@@ -192,6 +193,8 @@ function connectionError(failure: Exclude<DatabaseFailure, { kind: 'statement fa
       return errors.connectionFailed(failure.message, failure.cause)
     case 'timed out':
       return errors.acquisitionTimeout()
+    case 'overloaded':
+      return errors.overloaded()
     case 'caller gone':
       return errors.callerGone()
     default:

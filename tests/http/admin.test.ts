@@ -74,6 +74,7 @@ t.test('/metrics returns the metrics', async (t) => {
     pgrst_jwt_cache_requests_total: 'counter',
     pgrst_schema_cache_loads_total: 'counter',
     pgrst_schema_cache_query_time_seconds: 'gauge',
+    rowhouse_shed_requests_total: 'counter',
     rest_exports_total: 'counter',
     rest_exported_rows_total: 'counter',
     rest_exported_bytes_total: 'counter',

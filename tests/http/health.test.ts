@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
+import { connectionErrors } from '../../server/postgres/connection-error.ts'
 import { health, ready } from '../../server/program/operations/health.ts'
 import { until } from '../support/until.ts'
 
@@ -34,7 +35,35 @@ t.test('/health and /ready: state of the database -> response', async (t) => {
       ready({ ...ok, database: () => Promise.reject(new Error('postgresql://u:p@h')) }),
       'GET',
       503,
-      { status: 'not ready', checks: { database: false, schemaCache: true } },
+      { status: 'not ready', checks: { database: false, schemaCache: true }, reasons: { database: 'failed' } },
+    ],
+    [
+      'a database that cannot be reached',
+      ready({
+        ...ok,
+        database: () => Promise.reject(connectionErrors.notConnected('connect ECONNREFUSED 10.0.0.7', {})),
+      }),
+      'GET',
+      503,
+      { status: 'not ready', checks: { database: false, schemaCache: true }, reasons: { database: 'unreachable' } },
+    ],
+    [
+      'no connection in time',
+      ready({ ...ok, database: () => Promise.reject(connectionErrors.timedOut()) }),
+      'GET',
+      503,
+      {
+        status: 'not ready',
+        checks: { database: false, schemaCache: true },
+        reasons: { database: 'no free connection' },
+      },
+    ],
+    [
+      'overloaded, but ready',
+      ready(ok, { overload: () => 'pool' }),
+      'GET',
+      200,
+      { status: 'ready', checks: { database: true, schemaCache: true }, overload: 'pool' },
     ],
     [
       'a check that throws',
@@ -45,14 +74,14 @@ t.test('/health and /ready: state of the database -> response', async (t) => {
       }),
       'GET',
       503,
-      { status: 'not ready', checks: { database: false } },
+      { status: 'not ready', checks: { database: false }, reasons: { database: 'failed' } },
     ],
     [
       'a check that hangs',
-      ready({ database: () => never }, 50),
+      ready({ database: () => never }, { timeout: 50 }),
       'GET',
       503,
-      { status: 'not ready', checks: { database: false } },
+      { status: 'not ready', checks: { database: false }, reasons: { database: 'no answer within 0.05 s' } },
     ],
   ]
   for (const [name, handler, method, status, body] of table) {

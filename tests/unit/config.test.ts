@@ -62,6 +62,7 @@ t.test('defaults', async (t) => {
     databaseReplicaWait: 100,
     databaseTraceContext: 'none',
     dbPoolReserve: 2,
+    loadSheddingWait: 250,
     dbPoolSpillDisk: 1024 ** 3,
     dbPoolSpillMemory: 32 * 1024 ** 2,
     dbPreConfig: null,

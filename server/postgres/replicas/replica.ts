@@ -191,7 +191,7 @@ export class Replica {
 
   /** Stops using it until the next successful check, if an error means that it cannot be reached. */
   #notice(error: Error): void {
-    const isBusy = error instanceof ConnectionError && (error.kind === 'timed out' || error.kind === 'caller gone')
+    const isBusy = error instanceof ConnectionError && error.kind !== 'not connected'
     // A recovery conflict may end the connection of a single query.
     if (isBusy || sqlState(error) === conflict || !isUnreachable(error)) return
     this.#setFault(error.message)

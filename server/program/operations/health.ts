@@ -1,5 +1,7 @@
 // Liveness (`/health`) and readiness (`/ready`) of the process.
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isUnreachable, lacksFreeConnection } from '../../postgres/database-error.ts'
+import type { Overload } from './load-shedding.ts'
 
 /** Checks whether a dependency of the service is available. Throwing means no. */
 export type Check = () => boolean | Promise<boolean>
@@ -21,37 +23,73 @@ export function health(): Handler {
   return (request, response) => answer(request, response, 200, { status: 'ok' })
 }
 
+export type ReadyOptions = {
+  /** Milliseconds after which a check counts as failed. */
+  readonly timeout?: number
+  /** Why requests are being refused; undefined when the server is not overloaded. */
+  readonly overload?: () => Overload | undefined
+}
+
 /**
- * `GET /ready`: 200 when all checks pass, otherwise 503 with the failed ones. Checks that take longer than `timeout`
- * milliseconds count as failed. Concurrent requests share the result, so that frequent polling puts no load on the
- * database.
+ * `GET /ready`: 200 when all checks pass, otherwise 503 with the failed ones, and the reasons. Concurrent requests share
+ * the result, so that frequent polling puts no load on the database.
+ *
+ * An overloaded server is ready, and says so in `overload`: it serves as many requests as it can. If a load balancer took
+ * it out, the others would get its load, and be taken out next.
  */
-export function ready(checks: Readonly<Record<string, Check>>, timeout = 2000): Handler {
-  let running: Promise<Record<string, boolean>> | undefined
+export function ready(
+  checks: Readonly<Record<string, Check>>,
+  { timeout = 2000, overload = () => undefined }: ReadyOptions = {},
+): Handler {
+  let running: Promise<Results> | undefined
   return (request, response) => {
     running ??= runChecks(checks, timeout).finally(() => (running = undefined))
     void running.then((results) => {
-      const isReady = Object.values(results).every(Boolean)
-      answer(request, response, isReady ? 200 : 503, { status: isReady ? 'ready' : 'not ready', checks: results })
+      const isReady = Object.values(results.checks).every(Boolean)
+      const reason = overload()
+      answer(request, response, isReady ? 200 : 503, {
+        status: isReady ? 'ready' : 'not ready',
+        ...results,
+        ...(reason === undefined ? {} : { overload: reason }),
+      })
     })
   }
 }
 
-async function runChecks(checks: Readonly<Record<string, Check>>, timeout: number): Promise<Record<string, boolean>> {
-  const results = await Promise.all(
-    Object.entries(checks).map(async ([name, check]) => [name, await holds(check, timeout)] as const),
-  )
-  return Object.fromEntries(results)
+type Results = {
+  readonly checks: Readonly<Record<string, boolean>>
+  /** Why checks have failed, if that is known. Reveals no addresses: anyone may read it. */
+  readonly reasons?: Readonly<Record<string, string>>
 }
 
-async function holds(check: Check, timeout: number): Promise<boolean> {
+async function runChecks(checks: Readonly<Record<string, Check>>, timeout: number): Promise<Results> {
+  const outcomes = await Promise.all(
+    Object.entries(checks).map(async ([name, check]) => ({ name, ...(await outcomeOf(check, timeout)) })),
+  )
+  const reasons = outcomes.flatMap(({ name, reason }) => (reason === undefined ? [] : [[name, reason] as const]))
+  return {
+    checks: Object.fromEntries(outcomes.map(({ name, holds }) => [name, holds])),
+    ...(reasons.length > 0 ? { reasons: Object.fromEntries(reasons) } : {}),
+  }
+}
+
+type Outcome = { readonly holds: boolean; readonly reason?: string }
+
+async function outcomeOf(check: Check, timeout: number): Promise<Outcome> {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<boolean>((resolve) => (timer = setTimeout(() => resolve(false), timeout)))
+  const late = new Promise<Outcome>((resolve) => {
+    timer = setTimeout(() => resolve({ holds: false, reason: `no answer within ${timeout / 1000} s` }), timeout)
+  })
   try {
-    return await Promise.race([Promise.resolve(check()), late])
-  } catch {
-    return false
+    return await Promise.race([Promise.resolve(check()).then((holds) => ({ holds })), late])
+  } catch (error) {
+    return { holds: false, reason: reasonOf(error) }
   } finally {
     clearTimeout(timer)
   }
+}
+
+function reasonOf(error: unknown): string {
+  if (lacksFreeConnection(error)) return 'no free connection'
+  return isUnreachable(error) ? 'unreachable' : 'failed'
 }

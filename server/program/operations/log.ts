@@ -30,6 +30,8 @@ export type LogEvent =
   /** A replica is used from now on; or it is not, for a reason. */
   | { readonly kind: 'replica'; readonly replica: string; readonly reason: string | undefined }
   | { readonly kind: 'pool-timeout' }
+  /** Requests were refused, so many since the last such event. */
+  | { readonly kind: 'overloaded'; readonly reason: 'pool' | 'processor'; readonly refused: number }
   | { readonly kind: 'pool-activity'; readonly message: string }
   | { readonly kind: 'schema-cache-loaded'; readonly duration: number; readonly summary: string }
   | { readonly kind: 'schema-cache-failed'; readonly error: unknown }
@@ -85,6 +87,11 @@ type Line = {
   readonly message: string
 }
 
+const overloads = {
+  pool: 'too many wait for a connection of the pool',
+  processor: 'the process has more to do than its processor can',
+} as const
+
 const ranks = { crit: 0, error: 1, warn: 2, info: 3, debug: 4 } satisfies Record<LogLevel, number>
 
 /**
@@ -137,6 +144,12 @@ function lineOf(event: Exclude<LogEvent, RequestLine>): Line {
       return { from: 'debug', severity: 'debug', message: 'Database connection pool flushed' }
     case 'pool-timeout':
       return { from: 'error', severity: 'error', message: 'Timed out acquiring connection from connection pool.' }
+    case 'overloaded':
+      return {
+        from: 'error',
+        severity: 'warn',
+        message: `Overloaded: ${event.refused} requests were refused, because ${overloads[event.reason]}`,
+      }
     case 'pool-activity':
       return { from: 'debug', severity: 'debug', message: event.message }
     case 'schema-cache-loaded':
@@ -212,6 +225,8 @@ function fieldsOf(event: Exclude<LogEvent, RequestLine>): Record<string, unknown
       return { error: describeError(event.error, false) }
     case 'database-error':
       return { requestId: event.requestId, error: describeError(event.error, false) }
+    case 'overloaded':
+      return { reason: event.reason, refused: event.refused }
     case 'query':
       return { requestId: event.requestId, query: event.text }
     case 'slow-query': {

@@ -39,6 +39,8 @@ export type Metrics = {
   readonly exportEnded: (end: StreamEnd) => void
   /** Metrics of the image analysis. Times are in seconds. */
   readonly analysis: AnalysisMetrics
+  /** Sets the function that returns the number of requests that were refused because of overload, by reason. */
+  readonly watchRefusals: (refusals: () => Readonly<Record<string, number>>) => void
   /** Sets the function that returns the number of images waiting for their analysis. */
   readonly watchAnalysisQueue: (length: () => number) => void
 }
@@ -131,6 +133,17 @@ export function createMetrics(sources: MetricsSources): Metrics {
     help: 'The total number of times the analyser was killed after a timeout',
     registers,
   })
+  let refusals = (): Readonly<Record<string, number>> => ({})
+  new Counter({
+    name: 'rowhouse_shed_requests_total',
+    help: 'The total number of requests that were refused because the server was overloaded',
+    labelNames: ['reason'],
+    registers,
+    collect() {
+      this.reset()
+      for (const [reason, count] of Object.entries(refusals())) this.inc({ reason }, count)
+    },
+  })
   let analysisQueue = (): number => 0
   gauge('image_analysis_queue_length', 'Images waiting for their analysis', () => analysisQueue())
   return {
@@ -142,6 +155,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
       inferred: (seconds) => inferenceTime.observe(seconds),
       killed: () => kills.inc(),
     },
+    watchRefusals: (read) => (refusals = read),
     watchAnalysisQueue: (length) => (analysisQueue = length),
     schemaCacheLoaded: (seconds) => {
       loads.inc({ status: 'SUCCESS' })

@@ -12,6 +12,7 @@ import type { EngineEvent } from '../../rest/engine.ts'
 import { summarize } from '../../schema-cache/summary.ts'
 import { debounced } from './debounced.ts'
 import type { Log } from './log.ts'
+import type { LoadShedding } from './load-shedding.ts'
 import type { Metrics } from './metrics.ts'
 import { recordOf } from './request-recorder.ts'
 import { pathOf, requestIdOf } from '../../http/request-log.ts'
@@ -98,7 +99,11 @@ export const logJwtCache =
 const timeoutPause = 5000
 
 /** Observes every request to the REST API. */
-export function observeRest(log: Log, metrics: Metrics): (observation: RestObservation) => void {
+export function observeRest(
+  log: Log,
+  metrics: Metrics,
+  shedding?: LoadShedding,
+): (observation: RestObservation) => void {
   const logPoolTimeout = debounced(() => log.write({ kind: 'pool-timeout' }), timeoutPause)
   const exportEnded = (request: RestRequest, end: StreamEnd): void => {
     metrics.exportEnded(end)
@@ -130,6 +135,7 @@ export function observeRest(log: Log, metrics: Metrics): (observation: RestObser
       metrics.poolTimedOut()
       logPoolTimeout()
     }
+    if (error instanceof ApiError && error.code === 'PGRSTX04') shedding?.refused('pool')
     const isForeseen = error === undefined || error instanceof ApiError
     const isSilent = isForeseen && statements === undefined && warning === undefined
     if (isSilent && !log.wants(status)) return

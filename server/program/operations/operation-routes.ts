@@ -9,6 +9,7 @@ import type { RouteTable } from '../../http/route-router.ts'
 import { dto, record, text } from '../../http/service-response.ts'
 import { entrypoint } from '../../services/analysis/description.ts'
 import { docsRouter } from '../../services/openapi/docs.ts'
+import type { Overload } from './load-shedding.ts'
 import { health, ready, type Check, type Handler } from './health.ts'
 import { home, type Home } from './home.ts'
 
@@ -17,6 +18,8 @@ export type OperationParts = Omit<Home, 'entrypoint'> & {
   readonly imageBasePath: string | null
   /** The checks of `GET /ready`, by their names in its response. */
   readonly checks: Readonly<Record<string, Check>>
+  /** Why requests are being refused; undefined when the server is not overloaded. */
+  readonly overload?: () => Overload | undefined
   /** `GET /openapi.json`. */
   readonly document: Handler
   /** Origins whose pages may read the responses; read at each request. */
@@ -31,7 +34,7 @@ export function operationTables(parts: OperationParts): readonly RouteTable[] {
   const cors = publicCors(parts.allowedOrigins)
   const docs = docsApplication()
   return [
-    { guards: [cors], routes: [...(parts.imageBasePath === '/' ? [] : [healthRoute]), readyRoute(parts.checks)] },
+    { guards: [cors], routes: [...(parts.imageBasePath === '/' ? [] : [healthRoute]), readyRoute(parts)] },
     { guards: [requireBearerScheme, cors], routes: documentRoutes(parts.document) },
     { guards: [], routes: docsRoutes(docs) },
     ...(parts.restBasePath === '/' ? [] : [{ guards: [cors], routes: [homeRoute(parts)] }]),
@@ -49,7 +52,7 @@ const healthRoute: Route = {
   prepare: health,
 }
 
-const readyRoute = (checks: OperationParts['checks']): Route => ({
+const readyRoute = ({ checks, overload }: Pick<OperationParts, 'checks' | 'overload'>): Route => ({
   ...operation,
   path: '/ready',
   id: 'ready',
@@ -58,11 +61,26 @@ const readyRoute = (checks: OperationParts['checks']): Route => ({
     200: { description: 'The service is ready.', schema: readiness('ready') },
     503: { description: 'The service is not ready: some checks are false.', schema: readiness('not ready') },
   },
-  prepare: () => ready(checks),
+  prepare: () => ready(checks, overload ? { overload } : {}),
 })
 
-const readiness = (status: string): JsonSchema =>
-  record({ status: { const: status }, checks: { type: 'object', additionalProperties: { type: 'boolean' } } })
+const readiness = (status: string): JsonSchema => ({
+  type: 'object',
+  properties: {
+    status: { const: status },
+    checks: { type: 'object', additionalProperties: { type: 'boolean' } },
+    reasons: {
+      type: 'object',
+      additionalProperties: { type: 'string' },
+      description: 'Why checks are false: `unreachable`, `no free connection`, …',
+    },
+    overload: {
+      enum: ['pool', 'processor'],
+      description: 'Present while requests are refused: they wait too long for a connection, or for the processor.',
+    },
+  },
+  required: ['status', 'checks'],
+})
 
 const restError: JsonSchema = { $ref: '#/components/schemas/RestError' }
 

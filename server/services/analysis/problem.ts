@@ -3,7 +3,7 @@
 import type { ServerResponse } from 'node:http'
 import { Failure } from '../../http/envelope.ts'
 import { CredentialError } from '../../identity/credential-error.ts'
-import { isNotMigrated, isUnreachable } from '../../postgres/database-error.ts'
+import { isNotMigrated, isOverloaded, isUnreachable } from '../../postgres/database-error.ts'
 import { ApiError, ofCredential } from '../../rest/errors.ts'
 import { sendWhole } from '../../common/incomplete-request.ts'
 import { StorageError } from '../storage/storage-error.ts'
@@ -51,6 +51,7 @@ export const problems = {
   invalidBase64: () => new Problem(400, 'Invalid base64 image payload.'),
   notAuthenticated: (why: string) => new Problem(401, why, { 'WWW-Authenticate': 'Bearer' }),
   tooManyRequests: (seconds: number) => new Problem(429, 'Too many images: try again later.', retryAfter(seconds)),
+  overloaded: () => new Problem(503, 'The server is overloaded: try again later.', retryAfter(1)),
   busy: () => new Problem(503, 'Too many images are waiting: try again later.', retryAfter(2)),
   noModel: () => new Problem(503, 'No model is loaded, and this server requires one.'),
   unavailable: (message: string) => new Problem(503, message, retryAfter(2)),
@@ -73,6 +74,7 @@ export function problemOf(error: unknown): Problem | undefined {
     return new Problem(error.status, error.message, Object.fromEntries(error.headers), error)
   }
   if (isNotMigrated(error)) return problems.unavailable('The database is not set up for storing runs.')
+  if (isOverloaded(error)) return problems.overloaded()
   if (isUnreachable(error)) return problems.unavailable('The database cannot be reached at the moment.')
   if (error instanceof URIError) return new Problem(400, 'The URL is invalid.')
   return undefined

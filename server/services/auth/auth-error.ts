@@ -63,6 +63,11 @@ export const authErrors = {
     message: string,
     seconds: number,
   ) => new AuthError(429, code, message, { headers: { 'Retry-After': String(Math.max(1, Math.ceil(seconds))) } }),
+  overloaded: (cause?: unknown) =>
+    new AuthError(503, 'unexpected_failure', 'The server is overloaded: try again later', {
+      headers: { 'Retry-After': '1' },
+      cause,
+    }),
   unexpected: (cause: unknown) =>
     new AuthError(500, 'unexpected_failure', 'Unexpected failure, please check server logs for more information', {
       cause,

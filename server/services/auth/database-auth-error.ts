@@ -1,6 +1,12 @@
 // Maps errors of shared code, and of the database, to errors of `/auth/v1`.
 import { Failure } from '../../http/envelope.ts'
-import { isNotMigrated, isUnreachable, leavesConnection, sqlState } from '../../postgres/database-error.ts'
+import {
+  isNotMigrated,
+  isOverloaded,
+  isUnreachable,
+  leavesConnection,
+  sqlState,
+} from '../../postgres/database-error.ts'
 import { AuthError, authErrors } from './auth-error.ts'
 
 /** The fields of an error that the database sent. */
@@ -36,6 +42,7 @@ export function authErrorOf(error: unknown): AuthError {
       { cause: error },
     )
   }
+  if (isOverloaded(error)) return authErrors.overloaded(error)
   if (isUnreachable(error)) {
     return new AuthError(503, 'unexpected_failure', 'The database cannot be reached at the moment', { cause: error })
   }

@@ -1,6 +1,6 @@
 // Maps errors of the database, and of shared code, to errors of `/storage/v1`.
 import { CredentialError } from '../../identity/credential-error.ts'
-import { isNotMigrated, isUnreachable, sqlState } from '../../postgres/database-error.ts'
+import { isNotMigrated, isOverloaded, isUnreachable, sqlState } from '../../postgres/database-error.ts'
 import { MissingBytesError, NoSpaceError, TooManyBytesError } from './object-store.ts'
 import { StorageError, storageErrors } from './storage-error.ts'
 
@@ -102,6 +102,7 @@ function unavailable(error: unknown): StorageError | undefined {
       { httpStatus: 503, cause: error },
     )
   }
+  if (isOverloaded(error)) return storageErrors.overloaded(error)
   if (isUnreachable(error)) return storageErrors.databaseUnavailable(error)
   const state = sqlState(error)
   return state === undefined

@@ -125,6 +125,12 @@ export const storageErrors = {
       httpStatus: 507,
       cause,
     }),
+  overloaded: (cause?: unknown) =>
+    new StorageError(503, 'SlowDown', 'The server is overloaded: try again later', {
+      httpStatus: 503,
+      headers: { 'Retry-After': '1' },
+      cause,
+    }),
   databaseUnavailable: (cause: unknown) =>
     new StorageError(503, 'DatabaseError', 'The database is not available at the moment', {
       httpStatus: 503,

@@ -1,0 +1,73 @@
+// Decides which requests are refused because the server is overloaded: before their body, their credentials and their plan,
+// so that a refusal costs little.
+import type { Access } from '../../postgres/admission.ts'
+import { LoopDelay } from './loop-delay.ts'
+
+/** What a server has too little of. */
+export type Overload = 'pool' | 'processor'
+
+export type LoadSheddingOptions = {
+  /** Milliseconds that requests may wait; 0: none is refused. */
+  readonly wait: number
+  /** Whether a transaction of this kind would wait too long for a connection. */
+  readonly isPoolOverloaded: (access: Access) => boolean
+}
+
+/** Milliseconds for which an overload is reported after the last refusal: clients are asked to wait about as long. */
+const reportTime = 2000
+
+export class LoadShedding {
+  readonly #loop: LoopDelay
+  readonly #isPoolOverloaded: LoadSheddingOptions['isPoolOverloaded']
+  readonly #isOn: boolean
+  readonly #now: () => number
+  readonly #refused: Record<Overload, number> = { pool: 0, processor: 0 }
+  #lastRefusal = -Infinity
+  #lastReason: Overload = 'pool'
+
+  constructor(
+    { wait, isPoolOverloaded }: LoadSheddingOptions,
+    loop = new LoopDelay(wait),
+    now = (): number => performance.now(),
+  ) {
+    this.#isOn = wait > 0
+    this.#isPoolOverloaded = isPoolOverloaded
+    this.#loop = loop
+    this.#now = now
+  }
+
+  /** Begins to watch the event loop. The returned function stops it. */
+  start(): () => void {
+    return this.#isOn ? this.#loop.start() : () => undefined
+  }
+
+  /**
+   * Why a request would be refused; undefined when it may be served. Only requests to the REST API are judged by the pool:
+   * others may not need it, and are refused there if they do.
+   *
+   * @param method HTTP method. GET and HEAD read; other methods may do both, so they are refused only when neither can run.
+   */
+  reasonFor(method: string | undefined, isRest: boolean): Overload | undefined {
+    if (!this.#isOn) return undefined
+    if (this.#loop.isOverloaded) return 'processor'
+    if (!isRest || !this.#isPoolOverloaded('read')) return undefined
+    return method === 'GET' || method === 'HEAD' || this.#isPoolOverloaded('write') ? 'pool' : undefined
+  }
+
+  /** Records a refusal. */
+  refused(reason: Overload): void {
+    this.#refused[reason]++
+    this.#lastRefusal = this.#now()
+    this.#lastReason = reason
+  }
+
+  /** Number of refusals since the start. */
+  get refusals(): Readonly<Record<Overload, number>> {
+    return this.#refused
+  }
+
+  /** Why requests are being refused; undefined when none was lately. */
+  get overload(): Overload | undefined {
+    return this.#now() - this.#lastRefusal < reportTime ? this.#lastReason : undefined
+  }
+}

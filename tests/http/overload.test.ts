@@ -1,0 +1,147 @@
+// A server with more requests than it can serve: what it refuses, how, and what it does not refuse.
+import { connect } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { overloadResponder } from '../../server/program/overload-response.ts'
+import { startApplication, type Application } from '../support/application.ts'
+import { createFilmDatabase } from '../support/authenticator.ts'
+import { createLatch, type Latch } from '../support/latch.ts'
+import { listen } from '../support/listening.ts'
+import { until } from '../support/until.ts'
+
+const { database, anonymous, uri } = await createFilmDatabase(t, 3)
+
+const origin = 'https://shop.example'
+/** Requests that a pool of two always lets wait. */
+const waiting = 4
+
+type Stuck = {
+  readonly application: Application
+  readonly latch: Latch
+  /** The requests that have a connection, and those that wait for one. */
+  readonly held: readonly Promise<Response>[]
+  readonly abort: () => void
+}
+
+/** A server whose connections are all in use, with as many waiting reads as are always allowed. */
+async function overloaded(t: Test, name: string): Promise<Stuck> {
+  const latch = await createLatch(t, database)
+  await database.query(
+    `create or replace function public.${name}() returns text language plpgsql stable as $$ begin perform ${latch.wait}; return 'done'; end $$`,
+  )
+  const application = await startApplication(t, uri, {
+    PGRST_DB_ANON_ROLE: anonymous,
+    PGRST_DB_POOL: '2',
+    DB_POOL_RESERVE: '1',
+    LOAD_SHEDDING_WAIT: '50',
+    PGRST_SERVER_CORS_ALLOWED_ORIGINS: origin,
+  })
+  const leaving = new AbortController()
+  const held = Array.from({ length: 2 + waiting }, () =>
+    fetch(`${application.url}/rest/v1/rpc/${name}`, { signal: leaving.signal }),
+  )
+  for (const one of held) one.catch(() => undefined)
+  t.ok(await latch.isAwaited(2))
+  t.ok(await until(() => application.service.database.statistics.waiting === waiting))
+  await pause(150)
+  return { application, latch, held, abort: () => leaving.abort() }
+}
+
+t.test('reads are refused while others wait too long, and served again afterwards', async (t) => {
+  const { application, latch, held } = await overloaded(t, 'stuck')
+  const { url, call, logged, service } = application
+  const refused = await call('GET', '/rest/v1/films', { headers: { Origin: origin } })
+  t.strictSame(refused.body, {
+    code: 'PGRSTX04',
+    message: 'The server is overloaded',
+    details: 'Nothing was executed.',
+    hint: 'Try again later.',
+  })
+  t.equal(refused.status, 503)
+  t.equal(refused.headers.get('retry-after'), '1')
+  t.equal(refused.headers.get('access-control-allow-origin'), origin)
+  t.match(refused.headers.get('access-control-expose-headers'), 'Retry-After')
+  t.notOk(
+    (await fetch(`${url}/rest/v1/films`, { headers: { Origin: 'https://evil.example' } })).headers.get(
+      'access-control-allow-origin',
+    ),
+  )
+  const head = await fetch(`${url}/rest/v1/films`, { method: 'HEAD' })
+  t.strictSame([head.status, head.headers.get('retry-after'), await head.text()], [503, '1', ''])
+  t.equal(
+    (await fetch(`${url}/rest/v1/films`, { headers: { Authorization: 'Bearer no.token.at.all' } })).status,
+    503,
+    'credentials are not looked at',
+  )
+
+  const flood = await Promise.all(
+    Array.from({ length: 200 }, () => fetch(`${url}/rest/v1/films`).then((it) => it.status)),
+  )
+  t.ok(flood.every((status) => status === 503))
+  t.equal(service.database.statistics.waiting, waiting, 'a flood does not make the queue longer')
+
+  const preflight = { Origin: origin, 'Access-Control-Request-Method': 'GET' }
+  t.equal((await fetch(`${url}/rest/v1/films`, { method: 'OPTIONS', headers: preflight })).status, 200)
+  t.equal((await call('GET', '/health')).status, 200)
+  const ready = await call('GET', '/ready')
+  t.match(ready, { status: 200, body: { status: 'ready', checks: { database: true }, overload: 'pool' } })
+  t.match(await service.metrics.text(), /rowhouse_shed_requests_total\{reason="pool"\} 20[4-9]/)
+
+  await latch.release()
+  const answers = await Promise.all(held)
+  t.strictSame(
+    answers.map(({ status }) => status),
+    held.map(() => 200),
+    'those that waited are served',
+  )
+  t.equal((await fetch(`${url}/rest/v1/films`)).status, 200)
+  await service.stop()
+  t.match(
+    logged().find(({ event }) => event === 'overloaded'),
+    { level: 'warn', reason: 'pool', refused: Number },
+  )
+})
+
+t.test('clients that hang up make room for others', async (t) => {
+  const { application, latch, abort } = await overloaded(t, 'abandoned')
+  t.equal((await fetch(`${application.url}/rest/v1/films`)).status, 503)
+  abort()
+  t.ok(await until(() => application.service.database.statistics.waiting === 0))
+  t.equal((await fetch(`${application.url}/rest/v1/films`)).status, 200)
+  await latch.release()
+})
+
+t.test('a refusal has the form of its service, and does not wait for the body', async (t) => {
+  const respond = overloadResponder({ analysisPath: '/images', allowedOrigins: () => [], verbosity: () => 'minimal' })
+  const url = await listen(t, (request, response) => {
+    const target = request.url ?? '/'
+    respond(request, response, target, target.startsWith('/rest/'))
+  })
+  const table: [string, unknown][] = [
+    ['/rest/v1/films', { code: 'PGRSTX04', message: 'The server is overloaded' }],
+    [
+      '/auth/v1/token',
+      { code: 503, error_code: 'unexpected_failure', msg: 'The server is overloaded: try again later' },
+    ],
+    [
+      '/storage/v1/object/a/b',
+      { statusCode: '503', error: 'SlowDown', code: 'SlowDown', message: 'The server is overloaded: try again later' },
+    ],
+    ['/images/predict', { detail: 'The server is overloaded: try again later.' }],
+    ['/report', { status: 'error', message: 'The server is overloaded: try again later' }],
+  ]
+  for (const [path, body] of table) {
+    const response = await fetch(url + path, { method: 'POST', headers: { Origin: origin }, body: 'x'.repeat(1000) })
+    t.equal(response.status, 503, path)
+    t.equal(response.headers.get('retry-after'), '1', path)
+    t.equal(response.headers.get('access-control-allow-origin'), '*', path)
+    t.match(await response.json(), body, path)
+    // Only the head of a large body is sent.
+    const { hostname, port } = new URL(url)
+    const socket = connect(Number(port), hostname)
+    socket.write(`POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000\r\n\r\nabc`)
+    const [first] = (await new Promise<Buffer>((resolve) => socket.once('data', resolve))).toString().split('\r\n')
+    t.equal(first, 'HTTP/1.1 503 Service Unavailable', path)
+    socket.destroy()
+  }
+})
