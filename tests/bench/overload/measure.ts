@@ -33,6 +33,8 @@ export type OverloadPoint = {
   readonly shedP99: number
 }
 
+type Play = (rate: number, seconds: number, connections?: number) => Promise<OpenLoopResult>
+
 type Curve = { readonly sustained: number; readonly points: readonly OverloadPoint[] }
 
 /** Multiples of the sustained rate. */
@@ -41,8 +43,8 @@ const loads = [0.5, 1, 1.5, 2, 4]
 const goals = { goodput: 0.8, p99: 1000 }
 /** Connections of the generator, as of a balancer with many clients. */
 const connections = 1000
-/** A rate is sustained if this share of the requests succeeds, and their 99th percentile, in milliseconds, is below the limit. */
-const sustained = { share: 0.99, p99: 100 }
+/** How the sustained rate is measured. */
+const saturation = { seconds: 3, connections: 32 }
 /** Milliseconds between two loads, in which the server finishes. */
 const rest = 1000
 
@@ -74,10 +76,10 @@ export async function measureOverload(context: OverloadContext): Promise<Readonl
     for (const shedding of ['250', '0']) {
       const server = await startWith({ LOAD_SHEDDING_WAIT: shedding })
       const bytes = requests.map((request) => Buffer.from(rawRequest(request, server.url)))
-      const play = (wanted: number, seconds: number): Promise<OpenLoopResult> =>
+      const play: Play = (wanted, duration, count = connections) =>
         playOpenLoop({
           ...{ host: server.url.hostname, port: Number(server.url.port) },
-          ...{ requests: bytes, rate: wanted, seconds, connections },
+          ...{ requests: bytes, rate: wanted, seconds: duration, connections: count },
         })
       // Both servers are measured warm.
       const { requests: done, seconds } = await generator.play({
@@ -104,18 +106,13 @@ export async function measureOverload(context: OverloadContext): Promise<Readonl
   return curves
 }
 
-/** The highest of a few rates that the server sustains with this generator, which needs processor time, too. */
-async function sustainedRate(
-  play: (rate: number, seconds: number) => Promise<OpenLoopResult>,
-  closedLoop: number,
-): Promise<number> {
-  for (let share = 1; share > 0.25; share -= 0.1) {
-    const rate = closedLoop * share
-    const point = pointOf(1, await play(rate, 2), 2)
-    if (point.goodput >= rate * sustained.share && point.p99 < sustained.p99) return rate
-    await pause(rest)
-  }
-  return closedLoop * 0.25
+/**
+ * The rate at which the server answers when the number of requests at once is bounded. Measured with this generator, which
+ * needs processor time, too.
+ */
+async function sustainedRate(play: Play, closedLoop: number): Promise<number> {
+  const { inTime } = await play(closedLoop * 2, saturation.seconds, saturation.connections)
+  return inTime / saturation.seconds
 }
 
 function pointOf(load: number, result: OpenLoopResult, seconds: number): OverloadPoint {

@@ -51,6 +51,7 @@ class Connection {
   #expected = -1
   #status = 0
   #hasRetryAfter = true
+  #isClosed = false
   readonly #settle: Settle
   readonly #open: () => Socket
 
@@ -78,6 +79,7 @@ class Connection {
   }
 
   close(): void {
+    this.#isClosed = true
     this.#due = undefined
     this.#socket.destroy()
   }
@@ -87,6 +89,7 @@ class Connection {
     socket.on('error', () => undefined)
     socket.on('data', (chunk: Buffer) => this.#read(chunk))
     socket.on('close', () => {
+      if (this.#isClosed) return
       if (socket === this.#socket && this.#due) this.reset()
       else if (socket === this.#socket) this.#socket = this.#watch(this.#open())
     })
