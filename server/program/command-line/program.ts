@@ -5,6 +5,7 @@ import { addAudit } from './audit-command.ts'
 import { addCheck } from './check-command.ts'
 import { addDashboard } from './dashboard-command.ts'
 import type { Dependencies } from './dependencies.ts'
+import { addDoctor } from './doctor-command.ts'
 import { addDump, addRestore } from './dump-command.ts'
 import { addExplain } from './explain-command.ts'
 import { addKeys } from './keys-command.ts'
@@ -92,6 +93,7 @@ function createProgram(dependencies: Dependencies, output: Output, setExitCode: 
   addKeys(program, dependencies)
   addCheck(program, dependencies, setExitCode)
   addTypes(program, dependencies, setExitCode)
+  addDoctor(program, dependencies, setExitCode)
   addPsql(program, dependencies, setExitCode)
   addUrl(program, dependencies)
   addDump(program, dependencies)

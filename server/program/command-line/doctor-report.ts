@@ -1,0 +1,69 @@
+// What `rowhouse doctor` does and prints.
+import { runDoctor, type DoctorResult } from '../doctor/run-doctor.ts'
+import { areas, type DoctorFinding } from '../doctor/finding.ts'
+import { levels } from '../check/finding.ts'
+import type { Dependencies } from './dependencies.ts'
+import { printable, wrap } from './text-table.ts'
+
+export type DoctorCommandOptions = {
+  readonly json?: true
+  readonly config?: string
+  readonly url?: URL
+  readonly processes: number
+}
+
+/** @returns whether there is an error or a warning */
+export async function reportDoctor(
+  { json, config: file, url, processes }: DoctorCommandOptions,
+  { withDatabaseSettings, withAddress, connectTo, print }: Dependencies,
+): Promise<boolean> {
+  const config = await withDatabaseSettings(file)
+  const result = await withAddress(config, { role: 'authenticator', creates: false }, (serving) =>
+    withAddress(config, { role: 'owner', creates: false }, (owning) =>
+      connectTo(serving, (first) =>
+        connectTo(serving, (second) =>
+          connectTo(owning, (owner) =>
+            runDoctor({
+              ...{ config, isEmbedded: serving.isEmbedded, processes, url, owner },
+              ...{ node: process.versions.node, now: new Date(), serving: [first, second] },
+            }),
+          ),
+        ),
+      ),
+    ),
+  )
+  print(json ? `${JSON.stringify(result)}\n` : `${asText(result).join('\n')}\n`)
+  return result.findings.some(({ level }) => level !== 'INFO')
+}
+
+const width = 120
+const indent = '    '
+
+function block({ level, code, subject, what, why, advice, fix }: DoctorFinding): string[] {
+  const paragraphs = [`${what} ${why}`, advice].flatMap((text) => wrap(printable(text), width - indent.length))
+  return [
+    '',
+    `${level} ${code}  ${printable(subject)}`,
+    ...paragraphs.map((line) => indent + line),
+    // Not wrapped, so that the statements can be copied.
+    ...(fix?.split('\n').map((line) => `${indent}> ${printable(line)}`) ?? []),
+  ]
+}
+
+const words = { ERROR: ['error', 'errors'], WARN: ['warning', 'warnings'], INFO: ['note', 'notes'] } as const
+
+function asText({ findings, skipped }: DoctorResult): string[] {
+  const counts = levels
+    .map((level) => ({ level, count: findings.filter((it) => it.level === level).length }))
+    .filter(({ count }) => count > 0)
+    .reverse()
+    .map(({ level, count }) => `${count} ${words[level][count === 1 ? 0 : 1]}`)
+  const troubled = new Set(findings.map(({ area }) => area))
+  const healthy = areas.filter((area) => !troubled.has(area) && !skipped.some((it) => it.area === area))
+  return [
+    ...(healthy.length > 0 ? [`Nothing to do about ${healthy.join(', ')}.`] : []),
+    ...skipped.map(({ reason }) => `Not looked at: ${reason}.`),
+    ...findings.flatMap(block),
+    ...(counts.length > 0 ? ['', `Found ${counts.join(', ')}.`] : []),
+  ]
+}

@@ -1,0 +1,120 @@
+// Runs `rowhouse doctor`: looks at settings, database and service, and changes nothing.
+import type { Config } from '../../config/config.ts'
+import type { Client } from '../../postgres/connection/client.ts'
+import { version } from '../../common/version.ts'
+import { levels } from '../check/finding.ts'
+import { clockFindings, type ClockReading } from './clocks.ts'
+import { connectionFindings, extensionFindings, loginFindings, serverSettingFindings } from './database-findings.ts'
+import { readFacts } from './facts.ts'
+import type { DoctorFinding, Skipped } from './finding.ts'
+import { policyFindings, statementFindings } from './policies.ts'
+import { poolerFindings } from './pooler.ts'
+import { encryptionOf, examinePooling, readClock } from './probe.ts'
+import { readinessFindings, readService } from './service-probe.ts'
+import { settingsFindings } from './settings-findings.ts'
+import { storageFindings } from './storage-findings.ts'
+import { certificateFindings, databaseTlsFindings, serviceTlsFindings } from './tls.ts'
+import { nodeFindings, postgresFindings, serviceVersionFindings } from './versions.ts'
+
+export type DoctorOptions = {
+  /** The settings, with those in the database. */
+  readonly config: Config
+  readonly isEmbedded: boolean
+  /** How many servers with these settings use the database. */
+  readonly processes: number
+  /** Address of the running service; undefined: it is not looked at. */
+  readonly url: URL | undefined
+  /** Version of Node. */
+  readonly node: string
+  readonly now: Date
+  /** Two connections as the serving role. */
+  readonly serving: readonly [Client, Client]
+  /** A connection as the owner; the first serving one if there is none. */
+  readonly owner: Client
+}
+
+export type DoctorResult = {
+  /** Errors first. */
+  readonly findings: readonly DoctorFinding[]
+  readonly skipped: readonly Skipped[]
+}
+
+/** @throws the error of a statement: the server is too old, or the connection is lost */
+export async function runDoctor(options: DoctorOptions): Promise<DoctorResult> {
+  const { config, isEmbedded, processes, now, serving, owner } = options
+  const [first, second] = serving
+  const pooling = await examinePooling(first, second)
+  const { rows } = await first.query<{ login: string }>('select session_user as login')
+  const login = rows[0]?.login ?? ''
+  const facts = await readFacts((text, values) => owner.query(text, values), login)
+  const statements = await statementFindings((text, values) => owner.query(text, values), login)
+  const service = await serviceFindings(options)
+  const findings = [
+    ...settingsFindings(config, isEmbedded),
+    ...serverSettingFindings(facts),
+    ...loginFindings(facts, config),
+    ...nodeFindings(options.node, now),
+    ...postgresFindings(facts.version, now),
+    ...clockFindings([await readClock(first), ...service.clocks]),
+    ...databaseTlsFindings(encryptionOf(first), now.getTime()),
+    ...poolerFindings(pooling, config),
+    ...connectionFindings(facts, config, processes),
+    ...extensionFindings(facts),
+    ...(await policyFindings((text, values) => first.query(text, values), config)),
+    ...(statements ?? []),
+    ...storageFindings(facts),
+    ...service.findings,
+  ]
+  const severity = ({ level }: DoctorFinding): number => levels.indexOf(level)
+  return {
+    findings: findings.sort((a, b) => severity(b) - severity(a)),
+    skipped: [
+      ...service.skipped,
+      ...(statements === undefined
+        ? [
+            {
+              area: 'policies',
+              reason: 'slow statements: the extension pg_stat_statements is not installed and loaded',
+            } as const,
+          ]
+        : []),
+    ],
+  }
+}
+
+type ServiceFindings = {
+  readonly findings: readonly DoctorFinding[]
+  readonly clocks: readonly ClockReading[]
+  readonly skipped: readonly Skipped[]
+}
+
+async function serviceFindings({ url, now }: DoctorOptions): Promise<ServiceFindings> {
+  if (!url)
+    return {
+      findings: [],
+      clocks: [],
+      skipped: [{ area: 'service', reason: 'the running service: no --url was given' }],
+    }
+  const tls = serviceTlsFindings(url)
+  try {
+    const reading = await readService(url)
+    return {
+      findings: [
+        ...tls,
+        ...certificateFindings(url.origin, reading.validTo, now.getTime()),
+        ...serviceVersionFindings(reading.server, version),
+        ...readinessFindings(url, reading),
+      ],
+      clocks: reading.clock ? [reading.clock] : [],
+      skipped: [],
+    }
+  } catch (error) {
+    const unreachable: DoctorFinding = {
+      ...{ area: 'service', code: 'service_unreachable', level: 'ERROR', subject: url.origin },
+      what: `It does not respond: ${error instanceof Error ? error.message || ('code' in error ? String(error.code) : '') : String(error)}.`,
+      why: 'Clients cannot reach it either, if they are where this program runs.',
+      advice: 'Start it, or check the URL, the proxy and the firewall.',
+    }
+    return { findings: [...tls, unreachable], clocks: [], skipped: [] }
+  }
+}
