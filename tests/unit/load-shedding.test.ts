@@ -117,10 +117,11 @@ t.test('writes that wait for a lock do not make reads wait', async (t) => {
 })
 
 t.test('the event loop: delays of samples -> overload', (t) => {
-  const samples = (delays: readonly number[], loop = new LoopDelay(250), start = 0): boolean[] => {
+  const samples = (delays: readonly number[], loop = new LoopDelay(250), start = 0, requests = 5): boolean[] => {
     let now = start
     return delays.map((delay) => {
       now += 20 + delay
+      for (let count = 0; count < requests; count++) loop.countRequest()
       loop.record(delay, now)
       return loop.isOverloaded
     })
@@ -128,6 +129,11 @@ t.test('the event loop: delays of samples -> overload', (t) => {
   t.strictSame(samples([0, 50, 100, 90, 80]), [false, false, false, false, false], 'up to 100 ms are normal')
   t.strictSame(samples([3000, 0, 500, 0, 900]), [false, false, false, false, false], 'single long rounds')
   t.strictSame(samples([150, 150, 150, 150, 20]), [false, false, true, true, false], 'long rounds, one after another')
+  t.strictSame(
+    samples([150, 150, 150, 150], undefined, 0, 4),
+    [false, false, false, false],
+    'too few requests to be the cause',
+  )
   const loop = new LoopDelay(250)
   samples([150, 150, 150, 20], loop)
   t.strictSame(samples([150, 0], loop, 1000), [true, false], 'shortly after an overload, one long round is enough')
@@ -152,7 +158,10 @@ t.test('load shedding: state, method and service -> reason', (t) => {
   t.strictSame(reasons(), ['pool', 'pool', undefined])
   state.read = false
   t.strictSame(reasons(), [undefined, undefined, undefined], 'a POST may be a read')
-  for (let sample = 1; sample <= 3; sample++) loop.record(200, sample * 220)
+  for (let sample = 1; sample <= 3; sample++) {
+    for (let count = 0; count < 5; count++) shedding.reasonFor('GET', true)
+    loop.record(200, sample * 220)
+  }
   t.strictSame(reasons(), ['processor', 'processor', 'processor'])
   t.equal(shedding.overload, undefined, 'nothing was refused')
   shedding.refused('processor')

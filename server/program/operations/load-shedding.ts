@@ -42,13 +42,14 @@ export class LoadShedding {
   }
 
   /**
-   * Why a request would be refused; undefined when it may be served. Only requests to the REST API are judged by the pool:
+   * Why a request that has arrived is refused; undefined when it may be served. Only requests to the REST API are judged by the pool:
    * others may not need it, and are refused there if they do.
    *
    * @param method HTTP method. GET and HEAD read; other methods may do both, so they are refused only when neither can run.
    */
   reasonFor(method: string | undefined, isRest: boolean): Overload | undefined {
     if (!this.#isOn) return undefined
+    this.#loop.countRequest()
     if (this.#loop.isOverloaded) return 'processor'
     if (!isRest || !this.#isPoolOverloaded('read')) return undefined
     return method === 'GET' || method === 'HEAD' || this.#isPoolOverloaded('write') ? 'pool' : undefined

@@ -9,11 +9,14 @@ const share = 0.4
 /** Number of consecutive late samples, and their milliseconds, that make an overload. */
 const lateSamples = 3
 const lateTime = 300
+/** With fewer requests than this since the last sample, something else makes the event loop late: refusing them is no help. */
+const fewRequests = 5
 /** Milliseconds after an overload in which a single late sample makes another one. */
 const memory = 5000
 
 export class LoopDelay {
   readonly #limit: number
+  #requests = 0
   #late = 0
   #lateSince = 0
   #overloadedAt = -Infinity
@@ -28,6 +31,11 @@ export class LoopDelay {
     return this.#isOverloaded
   }
 
+  /** Counts a request, refused ones included. */
+  countRequest(): void {
+    this.#requests++
+  }
+
   /**
    * Records a sample.
    *
@@ -35,7 +43,9 @@ export class LoopDelay {
    * @param now the time in milliseconds
    */
   record(delay: number, now: number): void {
-    if (delay <= this.#limit) {
+    const requests = this.#requests
+    this.#requests = 0
+    if (delay <= this.#limit || requests < fewRequests) {
       this.#late = 0
       this.#isOverloaded = false
       return
