@@ -87,6 +87,8 @@ export type ServiceConfig = EngineSettings &
     readonly schemasDir: string | null
     /** Milliseconds that requests may be expected to wait before further ones are refused; 0: none is refused. */
     readonly loadSheddingWait: number
+    /** Seconds between checks whether the catalog has changed; 0 for no checks. */
+    readonly dbReloadInterval: number
     /** Connections in addition to those of `dbPool`. */
     readonly dbPoolReserve: number
     /** Bytes. */

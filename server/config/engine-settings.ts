@@ -1,12 +1,14 @@
 // Settings of the REST API that PostgREST does not have.
-import type { EngineSettings } from '../rest/settings.ts'
+import type { EngineSettings, LoadSettings } from '../rest/settings.ts'
 import { service } from './service-setting.ts'
 import * as types from './setting-types.ts'
 import type { Setting } from './setting.ts'
 
 const kibibyte = 1024
 
-export const engineSettings: { readonly [K in keyof EngineSettings]: Setting<EngineSettings[K]> } = {
+type Values = EngineSettings & Pick<LoadSettings, 'dbReloadInterval'>
+
+export const engineSettings: { readonly [K in keyof Values]: Setting<Values[K]> } = {
   restBodyLimit: service({
     name: 'rest-body-limit',
     variables: ['REST_BODY_LIMIT'],
@@ -93,6 +95,16 @@ export const engineSettings: { readonly [K in keyof EngineSettings]: Setting<Eng
     example: '3',
     description: 'Greatest number of embeds inside each other. `alter role … set pgrst.max_embed_depth` replaces it.',
   }),
+  dbReloadInterval: {
+    name: 'db-reload-interval',
+    origin: 'rowhouse',
+    change: 'reload',
+    variables: ['DB_RELOAD_INTERVAL'],
+    type: types.integer({ min: 0, max: 86_400 }),
+    default: 0,
+    description:
+      'Seconds between checks whether schema, privileges or settings in the database have changed, which then reload them without a notification, for example [behind a pooler](#poolers-and-failover). `0`: no checks.',
+  },
   planCacheMaxEntries: service({
     name: 'plan-cache-max-entries',
     variables: ['PLAN_CACHE_MAX_ENTRIES'],

@@ -1,4 +1,5 @@
 // The REST API as an object, on a database that the caller connects to.
+import { CatalogWatch, type CatalogWatchEvent } from './catalog-watch.ts'
 import type { EngineDatabase } from './database.ts'
 import { RestHandler, type Identify, type RestObservation } from './handler.ts'
 import type { ImportEvent } from './import-progress.ts'
@@ -15,7 +16,8 @@ import { noRoleSettings } from './settings.ts'
 import type { LoadedSettings, Snapshot } from './snapshot.ts'
 import type { BodyValidator } from './validation.ts'
 
-export type EngineEvent<Loaded extends LoadedSettings = LoadedSettings> = LoaderEvent<Loaded> | ReloadChannelEvent
+export type EngineEvent<Loaded extends LoadedSettings = LoadedSettings> =
+  LoaderEvent<Loaded> | ReloadChannelEvent | CatalogWatchEvent
 
 export type SchemaEvent = Extract<
   EngineEvent,
@@ -56,6 +58,7 @@ export class Engine<Loaded extends LoadedSettings> implements Rest {
   readonly gaveUp: Promise<Error>
   readonly #loader: SchemaLoader<Loaded>
   readonly #channel: ReloadChannel
+  readonly #catalog: CatalogWatch
   readonly #handler: RestHandler
 
   constructor({
@@ -72,11 +75,15 @@ export class Engine<Loaded extends LoadedSettings> implements Rest {
     isFinal,
   }: EngineOptions<Loaded>) {
     const observe = (event: LoaderEvent<Loaded>): void => {
-      if (event.kind === 'settings read') void this.#channel.follow(event.settings.config)
+      if (event.kind === 'settings read') {
+        void this.#channel.follow(event.settings.config)
+        this.#catalog.follow(event.settings.config)
+      }
       onEvent(event)
     }
     this.#loader = new SchemaLoader({ database, settings, isUnavailable, isFinal, observe })
     this.#channel = new ReloadChannel(database, this.#loader, onEvent)
+    this.#catalog = new CatalogWatch(database, this.#loader, onEvent)
     const limiter = new RateLimiter(new DatabaseCounts(database.query, onWarning))
     this.#handler = new RestHandler({
       state: this.#loader,
@@ -90,10 +97,11 @@ export class Engine<Loaded extends LoadedSettings> implements Rest {
     this.gaveUp = this.#loader.gaveUp
   }
 
-  /** Starts listening and loads the schema cache. If loading fails, retries in the background. */
+  /** Starts listening and checking the catalog, and loads the schema cache. If loading fails, retries in the background. */
   async start(): Promise<void> {
     // Listens before loading, so that no schema change is missed.
     await this.#channel.follow(this.#loader.snapshot.config)
+    this.#catalog.follow(this.#loader.snapshot.config)
     await this.#loader.reload()
   }
 
@@ -132,6 +140,7 @@ export class Engine<Loaded extends LoadedSettings> implements Rest {
 
   async close(): Promise<void> {
     await this.#channel.stop()
+    await this.#catalog.stop()
     await this.#loader.stop()
   }
 }

@@ -1,5 +1,6 @@
 // Loads settings and schema cache at the start, and reloads them when they may have changed.
 import { SingleFlight } from '../common/single-flight.ts'
+import { readCatalogVersion, type CatalogVersion } from '../schema-cache/catalog-version.ts'
 import { loadSchemaCache } from '../schema-cache/load.ts'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
 import type { EngineDatabase } from './database.ts'
@@ -61,6 +62,7 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
   #unavailable: Error | undefined
   #retrySeconds = 1
   #hasFailed = false
+  #catalogVersion: CatalogVersion | undefined
   #loadedAt = 0
   #timer: NodeJS.Timeout | undefined
   #isStopped = false
@@ -80,6 +82,14 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
   /** Whether there is no schema cache yet, or the last attempt to load it failed. */
   get isPending(): boolean {
     return this.#hasFailed || this.#snapshot.schemaCache === undefined
+  }
+
+  /**
+   * The version of the catalog before settings and schema cache were loaded from it; undefined if it was not read,
+   * because the setting `dbReloadInterval` was 0.
+   */
+  get catalogVersion(): CatalogVersion | undefined {
+    return this.#catalogVersion
   }
 
   /** Reloads the settings. If a value is invalid, keeps the previous settings. Never rejects. */
@@ -140,6 +150,9 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
     const start = performance.now()
     const isFirst = this.#snapshot.schemaCache === undefined
     try {
+      // Read first, because whatever changes during loading must differ from it.
+      const version =
+        this.#snapshot.config.dbReloadInterval === 0 ? undefined : await this.database.read(readCatalogVersion)
       await this.#settings.run()
       if (this.#unavailable) throw this.#unavailable
       const { config } = this.#snapshot
@@ -152,6 +165,7 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
         }),
       )
       this.#snapshot = new Snapshot(this.#snapshot.loaded, cache)
+      this.#catalogVersion = version
       if (!isFirst) {
         this.database.renewConnections()
         this.#options.observe({ kind: 'connections renewed' })

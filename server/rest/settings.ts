@@ -80,6 +80,8 @@ export type LoadSettings = {
   readonly dbConfig: boolean
   /** Regular expressions of function settings that apply to the whole transaction. */
   readonly dbHoistedTxSettings: readonly string[]
+  /** Seconds between checks whether the catalog has changed, which reload the schema cache; 0 for no checks. */
+  readonly dbReloadInterval: number
 }
 
 const mebibyte = 1024 * 1024
@@ -105,6 +107,7 @@ export const defaultSettings: RestSettings & LoadSettings = {
   dbPoolSharing: 'all',
   dbPreRequest: null,
   dbPreparedStatements: true,
+  dbReloadInterval: 0,
   dbRootSpec: null,
   dbSchemas: ['public'],
   dbSelectReadableColumns: false,

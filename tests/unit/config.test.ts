@@ -100,6 +100,7 @@ t.test('defaults', async (t) => {
     dbMaxCost: null,
     dbMaxEmbedDepth: null,
     planCacheMaxEntries: 1000,
+    dbReloadInterval: 0,
     dbVersionColumn: null,
     batchMaxRequests: 100,
     batchMaxBytes: 10_485_760,

@@ -45,6 +45,9 @@ export type LogEvent =
       readonly retryInSeconds: number
     }
   | { readonly kind: 'channel-message'; readonly channel: string; readonly reload: 'schema' | 'config' }
+  /** A check of `db-reload-interval` found changes in these system catalogs. */
+  | { readonly kind: 'catalog-changed'; readonly catalogs: readonly string[] }
+  | { readonly kind: 'catalog-check-failed'; readonly error: unknown }
   /** Setting `log-query`: the statements of a request, without their values. */
   | { readonly kind: 'query'; readonly status: number; readonly requestId: string; readonly text: string }
   /** Statements that took long together, in milliseconds. The plan is JSON; undefined when there is none. */
@@ -169,6 +172,10 @@ function lineOf(event: Exclude<LogEvent, RequestLine>): Line {
       )
     case 'channel-message':
       return always('info', `Received a ${reloads[event.reload]} reload message on the "${event.channel}" channel`)
+    case 'catalog-changed':
+      return always('info', `Reloading, because the database has changed: ${event.catalogs.join(', ')}`)
+    case 'catalog-check-failed':
+      return always('warn', 'Failed to check whether the database has changed')
     case 'query':
       return { from: responseLevel(event.status), severity: responseLevel(event.status), message: 'Query' }
     case 'slow-query':
@@ -221,6 +228,7 @@ function fieldsOf(event: Exclude<LogEvent, RequestLine>): Record<string, unknown
     case 'schema-cache-failed':
     case 'config-invalid':
     case 'channel-lost':
+    case 'catalog-check-failed':
     case 'gave-up':
       return { error: describeError(event.error, false) }
     case 'database-error':

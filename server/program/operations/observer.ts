@@ -63,6 +63,12 @@ export function observeEngine(log: Log, metrics: Metrics, poolSize: number): (ev
         log.write({ kind: 'channel-message', channel: event.channel, reload })
         return
       }
+      case 'catalog changed':
+        log.write({ kind: 'catalog-changed', catalogs: event.catalogs })
+        return
+      case 'catalog check failed':
+        log.write({ kind: 'catalog-check-failed', error: event.error })
+        return
       default:
         event satisfies never
     }
