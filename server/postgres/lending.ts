@@ -47,7 +47,7 @@ export async function withConnection<T>(
     throw cancellation?.hasCancelled === true ? connectionErrors.callerGone() : error
   } finally {
     const settled = cancellation?.end()
-    if (settled && !isBroken) isBroken = !(await settled.catch(() => false))
+    if (settled && (!isBroken || cancellation?.hasClosed === true)) isBroken = !(await settled.catch(() => false))
     client.observer = undefined
     pool.giveBack(client, access, isBroken)
   }

@@ -1,5 +1,6 @@
-// Behind a pooler, whose backend process ids are not those it announces, nothing is cancelled for disconnected clients:
-// the pooler may forward a cancellation to another client's statement, and PgBouncer 1.18 may crash.
+// Behind a pooler, whose backend process ids are not those it announces, no request to cancel is sent for disconnected
+// clients: the pooler may forward it to another client's statement, and PgBouncer 1.18 may crash. The connection is closed
+// instead if the server looks for closed connections.
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo } from 'node:net'
 import t from 'tap'
@@ -57,3 +58,30 @@ for (const [where, announcesOthers, isCancelled] of [
     t.equal(status, 200, 'the connection works')
   })
 }
+
+t.test('behind a pooler, with a server that looks for closed connections', async (t) => {
+  isPooler = true
+  cancelled = 0
+  await database.query(`alter role authenticator in database ${database.name}
+    set client_connection_check_interval = '200ms'`)
+  const uri = new URL(database.authenticatorUri)
+  uri.host = `127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  const { url, call } = await startApplication(t, uri.href, {
+    ...settings,
+    PGRST_DB_POOL: '2',
+    PGRST_DB_PREPARED_STATEMENTS: 'false',
+  })
+  // Many clients that disconnect at once must not start more statements than the pool has connections.
+  let most = 0
+  const sockets = Array.from({ length: 6 }, () => sendTo(url, napByPost(600)))
+  for (const socket of sockets) {
+    await until(async () => (await naps()) > 0)
+    socket.destroy()
+    most = Math.max(most, await naps())
+  }
+  t.ok(await until(async () => (most = Math.max(most, await naps())) >= 0 && (await naps()) === 0), 'all are ended')
+  t.ok(most <= 2, `${most} at a time`)
+  t.equal(cancelled, 0, 'without a request to cancel')
+  const { status } = await call('POST', '/rest/v1/rpc/nap', { body: { seconds: 0 } })
+  t.equal(status, 200, 'the pool works')
+})

@@ -1,5 +1,6 @@
 // Cancels statements whose caller has disconnected, and ensures that the cancellation affects no other request.
 // https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-CANCELING-REQUESTS
+import { setTimeout as pause } from 'node:timers/promises'
 import { LibpqClient } from './pool-config.ts'
 import type { Caller } from '../../rest/database.ts'
 import { runPipeline, StatementError } from '../protocol/pipeline.ts'
@@ -9,6 +10,8 @@ import type { PipelineClient } from '../protocol/pipeline-client.ts'
 const grace = 25
 /** Milliseconds before the next request to cancel: the statement may have started after the previous one. */
 const repeatInterval = 1000
+/** The longest `client_connection_check_interval` that is waited for, in milliseconds. */
+const longestClosing = 10_000
 /** SQLSTATE query_canceled */
 export const cancelled = '57014'
 
@@ -41,6 +44,7 @@ export class Cancellation {
   /** Settles when all requests to cancel are done, with whether the server received each of them. */
   #requests: Promise<boolean> | undefined
   #isOver = false
+  #hasClosed = false
 
   constructor(client: PipelineClient, caller: Caller) {
     this.#client = client
@@ -51,8 +55,11 @@ export class Cancellation {
 
   readonly #request = (): void => {
     const client = this.#client
-    // Only direct connections support cancellation.
-    if (this.#isOver || !(client instanceof LibpqClient) || !client.isDirect) return
+    if (this.#isOver || !(client instanceof LibpqClient)) return
+    if (!client.isDirect) {
+      this.#close(client)
+      return
+    }
     const before = this.#requests ?? Promise.resolve(true)
     this.#requests = client.requestCancel().then(
       () => before,
@@ -63,7 +70,25 @@ export class Cancellation {
     })
   }
 
-  /** Whether a request to cancel was sent. */
+  /**
+   * Closes a connection to a pooler, if the server then ends the statement soon. The pooler does not use its own connection
+   * for other clients any more, while it may forward a request to cancel to another client's statement.
+   */
+  #close(client: LibpqClient): void {
+    const { closingInterval } = client
+    if (closingInterval === 0 || closingInterval > longestClosing) return
+    this.#hasClosed = true
+    // Until then, the statement counts as one of the pool, so that disconnecting clients cannot start any number of them.
+    this.#requests = pause(closingInterval, false)
+    client.abandon()
+  }
+
+  /** Whether the connection was closed. It occupies its place in the pool until `end` has settled. */
+  get hasClosed(): boolean {
+    return this.#hasClosed
+  }
+
+  /** Whether a request to cancel was sent, or the connection was closed. */
   get hasCancelled(): boolean {
     return this.#requests !== undefined
   }

@@ -17,10 +17,17 @@ export class PasswordMissing extends Error {
 
 export type PoolConfig = pg.PoolConfig & { readonly plan: ConnectionPlan; readonly Client: typeof LibpqClient }
 
+/** Before PostgreSQL 14, the setting does not exist. */
+const identity = `select pg_catalog.pg_backend_pid() as pid,
+  (extract(epoch from coalesce(
+    pg_catalog.current_setting('client_connection_check_interval', true), '0'
+  )::pg_catalog.interval) * 1000)::int as closing`
+
 /** A client for one of the servers of a plan. The pool makes them; `new config.Client(config)` makes one without it. */
 export class LibpqClient extends PipelineClient {
   readonly #connection: LibpqConnection
   #isDirect = false
+  #closingInterval = 0
 
   /** Called by the pool with its configuration. */
   constructor(config?: pg.ClientConfig & { readonly plan: ConnectionPlan }) {
@@ -53,13 +60,28 @@ export class LibpqClient extends PipelineClient {
   }
 
   /**
-   * Determines whether the session is the one that the server announced.
+   * Milliseconds after which the server ends what runs on a connection that was closed: `client_connection_check_interval`.
+   * 0 if it does not look, as by default.
+   */
+  get closingInterval(): number {
+    return this.#closingInterval
+  }
+
+  /**
+   * Determines whether the session is the one that the server announced, and what the server does when it is closed.
    *
    * @throws Error of the query
    */
   async identify(): Promise<void> {
-    const { rows } = await this.query<{ pid: number }>('select pg_catalog.pg_backend_pid() as pid')
-    this.#isDirect = rows[0]?.pid === (this as unknown as { readonly processID: number }).processID
+    const { rows } = await this.query<{ pid: number; closing: number }>(identity)
+    const [row] = rows
+    this.#isDirect = row?.pid === (this as unknown as { readonly processID: number }).processID
+    this.#closingInterval = row?.closing ?? 0
+  }
+
+  /** Closes the connection at once, without waiting for what runs on it. */
+  abandon(): void {
+    this.#connection.stream.destroy()
   }
 
   /**
