@@ -10,7 +10,8 @@ import { freePort } from '../support/free-port.ts'
 
 const run = promisify(execFile)
 const version = process.env.POSTGRES_VERSION ?? '15'
-const bin = `/usr/lib/postgresql/${version}/bin`
+/** Folder of PostgreSQL's programs. */
+export const bin = `/usr/lib/postgresql/${version}/bin`
 
 export type Server = {
   /** Its name for synchronous replication. */
@@ -115,7 +116,7 @@ export async function startDebianCluster(delays: readonly number[]): Promise<Deb
   }
   const [, ...standbys] = servers
   const names = standbys.map(({ name }) => name).join(', ')
-  for (const { query } of servers) {
+  for (const { query } of names === '' ? [] : servers) {
     await query(`alter system set synchronous_standby_names = 'ANY 1 (${names})'`)
     await query('select pg_reload_conf()')
   }
