@@ -150,9 +150,7 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
     const start = performance.now()
     const isFirst = this.#snapshot.schemaCache === undefined
     try {
-      // Read first, because whatever changes during loading must differ from it.
-      const version =
-        this.#snapshot.config.dbReloadInterval === 0 ? undefined : await this.database.read(readCatalogVersion)
+      const version = await this.#readVersion()
       await this.#settings.run()
       if (this.#unavailable) throw this.#unavailable
       const { config } = this.#snapshot
@@ -176,6 +174,12 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
     } catch (error) {
       this.#fail(errorOf(error))
     }
+  }
+
+  /** The version before loading: whatever changes during loading must differ from it. The checks report its errors. */
+  async #readVersion(): Promise<CatalogVersion | undefined> {
+    if (this.#snapshot.config.dbReloadInterval === 0) return undefined
+    return this.database.read(readCatalogVersion).catch(() => undefined)
   }
 
   #fail(error: Error): void {

@@ -190,7 +190,9 @@ export async function startPatroni(folder: string): Promise<Patroni> {
         method: 'POST',
         body: JSON.stringify({ leader: from.name, candidate: to.name }),
       })
-      if (response.status !== 200) throw new Error(`switchover: ${response.status} ${await response.text()}`)
+      // 503: Patroni has not waited long enough.
+      if (response.status !== 200 && response.status !== 503)
+        throw new Error(`switchover: ${response.status} ${await response.text()}`)
       await isWritable(to)
       await retried('a synchronous standby', 60, async () => ((await roleOf(from)) === 'replica' ? true : undefined))
       await standby()

@@ -50,13 +50,22 @@ export type PooledProgram = {
   readonly stop: () => Promise<void>
 }
 
-/** Starts the program on the database, which it reaches through a port. */
-export async function startPooledProgram(port: number, env: Readonly<Record<string, string>>): Promise<PooledProgram> {
+/**
+ * Starts the program on the database.
+ *
+ * @param port through which it reaches the database
+ * @param parameters of the connection string
+ */
+export async function startPooledProgram(
+  port: number,
+  env: Readonly<Record<string, string>>,
+  parameters = '',
+): Promise<PooledProgram> {
   const closings: (() => unknown)[] = []
   const { url } = await startBuiltProgram(
     { teardown: (close: () => unknown) => void closings.push(close) },
     {
-      DATABASE_URL: `postgresql://login@127.0.0.1:${port}/${database}`,
+      DATABASE_URL: `postgresql://login@127.0.0.1:${port}/${database}${parameters}`,
       PGRST_DB_ANON_ROLE: 'pooled_anon',
       PGRST_JWT_SECRET: jwtSecret,
       PGRST_LOG_LEVEL: 'crit',

@@ -1,6 +1,6 @@
 // The program behind poolers and failover managers of Debian: PgBouncer, Pgpool-II, Patroni with etcd and HAProxy. Run it
 // with `npm run test:poolers`, which installs what is missing if root runs it. With `-- --quick` it takes about a minute;
-// with `-- --only=pgbouncer`, `pgpool` or `patroni` it tests only one of them.
+// with `-- --only=pgbouncer`, `pgpool` or `patroni` it tests only one of them, with `--without-tables` no request tables.
 import type { Environment } from '../../server/config/load.ts'
 import { startDebianCluster } from './debian-cluster.ts'
 import { createFolder, installPackages } from './debian-packages.ts'
@@ -21,6 +21,7 @@ import { loadFixtures, replayTables } from './replayed-tables.ts'
 
 const isQuick = process.argv.includes('--quick')
 const only = process.argv.find((word) => word.startsWith('--only='))?.slice('--only='.length)
+const withTables = !process.argv.includes('--without-tables')
 const requests = isQuick ? 2000 : 20_000
 
 const missing = installPackages()
@@ -41,7 +42,7 @@ const withoutChannel = { PGRST_DB_CHANNEL_ENABLED: 'false', DB_RELOAD_INTERVAL: 
 
 /** Replays all request tables, and prints the first rows that fail. */
 async function checkTables(name: string, admin: number, port: number, env: Environment): Promise<void> {
-  if (isQuick && env.PGRST_DB_PREPARED_STATEMENTS === 'true') return
+  if (!withTables || (isQuick && env.PGRST_DB_PREPARED_STATEMENTS === 'true')) return
   const start = performance.now()
   const { rows, failed } = await replayTables(admin, port, env)
   const words = env.PGRST_DB_PREPARED_STATEMENTS === 'true' ? 'with' : 'without'
@@ -130,7 +131,8 @@ try {
       ['a switchover', patroni.switchOver],
       ['a failover', patroni.killLeader],
     ] as const) {
-      const program = await startPooledProgram(port, prepared)
+      // HAProxy forwards connections to a server that Patroni is about to promote.
+      const program = await startPooledProgram(port, prepared, '?target_session_attrs=read-write')
       try {
         reportInterruption(`patroni, ${what} under load`, await interrupt(program.client, query, happen))
       } finally {
