@@ -38,6 +38,11 @@ export async function createPooledDatabase(query: Query, port: number): Promise<
       'zone', current_setting('timezone'),
       'timeout', current_setting('statement_timeout')) $$;
     create function seen_volatile() returns json volatile language sql as $$ select seen() $$;
+    -- Leaves settings in the session, which another client's transaction then finds there.
+    create function leave_traces() returns void volatile language sql as $$
+      select set_config('role', current_user, false), set_config('search_path', 'pg_temp', false),
+        set_config('request.jwt.claims', '{"sub":"trace"}', false),
+        set_config('response.headers', '[{"Rowhouse-Position":"trace"}]', false) $$;
     create function nap() returns text volatile language sql as $$ select pg_sleep(100)::text $$;
     grant select on notes to alice, bob;
     grant all on ledger to pooled_anon`)
@@ -89,7 +94,8 @@ const users = [
 ] as const
 
 /**
- * Two users send requests at the same time, in other time zones, with other settings of their roles.
+ * Two users send requests at the same time, in other time zones, with other settings of their roles. Some requests leave
+ * settings in their session.
  *
  * @returns the responses that contain anything of the other user, or are errors
  */
@@ -107,6 +113,11 @@ export async function findLeaks(client: Client, requests: number): Promise<reado
         Prefer: `timezone=${user.zone}`,
         'X-Tag': tag,
       }
+      if (turn % 7 === 3) {
+        const { status, position } = await client('POST', '/rpc/leave_traces', headers, '{}')
+        if (status !== 204 || position !== 'trace') leaks.push(`${tag}: ${status} without its own header`)
+        continue
+      }
       const expected = { role: user.role, sub: `sub of ${user.role}`, tag, zone: user.zone, timeout: user.timeout }
       const [reply, wanted] =
         turn % 5 === 0
@@ -114,7 +125,11 @@ export async function findLeaks(client: Client, requests: number): Promise<reado
           : turn % 5 === 1
             ? [await client('POST', '/rpc/seen_volatile', headers, '{}'), expected]
             : [await client('GET', '/rpc/seen', headers), expected]
-      if (reply.status !== 200 || JSON.stringify(JSON.parse(reply.body)) !== JSON.stringify(wanted)) {
+      if (
+        reply.status !== 200 ||
+        reply.position !== undefined ||
+        JSON.stringify(JSON.parse(reply.body)) !== JSON.stringify(wanted)
+      ) {
         leaks.push(`${tag}: ${reply.status} ${reply.body}`)
       }
     }
