@@ -391,6 +391,35 @@ const logLevels = 'crit, error, warn, info, debug'
 const openApiModes = 'follow-privileges, ignore-privileges, disabled'
 const faults: readonly [Row, ...[string, string][]][] = [
   [{ env: { PGRST_DB_POOL: 'ten' } }, ['PGRST_DB_POOL', 'must be a whole number']],
+  [
+    { env: { OTEL_EXPORTER_OTLP_ENDPOINT: 'localhost:4318' } },
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'must be an http or https URL without a user, such as http://localhost:4318'],
+  ],
+  [
+    { env: { OTEL_TRACES_SAMPLER_ARG: '1.5' } },
+    ['OTEL_TRACES_SAMPLER_ARG', 'must be a number from 0 to 1, such as 0.1'],
+  ],
+  [
+    { env: { OTEL_RESOURCE_ATTRIBUTES: 'a=b,%zz=c' } },
+    [
+      'OTEL_RESOURCE_ATTRIBUTES',
+      'must be name=value, separated by commas, percent-encoded: deployment.environment.name=production',
+    ],
+  ],
+  [
+    { env: { OTEL_PROPAGATORS: 'tracecontext,b3' } },
+    [
+      'OTEL_PROPAGATORS',
+      'Unknown value. Check your configuration. "b3" is not one of tracecontext, baggage, none',
+    ],
+  ],
+  [
+    { env: { OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' } },
+    [
+      'OTEL_EXPORTER_OTLP_PROTOCOL',
+      'Invalid otel-exporter-otlp-protocol. Check your configuration. "grpc" is not one of http/protobuf, http/json',
+    ],
+  ],
   [{ env: { PGRST_DB_POOL: '1.5' } }, ['PGRST_DB_POOL', 'must be a whole number']],
   [{ env: { PGRST_DB_POOL: '0' } }, ['PGRST_DB_POOL', 'must be 1 or more']],
   [{ env: { PGRST_DB_POOL: '9007199254740993' } }, ['PGRST_DB_POOL', 'is too large']],
