@@ -29,3 +29,7 @@ export function laterPosition(one: WalPosition, other: WalPosition): WalPosition
   if (one.timeline !== other.timeline) return one.timeline > other.timeline ? one : other
   return one.lsn >= other.lsn ? one : other
 }
+
+/** A log sequence number in Postgres's notation. */
+export const formatLsn = (lsn: bigint): string =>
+  `${(lsn >> 32n).toString(16).toUpperCase()}/${(lsn & 0xffff_ffffn).toString(16).toUpperCase()}`

@@ -69,6 +69,8 @@ export type ServiceConfig = EngineSettings &
     readonly restBasePath: string
     /** Folder of the embedded database and the development keys. */
     readonly dataDir: string
+    /** Folder of the backups and the archived log of the embedded database. Null: there is no archive. */
+    readonly backupDir: string | null
     /** What the server has; migrations create nothing for the other services. */
     readonly services: readonly ServiceName[]
     /** Whether to migrate when `serve` starts. Always true with the embedded database. */

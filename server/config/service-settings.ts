@@ -17,6 +17,16 @@ export const serviceSettings: { readonly [K in keyof ServiceConfig]: Setting<Ser
     default: '.data',
     description: 'Folder of the embedded database and the development keys.',
   }),
+  backupDir: service({
+    name: 'backup-dir',
+    variables: ['BACKUP_DIR'],
+    type: types.optionalText,
+    default: null,
+    defaultInWords: 'none',
+    example: '"/mnt/backup/rowhouse"',
+    description:
+      'Folder of the [backups of the embedded database](#backup-of-the-embedded-database): `serve` archives its write-ahead log there.',
+  }),
   services: service({
     name: 'services',
     variables: ['SERVICES'],

@@ -15,6 +15,7 @@ import { listensOnLoopback } from '../config/loopback.ts'
 import { missingAddresses } from '../config/missing-addresses.ts'
 import { missingSecrets } from '../config/missing-secrets.ts'
 import { servingFrom, toPoolConfig } from './connection-setting.ts'
+import { backupDirUnused, startArchive } from './backups/serve-archive.ts'
 import { startEmbedded, type EmbeddedDatabase } from '../postgres/embedded/embedded.ts'
 import { withClient } from '../postgres/connection/client.ts'
 import { embeddedVariable, withEmbedded } from './embedded-environment.ts'
@@ -80,7 +81,8 @@ export async function serve(options: ServeOptions): Promise<void> {
       if (advice !== undefined) log.write({ kind: 'warning', message: advice })
     }
     const embedded = await startDatabase(given, log, termination.signal)
-    if (embedded) stops.unshift(() => embedded.stop())
+    if (embedded) stops.unshift(await startArchive(embedded, given.config.backupDir, log))
+    else if (given.config.backupDir !== null) log.write({ kind: 'warning', message: backupDirUnused })
     const env = embedded
       ? withEmbedded(environment, given.config, embedded, await ensureJwtKeysFile(given.config.dataDir))
       : environment

@@ -36,6 +36,7 @@ t.test('defaults', async (t) => {
     adminServerPort: null,
     adminServerUnixSocket: null,
     adminServerUnixSocketMode: 0o660,
+    backupDir: null,
     appSettings: [],
     authAccountLimit: 10,
     authAccountTotalLimit: 100,

@@ -2,14 +2,15 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { spawn } from 'node:child_process'
 import { chown, mkdir, readFile, readdir, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { syncFolder } from '../../common/sync-folder.ts'
 import type { Binaries } from './binaries.ts'
 import { EmbeddedDatabaseError, hasErrorCode } from './embedded-error.ts'
+import { endOrphan } from './postmaster.ts'
 import { asUser, canEnter, ensureRelocatedDataDir, type SystemUser } from './system-user.ts'
 
 /** Name of the database's folder inside the data folder. */
-const clusterName = 'postgres'
+export const clusterName = 'postgres'
 
 /**
  * The real path of the existing database, null when there is none yet.
@@ -79,27 +80,62 @@ export async function makeCluster(options: {
 }): Promise<string> {
   const { dataDir, binaries, user, password, log, signal } = options
   const place = join(dataDir, clusterName)
-  const isRelocated = user !== null && !(await canEnter(user, dataDir))
-  const base = isRelocated ? await ensureRelocatedDataDir(dataDir, user) : dataDir
-  const draft = await emptyDraft(base, dataDir)
-  try {
-    const made = await initialise(draft, binaries, user, password, signal)
+  return withDraft(dataDir, user, async (draft) => {
+    await initialise(draft, binaries, user, password, signal)
     // Removes an empty folder in its place.
     await rm(place, { recursive: true, force: true })
-    if (isRelocated) {
-      const home = join(base, `data-${randomBytes(8).toString('hex')}`)
-      await rename(draft, home)
-      await symlink(join(home, clusterName), place)
-      log(`The database is in ${home}, because the user ${user.name} cannot enter ${dataDir}`)
-    } else {
-      await rename(made, place)
-    }
-    await syncFolder(base)
-    await syncFolder(dataDir)
-    return await realpath(place)
+    await settleDraft(draft, place, log)
+    return realpath(place)
+  })
+}
+
+/** A new folder for a database that is not yet complete, which the user that runs Postgres can enter. */
+export type Draft = {
+  /** The folder. */
+  readonly path: string
+  /** The folder of the database in it, which `use` creates. */
+  readonly cluster: string
+  readonly dataDir: string
+  /** Folder for the complete database, if the user cannot enter the data folder. */
+  readonly relocation: { readonly base: string; readonly user: SystemUser } | undefined
+}
+
+/** Runs `use` with a draft, and removes what is left of it. Also removes what interrupted processes left behind. */
+export async function withDraft<T>(
+  dataDir: string,
+  user: SystemUser | null,
+  use: (draft: Draft) => Promise<T>,
+): Promise<T> {
+  const isRelocated = user !== null && !(await canEnter(user, dataDir))
+  const base = isRelocated ? await ensureRelocatedDataDir(dataDir, user) : dataDir
+  const path = await emptyDraft(base, dataDir)
+  try {
+    await mkdir(path, { mode: 0o700 })
+    if (user) await chown(path, user.uid, user.gid)
+    const relocation = isRelocated ? { base, user } : undefined
+    return await use({ path, cluster: join(path, clusterName), dataDir, relocation })
   } finally {
-    await rm(draft, { recursive: true, force: true })
+    await rm(path, { recursive: true, force: true })
   }
+}
+
+/** Moves the complete database of a draft to `place`, which must not exist. */
+export async function settleDraft(
+  { path, cluster, dataDir, relocation }: Draft,
+  place: string,
+  log: (message: string) => void,
+): Promise<void> {
+  if (relocation) {
+    const { base, user } = relocation
+    const home = join(base, `data-${randomBytes(8).toString('hex')}`)
+    await rename(path, home)
+    await syncFolder(base)
+    await symlink(join(home, clusterName), place)
+    log(`The database is in ${home}, because the user ${user.name} cannot enter ${dataDir}`)
+  } else {
+    await rename(cluster, place)
+  }
+  await syncFolder(dirname(place))
 }
 
 /** A path for creating a database. Removes what interrupted starts of this data folder left behind. */
@@ -107,28 +143,24 @@ async function emptyDraft(base: string, dataDir: string): Promise<string> {
   const prefix = `making-${createHash('sha256').update(dataDir).digest('hex').slice(0, 12)}-`
   for (const name of await readdir(base)) {
     if (!name.startsWith(prefix)) continue
-    // An initdb whose parent was killed may still be writing there.
+    // A server, or an initdb, whose parent was killed may still be writing there.
+    await endOrphan(join(base, name, clusterName), () => undefined)
     await rm(join(base, name), { recursive: true, force: true, maxRetries: 10, retryDelay: 100 })
   }
   return join(base, `${prefix}${randomBytes(4).toString('hex')}`)
 }
 
-/** Runs initdb inside a new folder. Returns the folder of the database in it. */
-async function initialise(
-  draft: string,
+/** Runs initdb in a draft. */
+export async function initialise(
+  { path, cluster }: Pick<Draft, 'path' | 'cluster'>,
   binaries: Binaries,
   user: SystemUser | null,
   password: string,
   signal?: AbortSignal,
-): Promise<string> {
-  const cluster = join(draft, clusterName)
-  const passwordFile = join(draft, 'password')
-  await mkdir(draft, { mode: 0o700 })
+): Promise<void> {
+  const passwordFile = join(path, 'password')
   await writeFile(passwordFile, `${password}\n`, { mode: 0o600, flag: 'wx' })
-  if (user) {
-    await chown(passwordFile, user.uid, user.gid)
-    await chown(draft, user.uid, user.gid)
-  }
+  if (user) await chown(passwordFile, user.uid, user.gid)
   await runInitdb(
     binaries,
     [
@@ -146,7 +178,6 @@ async function initialise(
     signal,
   )
   await rm(passwordFile)
-  return cluster
 }
 
 /** Runs initdb in its own session, like the server, so that Ctrl-C in the terminal does not reach it. */

@@ -9,6 +9,7 @@ import { openDataFolder } from './data-folder.ts'
 import { EmbeddedDatabaseError, hasErrorCode } from './embedded-error.ts'
 import { FolderInUse, lockFolder } from './folder-lock.ts'
 import { endOrphan, readPidFile, startPostmaster, type Postmaster } from './postmaster.ts'
+import { finishReplacing } from './replaced-data.ts'
 import { ensureSecrets, type Secrets } from './secrets.ts'
 import { databaseUser } from './system-user.ts'
 
@@ -34,6 +35,8 @@ export type EmbeddedDatabase = {
   /** Connection string of the role `authenticator`, for everything else. */
   readonly authenticatorUri: string
   readonly port: number
+  /** Folder of the database's files. */
+  readonly cluster: string
   readonly secrets: Secrets
   /** Resolves when the server has ended, by `stop` or unexpectedly. */
   readonly ended: Promise<void>
@@ -116,6 +119,7 @@ async function start({ dataDir, log, signal, relocatedDataDir }: EmbeddedOptions
     for (const release of locks.splice(0)) await release()
   }
   try {
+    await finishReplacing(dataDir)
     const secrets = await ensureSecrets(dataDir)
     const existing = await findCluster(dataDir)
     const user = await databaseUser(existing, relocatedDataDir)
@@ -139,6 +143,7 @@ async function start({ dataDir, log, signal, relocatedDataDir }: EmbeddedOptions
     let stopping: Promise<void> | undefined
     return {
       ...addresses,
+      cluster,
       ended: postmaster.ended,
       stop: () => (stopping ??= postmaster.stop().finally(unlock)),
     }
@@ -150,7 +155,10 @@ async function start({ dataDir, log, signal, relocatedDataDir }: EmbeddedOptions
 
 type Addresses = Pick<EmbeddedDatabase, 'adminUri' | 'authenticatorUri' | 'port' | 'secrets'>
 
-function addressesOf(secrets: Secrets, port: number): Addresses {
+export function addressesOf<S extends Pick<Secrets, 'superuserPassword' | 'authenticatorPassword'>>(
+  secrets: S,
+  port: number,
+): Omit<Addresses, 'secrets'> & { readonly secrets: S } {
   // The passwords are base64url, so they need no escaping.
   const uri = (user: string, password: string): string =>
     `postgresql://${user}:${password}@127.0.0.1:${port}/${database}`
@@ -166,7 +174,8 @@ function addressesOf(secrets: Secrets, port: number): Addresses {
 export async function findRunning(folder: string): Promise<EmbeddedDatabase | null> {
   const dataDir = resolve(folder)
   const cluster = await findCluster(dataDir)
-  const server = cluster === null ? null : await readPidFile(cluster)
+  if (cluster === null) return null
+  const server = await readPidFile(cluster)
   if (!server?.ready) return null
   const addresses = addressesOf(await ensureSecrets(dataDir), server.port)
   const client = new pg.Client({ connectionString: addresses.adminUri })
@@ -176,11 +185,11 @@ export async function findRunning(folder: string): Promise<EmbeddedDatabase | nu
   } catch {
     return null
   }
-  return { ...addresses, ended: new Promise(() => undefined), stop: () => Promise.resolve() }
+  return { ...addresses, cluster, ended: new Promise(() => undefined), stop: () => Promise.resolve() }
 }
 
 /** The file for the server's messages. Rotates a large one. */
-async function prepareLog(dataDir: string): Promise<string> {
+export async function prepareLog(dataDir: string): Promise<string> {
   const file = join(dataDir, 'postgres.log')
   const size = await stat(file).then(
     (found) => found.size,
@@ -194,7 +203,9 @@ async function prepareLog(dataDir: string): Promise<string> {
  * Starts the server on a free port. Retries when another program took the port first, or while backends of a killed server
  * are still ending.
  */
-async function startWithRetries(options: Omit<Parameters<typeof startPostmaster>[0], 'port'>): Promise<Postmaster> {
+export async function startWithRetries(
+  options: Omit<Parameters<typeof startPostmaster>[0], 'port'>,
+): Promise<Postmaster> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await startPostmaster({ ...options, port: await freePort() })

@@ -16,7 +16,7 @@ const fastShutdown = 'SIGINT'
 const immediateShutdown = 'SIGQUIT'
 const fastTimeout = 30_000
 const immediateTimeout = 15_000
-/** Milliseconds; long enough for the recovery of a large database. */
+/** Milliseconds. */
 const startTimeout = 120_000
 
 export type PidFile = { readonly pid: number; readonly port: number; readonly ready: boolean }
@@ -103,10 +103,20 @@ export async function startPostmaster(options: {
   readonly user: SystemUser | null
   readonly port: number
   readonly logFile: string
+  /** Settings of the server in addition to those that every embedded database has. */
+  readonly settings?: Readonly<Record<string, string>>
+  /** Milliseconds until it must accept connections. The default is long enough for the recovery of a large database. */
+  readonly timeout?: number
   readonly signal?: AbortSignal | undefined
 }): Promise<Postmaster> {
-  const { binaries, cluster, user, port, logFile, signal } = options
-  const settings = { listen_addresses: '127.0.0.1', unix_socket_directories: '', timezone: 'UTC', log_timezone: 'UTC' }
+  const { binaries, cluster, user, port, logFile, timeout = startTimeout, signal } = options
+  const settings = {
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: '',
+    timezone: 'UTC',
+    log_timezone: 'UTC',
+    ...options.settings,
+  }
   const log = await open(logFile, 'a', 0o600)
   const { size } = await log.stat()
   let server: ChildProcess
@@ -121,7 +131,7 @@ export async function startPostmaster(options: {
   }
   const control = controlOf(server)
   try {
-    await untilReady(server, cluster, signal)
+    await untilReady(server, cluster, timeout, signal)
   } catch (error) {
     await control.stop()
     if (signal?.aborted) throw error
@@ -173,17 +183,17 @@ async function within(timeout: number, ended: Promise<void>): Promise<boolean> {
 }
 
 /** Waits for the status in the server's pid file that says that it accepts connections. */
-async function untilReady(server: ChildProcess, cluster: string, signal?: AbortSignal): Promise<void> {
+async function untilReady(server: ChildProcess, cluster: string, timeout: number, signal?: AbortSignal): Promise<void> {
   let failure: Error | undefined
   server.once('error', (error) => (failure = error))
-  const deadline = Date.now() + startTimeout
+  const deadline = Date.now() + timeout
   for (;;) {
     signal?.throwIfAborted()
     if (failure) throw failure
     if (server.exitCode !== null || server.signalCode !== null) throw new Error('It exited immediately.')
     const file = await readPidFile(cluster)
     if (file?.ready && file.pid === server.pid) return
-    if (Date.now() > deadline) throw new Error(`It was not ready within ${startTimeout / 1000} s.`)
+    if (Date.now() > deadline) throw new Error(`It was not ready within ${timeout / 1000} s.`)
     await new Promise((resolve) => setTimeout(resolve, 10))
   }
 }

@@ -1,12 +1,13 @@
 // `rowhouse dump` and `rowhouse restore`: the whole database as a file of SQL.
-import type { Command } from 'commander'
+import { Option, type Command } from 'commander'
 import type { DumpCounts, RunPgDump } from '../database-access/dump.ts'
 import type { DatabaseAddress } from './connection.ts'
+import { restoreToTime } from './backup-command.ts'
 import { CommandError } from './command-error.ts'
 import type { ConnectionWish, Dependencies } from './dependencies.ts'
 
 type DumpOptions = { readonly json?: true; readonly config?: string }
-type RestoreOptions = DumpOptions & { readonly replace?: true }
+type RestoreOptions = DumpOptions & { readonly replace?: true; readonly to?: string; readonly from?: string }
 
 const reading: ConnectionWish = { role: 'owner', creates: false }
 const restoring: ConnectionWish = { role: 'owner', creates: true }
@@ -61,12 +62,30 @@ async function dumpFrom(
 export function addRestore(program: Command, dependencies: Dependencies): void {
   program
     .command('restore')
-    .description('restore a file of `rowhouse dump`, or of pg_dump in SQL, into an empty database')
-    .argument('<file>', 'name of the file')
+    .description(
+      'restore a file of `rowhouse dump`, or of pg_dump in SQL, into an empty database; or the embedded database from its backups',
+    )
+    .argument('[file]', 'name of the file')
     .option('--replace', 'drop everything in the database first')
+    .addOption(
+      new Option('--to <time>', 'restore the embedded database to a time with its zone, or `latest`').conflicts(
+        'replace',
+      ),
+    )
+    .option('--from <folder>', 'backup folder for --to (setting BACKUP_DIR)')
     .option('-c, --config <file>', 'configuration file')
-    .action(async (file: string, _own: unknown, command: Command) => {
-      const { json, replace = false, config: configFile } = command.optsWithGlobals<RestoreOptions>()
+    .action(async (file: string | undefined, _own: unknown, command: Command) => {
+      const options = command.optsWithGlobals<RestoreOptions>()
+      const { json, replace = false, config: configFile, to, from } = options
+      if (to !== undefined && file === undefined) return restoreToTime({ ...options, to }, dependencies)
+      if (to !== undefined)
+        throw new CommandError(`--to restores from backups, not from the file ${file}. Leave out one of them.`)
+      if (from !== undefined) throw new CommandError('--from needs a time: --to TIME, or --to latest.')
+      if (file === undefined) {
+        throw new CommandError(
+          'Name the file of a dump, or a time for the embedded database: --to TIME, or --to latest.',
+        )
+      }
       const { loadConfig, withAddress, connectTo, print } = dependencies
       const { inputFrom } = await import('../database-access/dump-file.ts')
       const { restoreDatabase } = await import('../database-access/restore.ts')

@@ -2,6 +2,7 @@
 import { Command, CommanderError } from 'commander'
 import { MigrationError } from '../migrations/migration-error.ts'
 import { addAudit } from './audit-command.ts'
+import { addBackup } from './backup-command.ts'
 import { addCheck } from './check-command.ts'
 import { addDashboard } from './dashboard-command.ts'
 import type { Dependencies } from './dependencies.ts'
@@ -98,6 +99,7 @@ function createProgram(dependencies: Dependencies, output: Output, setExitCode: 
   addUrl(program, dependencies)
   addDump(program, dependencies)
   addRestore(program, dependencies)
+  addBackup(program, dependencies)
   addAudit(program, dependencies, setExitCode)
   addExplain(program, dependencies, setExitCode)
   addTest(program, dependencies, setExitCode)

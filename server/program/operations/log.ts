@@ -2,6 +2,7 @@
 // has fields for cookies, bodies, or values of a query string.
 import { pino, type DestinationStream, type Level, type Logger } from 'pino'
 import type { LogLevel } from '../../config/config.ts'
+import type { ArchiveEvent } from '../../postgres/backup/wal-receiver.ts'
 import type { RequestLine } from '../../http/request-log.ts'
 import type { ImportEvent } from '../../rest/import-progress.ts'
 import { withCode } from '../../rest/sql-errors.ts'
@@ -19,6 +20,8 @@ export type LogEvent =
   | { readonly kind: 'worker-ended'; readonly worker: number; readonly reason: string; readonly pause: number }
   /** A message of the embedded database. */
   | { readonly kind: 'embedded-database'; readonly message: string }
+  /** The archive of the embedded database's write-ahead log has begun, fails, or has a gap. */
+  | { readonly kind: 'wal-archive'; readonly folder: string; readonly change: ArchiveEvent }
   | { readonly kind: 'migrated'; readonly applied: readonly string[] }
   /** A message of the database while the project's migrations run, or of watching them. */
   | { readonly kind: 'migration-notice'; readonly message: string }
@@ -133,6 +136,8 @@ function lineOf(event: Exclude<LogEvent, RequestLine>): Line {
       return always('info', event.message)
     case 'migrated':
       return always('info', `Applied ${event.applied.length} migrations`)
+    case 'wal-archive':
+      return archiveLine(event.folder, event.change)
     case 'database-connected':
       return always('info', `Successfully connected to ${event.version}`)
     case 'database-lost':
@@ -205,6 +210,22 @@ function lineOf(event: Exclude<LogEvent, RequestLine>): Line {
 
 const reloads = { schema: 'schema cache', config: 'config' } as const
 
+function archiveLine(folder: string, change: ArchiveEvent): Line {
+  const from = 'crit'
+  switch (change.kind) {
+    case 'archiving':
+      return { from, severity: 'info', message: `Archiving the write-ahead log to ${folder}` }
+    case 'failing': {
+      const kept = change.retained === null ? '' : `; the database keeps ${Math.ceil(change.retained / 1024 ** 2)} MiB`
+      return { from, severity: 'error', message: `The write-ahead log is not archived to ${folder}${kept}; retrying` }
+    }
+    case 'gap': {
+      const lost = `lacks the write-ahead log from ${change.from} to ${change.to}`
+      return { from, severity: 'warn', message: `The archive in ${folder} ${lost}: run rowhouse backup` }
+    }
+  }
+}
+
 const importText = ({ state, relation, rows, bytes, milliseconds }: ImportEvent): string => {
   const start = { running: 'Importing into', done: 'Imported into', failed: 'Import failed into' }[state]
   const seconds = Math.max(milliseconds, 1) / 1000
@@ -224,6 +245,8 @@ function fieldsOf(event: Exclude<LogEvent, RequestLine>): Record<string, unknown
       return { migrations: event.applied }
     case 'schema-cache-loaded':
       return { duration: event.duration }
+    case 'wal-archive':
+      return event.change.kind === 'failing' ? { error: describeError(event.change.error, false) } : {}
     case 'database-lost':
     case 'schema-cache-failed':
     case 'config-invalid':

@@ -1,0 +1,394 @@
+// Keeps an archive of the write-ahead log of the embedded database, as pg_receivewal does: everything that is committed
+// arrives in the folder within milliseconds. A replication slot keeps on the server what has not arrived yet.
+import { setTimeout as pause } from 'node:timers/promises'
+import pg from 'pg'
+import { formatLsn, parseLsn } from '../../common/wal-position.ts'
+import type { Client } from '../connection/client.ts'
+import { ensureSlot, hasSlot, slotName } from './backup-slot.ts'
+import { BackupError } from './backup-error.ts'
+import { writeDurably } from './durable-file.ts'
+import { ReplicationStream, type ServerIdentity } from './replication-stream.ts'
+import {
+  createArchive,
+  listSegments,
+  readArchive,
+  readHistory,
+  walFolder,
+  writeArchive,
+  type ArchiveState,
+} from './wal-archive.ts'
+import { historyName, segmentName, segmentStart } from './wal-segment.ts'
+import { WalWriter } from './wal-writer.ts'
+
+/** What happens to the archive. */
+export type ArchiveEvent =
+  /** Everything that is committed is archived from now on. */
+  | { readonly kind: 'archiving'; readonly position: string }
+  /** Nothing is archived for now. The database keeps `retained` bytes until it is. */
+  | { readonly kind: 'failing'; readonly error: unknown; readonly retained: number | null }
+  /** Segments are missing in the archive, so that only a new backup makes it useful. */
+  | { readonly kind: 'gap'; readonly from: string; readonly to: string }
+
+export type ReceiverOptions = {
+  /** Connection string of the superuser. */
+  readonly uri: string
+  /** Backup folder. It is created for a new archive only: a folder that is missing later may be a disk that is not mounted. */
+  readonly folder: string
+  readonly onEvent: (event: ArchiveEvent) => void
+  /** Milliseconds until the archive is tried again after a failure. */
+  readonly retryDelay?: number
+  /** Milliseconds after which `until` of the archive is updated. */
+  readonly markInterval?: number
+}
+
+export type WalReceiver = {
+  /**
+   * Prepares for the server's end: call it before the server is stopped, and `finished` afterwards. A server that is stopped
+   * sends everything before it ends. Resolves when the stream has begun, or cannot.
+   */
+  readonly finish: () => Promise<void>
+  /** Resolves when nothing more will be written. Closes the connection if the server has not done so in time. */
+  readonly finished: () => Promise<void>
+}
+
+/** Milliseconds between flushes to disk. */
+const syncInterval = 200
+/** Bytes that may wait to be written. */
+const maxWaiting = 8 * 1024 * 1024
+/** Milliseconds between reports of a failure that lasts. */
+const reportInterval = 60_000
+/** Milliseconds in which the stream must end after the server. */
+const endTimeout = 5000
+
+/** Archives until `finish` is called and the server ends. Failures are reported, and retried forever. */
+export function startReceiver(options: ReceiverOptions): WalReceiver {
+  const receiver = new Receiver(options)
+  return { finish: () => receiver.finish(), finished: () => receiver.finished() }
+}
+
+class Receiver {
+  readonly #options: Required<ReceiverOptions>
+  readonly #ending = new AbortController()
+  readonly #done: Promise<void>
+  #stream: ReplicationStream | undefined
+  #reportedAt = -Infinity
+  /** Resolves when the stream of the current attempt has begun, or failed. */
+  #begun: Promise<void> = Promise.resolve()
+  #begin: () => void = () => undefined
+
+  constructor(options: ReceiverOptions) {
+    this.#options = { retryDelay: 5000, markInterval: 5000, ...options }
+    this.#done = this.#run()
+  }
+
+  async finish(): Promise<void> {
+    const limit = new AbortController()
+    const timeout = pause(endTimeout, undefined, { signal: limit.signal }).catch(() => undefined)
+    await Promise.race([this.#begun, timeout])
+    limit.abort()
+    this.#ending.abort()
+  }
+
+  async finished(): Promise<void> {
+    const limit = new AbortController()
+    const timeout = pause(endTimeout, undefined, { signal: limit.signal }).then(
+      () => this.#stream?.destroy(),
+      () => undefined,
+    )
+    await this.#done
+    limit.abort()
+    await timeout
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#ending
+    while (!signal.aborted) {
+      this.#begun = new Promise((resolve) => (this.#begin = resolve))
+      try {
+        await this.#archive()
+      } catch (error) {
+        if (!signal.aborted) await this.#report(error)
+      }
+      this.#begin()
+      await pause(this.#options.retryDelay, undefined, { signal }).catch(() => undefined)
+    }
+  }
+
+  async #report(error: unknown): Promise<void> {
+    const now = performance.now()
+    if (now - this.#reportedAt < reportInterval) return
+    this.#reportedAt = now
+    this.#options.onEvent({ kind: 'failing', error, retained: await this.#retained() })
+  }
+
+  /** Bytes that the server keeps for the archive; null when it cannot be asked. */
+  async #retained(): Promise<number | null> {
+    try {
+      return await this.#withClient(async (client) => {
+        const { rows } = await client.query<{ bytes: string }>(
+          'select (pg_current_wal_flush_lsn() - restart_lsn)::text as bytes from pg_replication_slots where slot_name = $1',
+          [slotName],
+        )
+        return rows[0] ? Number(rows[0].bytes) : null
+      })
+    } catch {
+      return null
+    }
+  }
+
+  async #withClient<T>(use: (client: Client) => Promise<T>): Promise<T> {
+    const client = new pg.Client({ connectionString: this.#options.uri, application_name: 'rowhouse backup' })
+    client.on('error', () => undefined)
+    try {
+      await client.connect()
+      return await use(client)
+    } finally {
+      await client.end().catch(() => undefined)
+    }
+  }
+
+  /** Archives until the connection is lost. */
+  async #archive(): Promise<void> {
+    const { uri, folder } = this.#options
+    await this.#withClient(async (client) => {
+      const isKnown = await hasSlot(client)
+      const stream = new ReplicationStream(uri)
+      this.#stream = stream
+      try {
+        const identity = await stream.connect()
+        const archive = await this.#openArchive(client, identity, isKnown)
+        const oldest = await ensureSlot(client)
+        if (identity.timeline > 1) {
+          const text = await stream.history(identity.timeline)
+          await writeDurably(`${walFolder(folder)}/${historyName(identity.timeline)}`, text)
+        }
+        const start = await startOf(folder, archive, identity.timeline, oldest)
+        const available = segmentStart(oldest, archive.segmentSize)
+        // The slot was removed for a while. What the server no longer has cannot be archived.
+        if (start < available && !(await hasLog(client, identity.timeline, start, archive.segmentSize))) {
+          this.#options.onEvent({ kind: 'gap', from: formatLsn(start), to: formatLsn(available) })
+          await this.#receive(stream, client, archive, identity.timeline, available)
+        } else await this.#receive(stream, client, archive, identity.timeline, start)
+      } finally {
+        stream.destroy()
+        await stream.closed
+        this.#stream = undefined
+      }
+    })
+  }
+
+  async #openArchive(client: Client, identity: ServerIdentity, isKnown: boolean): Promise<ArchiveState> {
+    const { folder } = this.#options
+    const found = await readArchive(folder)
+    const { systemIdentifier, timeline } = identity
+    if (found && found.systemIdentifier !== systemIdentifier) {
+      throw new BackupError(
+        `${folder} has the backups of another database (${found.systemIdentifier}; this one is ${systemIdentifier}). Set BACKUP_DIR to another folder.`,
+      )
+    }
+    if (!found && isKnown) {
+      throw new BackupError(
+        `The archive in ${folder} is missing. Is its disk mounted? If it was removed on purpose, \`rowhouse backup\` starts a new one.`,
+      )
+    }
+    if (found?.timelines.some((known) => known.timeline === timeline)) return found
+    const timelines = [...(found?.timelines ?? []), { timeline, since: new Date(), until: null }]
+    const state: ArchiveState = { ...(found ?? (await describeServer(client))), timelines }
+    await createArchive(folder, state)
+    return state
+  }
+
+  async #receive(
+    stream: ReplicationStream,
+    client: Client,
+    archive: ArchiveState,
+    timeline: number,
+    start: bigint,
+  ): Promise<void> {
+    const { folder, markInterval, onEvent } = this.#options
+    const writer = new WalWriter(walFolder(folder), timeline, archive.segmentSize, start)
+    const session = new ArchivingSession(stream, writer, async (until) => {
+      const timelines = archive.timelines.map((known) => (known.timeline === timeline ? { ...known, until } : known))
+      await writeArchive(folder, { ...archive, timelines })
+    })
+    const timer = setInterval(() => void session.mark(client), markInterval)
+    try {
+      const streaming = stream.stream(slotName, timeline, start, session)
+      streaming.catch(() => undefined)
+      this.#reportedAt = -Infinity
+      // The server answers after it has begun to stream.
+      await Promise.race([stream.begun, streaming, session.failed])
+      onEvent({ kind: 'archiving', position: formatLsn(start) })
+      this.#begin()
+      await session.mark(client)
+      await Promise.race([streaming, session.failed])
+    } catch (error) {
+      await session.end(stream.wasEnded)
+      if (!stream.wasEnded) throw session.error ?? error
+    } finally {
+      clearInterval(timer)
+      await session.end(false)
+      await writer.close()
+    }
+  }
+}
+
+/** Writes what a stream delivers, flushes it at intervals, and confirms it to the server. */
+class ArchivingSession {
+  readonly #stream: ReplicationStream
+  readonly #writer: WalWriter
+  readonly #saveMark: (until: Date) => Promise<void>
+  readonly #waiting: { readonly lsn: bigint; readonly bytes: Buffer }[] = []
+  #waitingSize = 0
+  #isPaused = false
+  #isAsked = false
+  #syncedAt = 0
+  #timer: NodeJS.Timeout | undefined
+  #work: Promise<void> = Promise.resolve()
+  #isWorking = false
+  /** When everything up to a position is on disk, everything that was committed before a time is. */
+  #pendingMark: { readonly lsn: bigint; readonly time: Date } | undefined
+  #hasEnded = false
+  #fail: (error: unknown) => void = () => undefined
+  /** Rejects when something cannot be written. */
+  readonly failed: Promise<never>
+  error: unknown
+
+  constructor(stream: ReplicationStream, writer: WalWriter, saveMark: (until: Date) => Promise<void>) {
+    this.#stream = stream
+    this.#writer = writer
+    this.#saveMark = saveMark
+    this.failed = new Promise((_resolve, reject) => (this.#fail = reject))
+    this.failed.catch(() => undefined)
+  }
+
+  onBytes(lsn: bigint, bytes: Buffer): void {
+    this.#waiting.push({ lsn, bytes })
+    this.#waitingSize += bytes.length
+    if (!this.#isPaused && this.#waitingSize > maxWaiting) {
+      this.#isPaused = true
+      this.#stream.pause()
+    }
+    this.#wake()
+  }
+
+  onAsked(): void {
+    this.#isAsked = true
+    this.#wake()
+  }
+
+  /** Asks the server how far it is, so that the archive knows until when it is complete as soon as that has arrived. */
+  async mark(client: Client): Promise<void> {
+    try {
+      // In this order: what is committed before the time is flushed before the position is read.
+      const { rows: times } = await client.query<{ time: string }>(
+        `select to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as time`,
+      )
+      const { rows } = await client.query<{ lsn: string }>('select pg_current_wal_flush_lsn()::text as lsn')
+      const lsn = parseLsn(rows[0]?.lsn ?? '')
+      if (lsn === undefined || times[0] === undefined || this.#pendingMark) return
+      this.#pendingMark = { lsn, time: new Date(times[0].time) }
+      this.#wake()
+    } catch {
+      // The connection is lost: the stream will be, too.
+    }
+  }
+
+  /**
+   * Writes what has arrived. Nothing more is accepted.
+   *
+   * @param isComplete whether the server has sent everything before it ended
+   */
+  async end(isComplete: boolean): Promise<void> {
+    if (this.#hasEnded) return
+    this.#wake()
+    await this.#work
+    this.#hasEnded = true
+    clearTimeout(this.#timer)
+    if (this.error !== undefined) return
+    try {
+      await this.#writer.sync()
+      if (isComplete) await this.#saveMark(new Date())
+    } catch (error) {
+      this.error = error
+    }
+  }
+
+  #wake(): void {
+    if (this.#isWorking || this.#hasEnded || this.error !== undefined) return
+    this.#isWorking = true
+    this.#work = this.#process()
+      .catch((error: unknown) => {
+        this.error = error
+        this.#fail(error)
+      })
+      .finally(() => (this.#isWorking = false))
+  }
+
+  async #process(): Promise<void> {
+    do {
+      for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
+        await this.#writer.write(next.lsn, next.bytes)
+        this.#waitingSize -= next.bytes.length
+        if (this.#isPaused && this.#waitingSize < maxWaiting / 2) {
+          this.#isPaused = false
+          this.#stream.resume()
+        }
+        if (performance.now() - this.#syncedAt > syncInterval) await this.#sync()
+      }
+      if (this.#isAsked || performance.now() - this.#syncedAt > syncInterval) await this.#sync()
+      else if (this.#writer.synced < this.#writer.position || this.#pendingMark) this.#syncLater()
+    } while (this.#waiting.length > 0 || this.#isAsked)
+  }
+
+  #syncLater(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined
+      this.#wake()
+    }, syncInterval)
+  }
+
+  async #sync(): Promise<void> {
+    this.#isAsked = false
+    this.#syncedAt = performance.now()
+    await this.#writer.sync()
+    this.#stream.confirm(this.#writer.position, this.#writer.synced)
+    const mark = this.#pendingMark
+    if (!mark || this.#writer.synced < mark.lsn) return
+    this.#pendingMark = undefined
+    await this.#saveMark(mark.time)
+  }
+}
+
+/** Where to continue an archive: after its last segment of the timeline, or where the timeline began. */
+async function startOf(folder: string, archive: ArchiveState, timeline: number, oldest: bigint): Promise<bigint> {
+  const { segmentSize } = archive
+  const segments = await listSegments(folder, segmentSize)
+  const last = segments.filter((segment) => segment.timeline === timeline).at(-1)
+  if (last) return last.isPartial ? last.start : last.start + BigInt(segmentSize)
+  const fork = segments.length === 0 ? undefined : (await readHistory(folder, timeline)).at(-2)?.end
+  return segmentStart(fork ?? oldest, segmentSize)
+}
+
+/** Whether the server still has the segment that begins at a position, or has not yet begun it. */
+async function hasLog(client: Client, timeline: number, start: bigint, segmentSize: number): Promise<boolean> {
+  const { rows } = await client.query<{ found: boolean }>(
+    'select exists (select from pg_ls_waldir() where name = $1) as found',
+    [segmentName(timeline, start, segmentSize)],
+  )
+  return rows[0]?.found === true
+}
+
+/** The properties of a server that do not change. */
+export async function describeServer(
+  client: Client,
+): Promise<Pick<ArchiveState, 'systemIdentifier' | 'majorVersion' | 'segmentSize'>> {
+  const { rows } = await client.query<{ system: string; size: number; version: number }>(
+    `select (select system_identifier::text from pg_control_system()) as system,
+       (select setting::integer from pg_settings where name = 'wal_segment_size') as size,
+       current_setting('server_version_num')::integer / 10000 as version`,
+  )
+  const [row] = rows
+  if (!row) throw new Error('the server did not describe itself')
+  return { systemIdentifier: row.system, majorVersion: row.version, segmentSize: row.size }
+}

@@ -1,0 +1,71 @@
+// Replaces the database of a data folder by another one, so that a kill at any moment leaves one of the two in place. What
+// is replaced is moved aside, never removed.
+import { lstat, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { syncFolder } from '../../common/sync-folder.ts'
+import { hasErrorCode } from './embedded-error.ts'
+import { replacePrivate } from './private-file.ts'
+
+const journalName = 'replacing.json'
+
+type Replacement = {
+  /** Folder in the data folder whose entries replace those of the same name. */
+  readonly staged: string
+  /** Folder in the data folder for what they replace. */
+  readonly aside: string
+}
+
+/**
+ * Replaces entries of the data folder, which this process has locked. As soon as this was begun, the next start completes it.
+ *
+ * @throws the operating system's error
+ */
+export async function replaceData(dataDir: string, replacement: Replacement): Promise<void> {
+  await syncFolder(join(dataDir, replacement.staged))
+  await syncFolder(dataDir)
+  await replacePrivate(join(dataDir, journalName), JSON.stringify(replacement))
+  await syncFolder(dataDir)
+  await finishReplacing(dataDir)
+}
+
+/** Completes a replacement that was interrupted, if there is one. */
+export async function finishReplacing(dataDir: string): Promise<void> {
+  const journal = join(dataDir, journalName)
+  let text: string
+  try {
+    text = await readFile(journal, 'utf8')
+  } catch (error) {
+    if (hasErrorCode(error, 'ENOENT')) return
+    throw error
+  }
+  const { staged, aside } = JSON.parse(text) as Replacement
+  await mkdir(join(dataDir, aside), { recursive: true, mode: 0o711 })
+  const names = await readdir(join(dataDir, staged)).catch((error: unknown) => {
+    if (hasErrorCode(error, 'ENOENT')) return []
+    throw error
+  })
+  for (const name of names) {
+    const [place, kept] = [join(dataDir, name), join(dataDir, aside, name)]
+    if (!(await isThere(kept))) {
+      await rename(place, kept).catch((error: unknown) => {
+        if (!hasErrorCode(error, 'ENOENT')) throw error
+      })
+    }
+    await rename(join(dataDir, staged, name), place)
+  }
+  await syncFolder(join(dataDir, aside))
+  await syncFolder(dataDir)
+  await rm(join(dataDir, staged), { recursive: true, force: true })
+  await rm(journal)
+  await syncFolder(dataDir)
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await lstat(path)
+    return true
+  } catch (error) {
+    if (hasErrorCode(error, 'ENOENT')) return false
+    throw error
+  }
+}
