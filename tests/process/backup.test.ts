@@ -1,0 +1,99 @@
+// `rowhouse backup` and `rowhouse restore --to` with the program, and with kills.
+import { appendFile, chmod, cp, mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import t, { type Test } from 'tap'
+import { rowhouse } from '../support/command.ts'
+import { says, startProgram, type Program } from '../support/program.ts'
+
+t.setTimeout(120_000)
+
+type Installation = {
+  readonly env: Readonly<Record<string, string>>
+  readonly dataDir: string
+  readonly backupDir: string
+}
+
+async function install(t: Test): Promise<Installation> {
+  const root = await mkdtemp(join(tmpdir(), 'rowhouse-backup-'))
+  await chmod(root, 0o711)
+  t.teardown(() => rm(root, { recursive: true, force: true, maxRetries: 5 }))
+  const [dataDir, backupDir] = [join(root, 'data'), join(root, 'backups')]
+  return { env: { DATA_DIR: dataDir, BACKUP_DIR: backupDir, SERVICES: 'rest' }, dataDir, backupDir }
+}
+
+/** Starts the server, and waits until it archives. */
+async function serve(t: Test, env: Installation['env']): Promise<Program> {
+  const program = startProgram(t, env)
+  await program.line(says('listening'))
+  await program.line(says('wal-archive'))
+  return program
+}
+
+async function connect(t: Test, { env }: Installation): Promise<pg.Client> {
+  const { out } = await rowhouse(['url'], env)
+  const client = new pg.Client({ connectionString: out.trim() })
+  client.on('error', () => undefined)
+  await client.connect()
+  t.teardown(() => client.end().catch(() => undefined))
+  return client
+}
+
+const now = async (client: pg.Client): Promise<string> => {
+  const { rows } = await client.query<{ time: string }>(
+    `select to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as time`,
+  )
+  return rows[0]?.time ?? ''
+}
+
+async function killDatabase({ dataDir }: Installation): Promise<void> {
+  const pid = Number((await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8')).split('\n')[0])
+  process.kill(pid, 'SIGKILL')
+}
+
+const idsOf = async ({ env }: Installation): Promise<string> => {
+  const { out, err } = await rowhouse(
+    ['psql', '--builtin', '-A', '-t', '-c', 'select string_agg(id::text, $$ $$ order by id) from ledger'],
+    env,
+  )
+  return out.trim() || err
+}
+
+t.test('restores to a moment, although server and database are killed', async (t) => {
+  const installation = await install(t)
+  const { env, dataDir, backupDir } = installation
+  const program = await serve(t, env)
+  const client = await connect(t, installation)
+  await client.query('create table ledger (id integer primary key)')
+  await client.query('insert into ledger values (1)')
+  const made = await rowhouse(['backup', '--json'], env)
+  t.equal(made.code, 0, made.err)
+  t.match(await rowhouse(['restore', '--to', 'latest'], env), { code: 1, err: /is in use by another rowhouse/ })
+
+  await rename(backupDir, `${backupDir}-away`)
+  await client.query('insert into ledger values (2)')
+  const failure = await program.line((line) => says('wal-archive')(line) && line.level === 'error')
+  t.match(failure.msg, /is not archived to .*; the database keeps \d+ MiB; retrying/, 'a missing folder is reported')
+  t.equal((await program.call('GET', '/ready')).status, 200, 'and the server goes on')
+  await rename(`${backupDir}-away`, backupDir)
+  await program.line((line) => says('wal-archive')(line) && line.level === 'info', program.logged().length)
+
+  const time = await now(client)
+  await client.query('insert into ledger values (3)')
+  await killDatabase(installation)
+  program.kill('SIGKILL')
+  await program.ended
+  // A backup that was interrupted.
+  const { name } = JSON.parse(made.out) as { name: string }
+  await cp(join(backupDir, 'base', name), join(backupDir, 'base', '29991231T000000.000Z.partial'), { recursive: true })
+
+  t.match(await rowhouse(['restore', '--to', time], env), { code: 0, out: /before-restore-/ })
+  t.equal(await idsOf(installation), '1 2', 'exactly what was committed before the time')
+  const aside = (await readdir(dataDir)).filter((entry) => entry.startsWith('before-restore-'))
+  t.equal(aside.length, 1, 'the replaced database is kept')
+  t.equal((await stat(backupDir)).mode & 0o077, 0, 'only the owner can read backups')
+
+  await appendFile(join(backupDir, 'base', name, 'postgres/global/pg_filenode.map'), 'x')
+  t.match(await rowhouse(['restore', '--to', time], env), { code: 1, err: /pg_filenode.map has changed/ })
+})
