@@ -82,7 +82,8 @@ export async function serve(options: ServeOptions): Promise<void> {
     }
     const embedded = await startDatabase(given, log, termination.signal)
     if (embedded) stops.unshift(await startArchive(embedded, given.config.backupDir, log))
-    else if (given.config.backupDir !== null) log.write({ kind: 'warning', message: backupDirUnused })
+    else if (given.config.backupDir !== null && workerIndex() === undefined)
+      log.write({ kind: 'warning', message: backupDirUnused })
     const env = embedded
       ? withEmbedded(environment, given.config, embedded, await ensureJwtKeysFile(given.config.dataDir))
       : environment

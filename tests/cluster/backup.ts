@@ -6,11 +6,15 @@
 // least those that were acknowledged `bound` milliseconds before the kill. Then PostgreSQL 17 is upgraded (`--no-upgrade`
 // leaves it out, because it downloads a package).
 import { spawn, type ChildProcess } from 'node:child_process'
-import { chmod, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
+import { makeCluster } from '../../server/postgres/embedded/cluster.ts'
+import { addressesOf, ensureSecrets, startWithRetries } from '../../server/postgres/embedded/embedded.ts'
+import { databaseUser } from '../../server/postgres/embedded/system-user.ts'
+import { withOldBinaries } from '../../server/program/backups/old-binaries.ts'
 import { rowhouse, type Ran } from '../support/command.ts'
 import { main } from '../support/program.ts'
 import { seededRandom } from '../support/seeded-random.ts'
@@ -43,8 +47,8 @@ const inherited = Object.fromEntries(
 )
 
 /** Starts a command that will be killed. */
-const start = (args: readonly string[]): ChildProcess =>
-  spawn(process.execPath, [main, ...args], { env: { ...inherited, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+const start = (args: readonly string[], settings: Readonly<Record<string, string>> = env): ChildProcess =>
+  spawn(process.execPath, [main, ...args], { env: { ...inherited, ...settings }, stdio: ['ignore', 'pipe', 'pipe'] })
 
 const endOf = (child: ChildProcess): Promise<void> =>
   new Promise((resolve) => {
@@ -116,15 +120,64 @@ async function stored(): Promise<readonly number[]> {
   return out.split('\n').filter(Boolean).map(Number)
 }
 
-/** What a restore must give, from the rows that were acknowledged. */
-function compare(found: readonly number[], expected: readonly Row[], time: number, what: string): void {
+/** What a restore must give: the rows that were acknowledged before `time`, and none that was begun after `end`. */
+function compare(found: readonly number[], expected: readonly Row[], time: number, what: string, end = time): void {
   const present = new Set(found)
   const missing = expected.filter(({ id, after }) => after < time && !present.has(id))
-  const tooMany = expected.filter(({ id, before }) => before > time && present.has(id))
+  const tooMany = expected.filter(({ id, before }) => before > end && present.has(id))
   check(
     missing.length === 0 && tooMany.length === 0,
     `${what}: ${found.length} rows, ${missing.length} missing, ${tooMany.length} too many`,
   )
+}
+
+/** Upgrades a database of PostgreSQL 17, with a command that is killed first. */
+async function upgrade(): Promise<void> {
+  const dataDir = join(root, 'old')
+  await mkdir(dataDir, { mode: 0o711 })
+  const secrets = await ensureSecrets(dataDir)
+  const log = (message: string): void => console.log(`# ${message}`)
+  const upgradeEnv = { DATA_DIR: dataDir, SERVICES: 'rest' }
+  await withOldBinaries(undefined, log, async (find) => {
+    const user = await databaseUser(null)
+    const binaries = await find(17, user)
+    const cluster = await makeCluster({ dataDir, binaries, user, password: secrets.superuserPassword, log })
+    const options = { binaries, cluster, user, logFile: join(dataDir, 'postgres.log') }
+    const postmaster = await startWithRetries(options)
+    const client = new pg.Client({ connectionString: addressesOf(secrets, postmaster.port).adminUri })
+    await client.connect()
+    await client.query(`
+      create role reader nologin; create role authenticator login noinherit; grant reader to authenticator;
+      create table ledger (id integer generated always as identity primary key, text text, at timestamptz default now());
+      insert into ledger (text) select repeat('x', 100) from generate_series(1, 50000);
+      alter table ledger enable row level security; create policy even on ledger for select to reader using (id % 2 = 0);
+      grant select on ledger to reader;
+      create function doubled(value integer) returns integer language sql immutable as 'select value * 2';
+      create index on ledger (doubled(id)); create materialized view counted as select count(*) from ledger;
+      select lo_from_bytea(0, 'large')`)
+    await client.end()
+    await postmaster.stop()
+    const refused = await rowhouse(['psql', '--builtin', '-c', 'select 1'], upgradeEnv)
+    check(/Upgrade it with `rowhouse upgrade-database`/.test(refused.err), 'a start says what to do')
+    const folder = ['--old-binaries', join(dirname(binaries.postgres), '..')]
+    for (let kill = 0; kill < 3; kill++) {
+      const upgrading = start(['upgrade-database', ...folder], upgradeEnv)
+      await pause(500 + random() * 3000)
+      upgrading.kill('SIGKILL')
+      await endOf(upgrading)
+    }
+  })
+  const before = performance.now()
+  const { out } = succeed(await rowhouse(['upgrade-database'], upgradeEnv), 'upgrade-database')
+  console.log(`# ${out.split('\n')[0]} ${Math.round(performance.now() - before)} ms`)
+  const statement = `select count(*), max(doubled(id)), (select count from counted), (select count(*) from pg_policies),
+    current_setting('server_version_num')::integer / 10000 from ledger`
+  const query = ['psql', '--builtin', '-A', '-t', '-c', statement]
+  const found = (await rowhouse(query, upgradeEnv)).out.trim()
+  check(found === '50000|100000|50000|1|18', `the upgraded database has everything: ${found}`)
+  const insert = ['psql', '--builtin', '-A', '-t', '-c', "insert into ledger (text) values ('new') returning id"]
+  check(/^50001$/m.test((await rowhouse(insert, upgradeEnv)).out), 'sequences go on')
+  check(/installed version already/.test((await rowhouse(['upgrade-database'], upgradeEnv)).out), 'once is enough')
 }
 
 console.log(`# seed ${seed}, ${root}`)
@@ -158,7 +211,7 @@ for (let round = 1; round <= rounds; round++) {
     await rename(env.DATA_DIR, `${env.DATA_DIR}-lost-${round}`)
     succeed(await rowhouse(['restore', '--to', 'latest'], env), 'restore')
     const found = await stored()
-    compare(found, all, killedAt - bound, `round ${round}, only the archive, all up to ${bound} ms before the kill`)
+    compare(found, all, killedAt - bound, `round ${round}, only the archive`, Infinity)
     const present = new Set(found)
     const lost = rows.filter(({ id }) => !present.has(id))
     console.log(
@@ -198,6 +251,7 @@ server.kill('SIGTERM')
 await endOf(server)
 succeed(await rowhouse(['restore', '--to', 'latest'], env), 'restore')
 compare(await stored(), history, Date.now(), 'after a clean end, everything is in the archive')
+if (!process.argv.includes('--no-upgrade')) await upgrade()
 await rm(root, { recursive: true, force: true })
 console.log(failures === 0 ? '# all ok' : `# ${failures} failures; SEED=${seed} repeats the choices`)
 process.exitCode = failures === 0 ? 0 : 1

@@ -4,6 +4,7 @@ import type { BaseBackup } from '../../server/postgres/backup/base-backup.ts'
 import { planRestore, type RestoreSources } from '../../server/postgres/backup/restore-plan.ts'
 import { parseRestoreTime } from '../../server/postgres/backup/restore-time.ts'
 import { isNeeded } from '../../server/postgres/backup/retention.ts'
+import { completeUntil, onTimeline } from '../../server/postgres/backup/wal-archive.ts'
 import {
   historyName,
   parseHistory,
@@ -82,6 +83,25 @@ t.test('the newest backup before the time, on the timeline that was written then
   t.strictSame(planned(52), { backup: 'at 10', timeline: 2, until: at(52), segments: '1:2 1:3 2:4 2:5 2:6' })
   t.strictSame(planned(57), { backup: 'at 55', timeline: 2, until: at(57), segments: '2:5 2:6' })
   t.strictSame(planned(undefined), { backup: 'at 55', timeline: 2, until: undefined, segments: '2:5 2:6' })
+  t.end()
+})
+
+t.test('a restore that was interrupted leaves a timeline that nobody has written', (t) => {
+  const { archive } = sources
+  if (!archive) throw new Error('the sources have an archive')
+  const timelines = [...archive.timelines, { timeline: 3, since: at(70), until: at(70) }]
+  t.equal(planned(undefined, { ...sources, archive: { ...archive, timelines } }).timeline, 2)
+  t.strictSame(onTimeline({ ...archive, timelines }, 2).timelines, archive.timelines, 'the server goes on')
+  t.strictSame(onTimeline({ ...archive, timelines }, 3).timelines, timelines, 'the restore took effect')
+  const written = completeUntil({ ...archive, timelines }, at(75))
+  t.equal(
+    planned(undefined, { ...sources, archive: written, historyOf: () => parseHistory(3, '2\t0/5000500\tx\n') })
+      .timeline,
+    3,
+  )
+  const back = onTimeline(written, 2).timelines
+  t.match(back.at(-1), { timeline: 2, until: null }, 'the replaced database was put back')
+  t.equal(back.length, 4)
   t.end()
 })
 

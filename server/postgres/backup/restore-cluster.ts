@@ -1,7 +1,7 @@
 // Restores the embedded database to a moment: the copy of a base backup replays the log of the archive up to there.
 // https://www.postgresql.org/docs/current/continuous-archiving.html#BACKUP-PITR-RECOVERY
 import { execFile } from 'node:child_process'
-import { chmod, copyFile, mkdir, open, readdir, readFile, realpath, rm, stat, truncate } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, open, readdir, readFile, rm, stat, truncate } from 'node:fs/promises'
 import { dirname, join, relative, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
@@ -13,7 +13,7 @@ import { addressesOf, prepareLog, startWithRetries } from '../embedded/embedded.
 import { EmbeddedDatabaseError } from '../embedded/embedded-error.ts'
 import { lockFolder } from '../embedded/folder-lock.ts'
 import { endOrphan } from '../embedded/postmaster.ts'
-import { finishReplacing, replaceData } from '../embedded/replaced-data.ts'
+import { finishReplacing, replaceData, stage } from '../embedded/replaced-data.ts'
 import { ensureSecrets } from '../embedded/secrets.ts'
 import { databaseUser, type SystemUser } from '../embedded/system-user.ts'
 import { BackupError } from './backup-error.ts'
@@ -51,8 +51,6 @@ export type Restored = {
   readonly aside: string | null
 }
 
-/** Begins the name of the folder in the data folder where the restored database waits to replace the existing one. */
-const stagedPrefix = 'restored-'
 /** Milliseconds that recovery may take. */
 const recoveryTimeout = 24 * 3600 * 1000
 
@@ -67,7 +65,6 @@ export async function restoreCluster(options: RestoreOptions): Promise<Restored>
   const locks = [await lockFolder(dataDir)]
   try {
     await finishReplacing(dataDir)
-    await removeStaged(dataDir)
     const existing = await findCluster(dataDir)
     if (existing !== null && dirname(existing) !== dataDir) locks.push(await lockFolder(dirname(existing)))
     const user = await databaseUser(existing, options.relocatedDataDir)
@@ -97,16 +94,6 @@ export async function restoreCluster(options: RestoreOptions): Promise<Restored>
     })
   } finally {
     for (const release of locks) await release()
-  }
-}
-
-/** Removes what an interrupted restore has prepared. */
-async function removeStaged(dataDir: string): Promise<void> {
-  for (const name of await readdir(dataDir)) {
-    if (!name.startsWith(stagedPrefix)) continue
-    const home = await realpath(join(dataDir, name, clusterName)).catch(() => undefined)
-    if (home !== undefined && !home.startsWith(dataDir)) await rm(dirname(home), { recursive: true, force: true })
-    await rm(join(dataDir, name), { recursive: true, force: true })
   }
 }
 
@@ -340,11 +327,8 @@ async function replace(
   log: (message: string) => void,
 ): Promise<string | null> {
   const { dataDir } = draft
-  const stamp = new Date().toISOString().replace(/[-:]/g, '')
-  const [staged, aside] = [`${stagedPrefix}${stamp}`, `before-restore-${stamp}`]
+  const { staged, aside } = await stage(dataDir, 'restore')
   const folder = join(dataDir, staged)
-  await mkdir(folder, { mode: 0o711 })
-  await chmod(folder, 0o711)
   try {
     await settleDraft(draft, join(folder, clusterName), log)
     const isReplaced = await stageSecrets(join(backup, backupSecrets), dataDir, folder)

@@ -73,8 +73,9 @@ function withoutArchive(to: RestoreTime | undefined, { folder, backups }: Restor
 /** The timeline that the service wrote at a time: after a restore, the log of the abandoned one remains. */
 function chooseTimeline(
   to: RestoreTime | undefined,
-  { timelines }: ArchiveState,
+  archive: ArchiveState,
 ): Pick<ArchivedTimeline, 'timeline'> & Pick<RestorePlan, 'until'> {
+  const timelines = writtenTimelines(archive)
   const last = timelines.at(-1)
   const [first] = timelines
   if (!last || !first) throw new BackupError('The archive of the log is empty.')
@@ -90,6 +91,13 @@ function chooseTimeline(
   // The service was not running, or its data was lost: nothing was committed from there to the next timeline.
   return { timeline: current.timeline, until: isAfterEnd ? undefined : to }
 }
+
+/**
+ * The timelines without those of restores that were interrupted before they took effect, or after which the server was never
+ * started.
+ */
+const writtenTimelines = ({ timelines }: ArchiveState): readonly ArchivedTimeline[] =>
+  timelines.filter(({ since, until }, index) => index === 0 || until === null || until > since)
 
 /** Whether recovery can follow the timeline from the backup on. */
 const leadsTo = ({ timeline, stop }: BaseBackup, history: readonly TimelinePart[]): boolean =>

@@ -82,6 +82,24 @@ export async function writeArchive(folder: string, state: ArchiveState): Promise
   await writeDurably(stateFile(folder), `${JSON.stringify(state, null, 2)}\n`)
 }
 
+/**
+ * The state when the server begins to write on a timeline, which is the last one afterwards. It may be an earlier one: a
+ * restore was interrupted before it took effect, or somebody has put the replaced database back.
+ */
+export function onTimeline(state: ArchiveState, timeline: number): ArchiveState {
+  const known = state.timelines.findLastIndex((it) => it.timeline === timeline)
+  const later = state.timelines.slice(known + 1)
+  const wereWritten = later.some(({ since, until }) => until === null || until > since)
+  if (known >= 0 && !wereWritten) return { ...state, timelines: state.timelines.slice(0, known + 1) }
+  return { ...state, timelines: [...state.timelines, { timeline, since: new Date(), until: null }] }
+}
+
+/** The state when everything on the last timeline that was committed before `until` is in the archive. */
+export const completeUntil = (state: ArchiveState, until: Date): ArchiveState => ({
+  ...state,
+  timelines: state.timelines.map((it, index) => (index === state.timelines.length - 1 ? { ...it, until } : it)),
+})
+
 /** Creates the folder of an archive. */
 export async function createArchive(folder: string, state: ArchiveState): Promise<void> {
   await mkdir(walFolder(folder), { recursive: true, mode: 0o700 })

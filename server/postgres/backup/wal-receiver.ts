@@ -9,8 +9,10 @@ import { BackupError } from './backup-error.ts'
 import { writeDurably } from './durable-file.ts'
 import { ReplicationStream, type ServerIdentity } from './replication-stream.ts'
 import {
+  completeUntil,
   createArchive,
   listSegments,
+  onTimeline,
   readArchive,
   readHistory,
   walFolder,
@@ -191,9 +193,7 @@ class Receiver {
         `The archive in ${folder} is missing. Is its disk mounted? If it was removed on purpose, \`rowhouse backup\` starts a new one.`,
       )
     }
-    if (found?.timelines.some((known) => known.timeline === timeline)) return found
-    const timelines = [...(found?.timelines ?? []), { timeline, since: new Date(), until: null }]
-    const state: ArchiveState = { ...(found ?? (await describeServer(client))), timelines }
+    const state = onTimeline(found ?? { ...(await describeServer(client)), timelines: [] }, timeline)
     await createArchive(folder, state)
     return state
   }
@@ -208,8 +208,7 @@ class Receiver {
     const { folder, markInterval, onEvent } = this.#options
     const writer = new WalWriter(walFolder(folder), timeline, archive.segmentSize, start)
     const session = new ArchivingSession(stream, writer, async (until) => {
-      const timelines = archive.timelines.map((known) => (known.timeline === timeline ? { ...known, until } : known))
-      await writeArchive(folder, { ...archive, timelines })
+      await writeArchive(folder, completeUntil(archive, until))
     })
     const timer = setInterval(() => void session.mark(client), markInterval)
     try {

@@ -19,7 +19,8 @@ export type Binaries = {
   readonly majorVersion: number
 }
 
-type Package = { readonly directory: string; readonly version: string }
+/** The npm package with the programs for a platform. */
+export type Package = { readonly directory: string; readonly version: string }
 
 /** @throws {EmbeddedDatabaseError} when they are not installed */
 export async function locatePackage(): Promise<Package> {
@@ -91,22 +92,34 @@ const isThere = (path: string): Promise<boolean> =>
  * Finds the programs and makes them executable for `user` (null: the user of this process).
  * @throws {EmbeddedDatabaseError} when they are not installed, not accessible, or do not run here
  */
-export async function findBinaries(user: SystemUser | null): Promise<Binaries> {
-  const found = await locatePackage()
+export const findBinaries = async (user: SystemUser | null): Promise<Binaries> =>
+  prepareBinaries(await locatePackage(), user)
+
+/** Like `findBinaries`, for a package of another version. */
+export async function prepareBinaries(found: Package, user: SystemUser | null): Promise<Binaries> {
   await linkLibraries(found.directory)
   const native = join(found.directory, 'native')
   for (const program of ['postgres', 'initdb']) await makeExecutable(join(native, 'bin', program))
   const home = user === null || (await canEnter(user, native)) ? found.directory : await copyBinaries(found, user)
-  const bin = join(home, 'native', 'bin')
-  const postgres = join(bin, 'postgres')
+  return binariesIn(join(home, 'native'), user)
+}
+
+/**
+ * The programs of an installation of PostgreSQL.
+ *
+ * @param folder contains `bin`
+ * @throws {EmbeddedDatabaseError} when they do not run here
+ */
+export async function binariesIn(folder: string, user: SystemUser | null): Promise<Binaries> {
+  const postgres = join(folder, 'bin', 'postgres')
   try {
     const { stdout } = await run(postgres, ['--version'], { ...asUser(user), encoding: 'utf8' })
     const majorVersion = Number(/PostgreSQL\) (\d+)/.exec(stdout)?.[1])
     if (!Number.isInteger(majorVersion)) throw new Error(`unknown version: ${stdout.trim()}`)
-    return { postgres, initdb: join(bin, 'initdb'), majorVersion }
+    return { postgres, initdb: join(folder, 'bin', 'initdb'), majorVersion }
   } catch (error) {
     throw new EmbeddedDatabaseError(
-      `The embedded PostgreSQL does not run on this machine: ${error instanceof Error ? error.message.trim() : String(error)}`,
+      `${postgres} does not run on this machine: ${error instanceof Error ? error.message.trim() : String(error)}`,
       { cause: error },
     )
   }

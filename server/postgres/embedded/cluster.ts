@@ -41,21 +41,27 @@ export async function findCluster(dataDir: string): Promise<string | null> {
   return files.length === 0 ? null : realpath(place)
 }
 
-/** @throws {EmbeddedDatabaseError} when these files are not a database that the binaries can serve */
-export async function checkCluster(cluster: string, binaries: Binaries, user: SystemUser | null): Promise<void> {
+/** The major version of PostgreSQL that created these files; null if there is no database. */
+export async function clusterVersion(cluster: string): Promise<number | null> {
   const version = await readFile(join(cluster, 'PG_VERSION'), 'utf8').catch((error: unknown) => {
     if (hasErrorCode(error, 'ENOENT')) return null
     throw error
   })
+  return version === null ? null : Number(version.trim())
+}
+
+/** @throws {EmbeddedDatabaseError} when these files are not a database that the binaries can serve */
+export async function checkCluster(cluster: string, binaries: Binaries, user: SystemUser | null): Promise<void> {
+  const version = await clusterVersion(cluster)
   if (version === null) {
     throw new EmbeddedDatabaseError(
       `${cluster} contains files, but no PostgreSQL database. Remove it, or choose another folder with DATA_DIR.`,
     )
   }
-  if (Number(version.trim()) !== binaries.majorVersion) {
+  if (version !== binaries.majorVersion) {
     throw new EmbeddedDatabaseError(
-      `${cluster} was created by PostgreSQL ${version.trim()}, which PostgreSQL ${binaries.majorVersion} cannot read. ` +
-        'Move the data with `rowhouse dump` of the version that created it and `rowhouse restore`, ' +
+      `${cluster} was created by PostgreSQL ${version}, which PostgreSQL ${binaries.majorVersion} cannot read. ` +
+        `${version < binaries.majorVersion ? 'Upgrade it with `rowhouse upgrade-database`' : 'Use the version of rowhouse that created it'}, ` +
         'or choose another folder with DATA_DIR.',
     )
   }

@@ -16,6 +16,7 @@ import { addSample } from './sample-command.ts'
 import { addServe } from './serve-command.ts'
 import { addTest } from './test-command.ts'
 import { addTypes } from './types-command.ts'
+import { addUpgrade } from './upgrade-command.ts'
 import { messageOf } from './error-message.ts'
 
 const description = `Serves a PostgreSQL database as a REST API, and vehicle valuation reports.
@@ -100,6 +101,7 @@ function createProgram(dependencies: Dependencies, output: Output, setExitCode: 
   addDump(program, dependencies)
   addRestore(program, dependencies)
   addBackup(program, dependencies)
+  addUpgrade(program, dependencies)
   addAudit(program, dependencies, setExitCode)
   addExplain(program, dependencies, setExitCode)
   addTest(program, dependencies, setExitCode)
