@@ -19,6 +19,7 @@ import {
   type Setting,
   type SettingKey,
 } from './setting.ts'
+import { readSecrets } from './setting-types.ts'
 import { settingKeys, settings } from './settings.ts'
 import { unknownNameWarnings } from './unknown-names.ts'
 
@@ -232,6 +233,21 @@ class Resolver {
     }
   }
 
+  /** The secrets of sessions, read from the file if the value is `@file`. */
+  sessionSecrets(): readonly string[] {
+    const { value, given } = this.read('sessionSecrets')
+    const [first] = value
+    if (first?.startsWith('@') !== true) return value
+    try {
+      const reading = readSecrets(this.#sources.readFile(first.slice(1)).toString().trim())
+      if (reading.kind === 'value') return reading.value
+      this.addProblem(given, reading.kind === 'invalid' ? reading.message : 'has no secrets in its file')
+    } catch (error) {
+      this.addProblem(given, messageOf(error))
+    }
+    return []
+  }
+
   secret(isBase64: boolean): string | Buffer | null {
     const { value, given } = this.read('jwtSecret')
     if (value === null) return null
@@ -285,6 +301,7 @@ type Derived = Pick<
   | 'restBasePath'
   | 'serverHost'
   | 'serverPort'
+  | 'sessionSecrets'
 >
 
 /** Settings that depend on other settings or on files. */
@@ -325,6 +342,7 @@ function derive(resolver: Resolver): Derived {
     restBasePath,
     serverHost,
     serverPort,
+    sessionSecrets: resolver.sessionSecrets(),
   }
 }
 

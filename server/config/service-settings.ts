@@ -177,7 +177,7 @@ export const serviceSettings: { readonly [K in keyof ServiceConfig]: Setting<Ser
     default: [],
     example: '"$(NEW_SESSION_SECRET),$(OLD_SESSION_SECRET)"',
     description:
-      'Secrets for signing session cookies, newest first, separated by commas, each at least 32 characters long.',
+      'Secrets for signing session cookies, newest first, separated by commas, each at least 32 characters long; or `@file`.',
   }),
   secureCookies: service({
     name: 'secure-cookies',

@@ -299,17 +299,20 @@ function several<T extends string>(words: readonly T[], message: string): Settin
 const minSecretLength = 32
 
 /** Secrets, separated by commas. Messages never contain them. */
+export function readSecrets(text: string): Reading<readonly string[]> {
+  const secrets = splitOnCommas(text)
+  const short = secrets.findIndex((secret) => [...secret].length < minSecretLength)
+  return short === -1
+    ? value(secrets)
+    : invalid(
+        `each secret must be at least ${minSecretLength} characters long; number ${short + 1} of ${secrets.length} is not`,
+      )
+}
+
+/** As `readSecrets`, or `@file`, which is returned as it is. */
 export const sessionSecrets = textual<readonly string[]>(
   'list',
-  (it) => {
-    const secrets = splitOnCommas(it)
-    const short = secrets.findIndex((secret) => [...secret].length < minSecretLength)
-    return short === -1
-      ? value(secrets)
-      : invalid(
-          `each secret must be at least ${minSecretLength} characters long; number ${short + 1} of ${secrets.length} is not`,
-        )
-  },
+  (it) => (it.startsWith('@') ? value([it]) : readSecrets(it)),
   list.dump,
 )
 

@@ -21,6 +21,7 @@ import { withClient } from '../postgres/connection/client.ts'
 import { embeddedVariable, withEmbedded } from './embedded-environment.ts'
 import { GracefulEnd } from './graceful-end.ts'
 import { keepHeapSmall } from './heap.ts'
+import { missingBinaries } from './missing-binaries.ts'
 import { ensureJwtKeysFile } from './jwt-keys-file.ts'
 import { createHttpServer } from './http-server.ts'
 import type { UpgradeHandler } from '../http/upgrade.ts'
@@ -183,7 +184,11 @@ async function serveHere(
   if (worker === undefined || worker === 0) {
     const { config: current } = service.engine.snapshot
     const isEmbedded = options.env[embeddedVariable] !== undefined
-    const missing = [...missingSecrets(current), ...(isEmbedded ? [] : missingAddresses(current))]
+    const missing = [
+      ...missingSecrets(current),
+      ...(isEmbedded ? [] : missingAddresses(current)),
+      ...missingBinaries(current.services),
+    ]
     for (const message of missing) options.log.write({ kind: 'warning', message })
   }
   const listening = await listen(

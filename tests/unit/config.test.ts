@@ -497,6 +497,10 @@ const faults: readonly [Row, ...[string, string][]][] = [
     ['SESSION_SECRETS', 'each secret must be at least 32 characters long; number 2 of 2 is not']],
   [{ env: { SESSION_SECRETS: `${'a'.repeat(32)},` } },
     ['SESSION_SECRETS', 'each secret must be at least 32 characters long; number 2 of 2 is not']],
+  [{ env: { SESSION_SECRETS: '@/nowhere/at/all' } },
+    ['SESSION_SECRETS', "ENOENT: no such file or directory, open '/nowhere/at/all'"]],
+  [{ env: { SESSION_SECRETS: '@/dev/null' } },
+    ['SESSION_SECRETS', 'each secret must be at least 32 characters long; number 1 of 1 is not']],
   // Several errors at once
   [{ env: { PGRST_LOG_LEVEL: 'x', BODY_LIMIT: 'x', PGRST_JWT_SECRET: 'x' }, file: 'db-pool = "x"\nopenapi-mode = "x"' },
     ['PGRST_LOG_LEVEL', `Invalid logging level. Check your configuration. "x" is not one of ${logLevels}`],

@@ -1,9 +1,8 @@
 // Hashes of passwords: argon2id for new ones. Imported and seeded accounts may have hashes of bcrypt, argon2i or Firebase.
 // All of this blocks its thread for some 30 ms, imported hashes for longer: servers call it through `password.ts`.
 import { randomBytes } from 'node:crypto'
-import { hashSync, verifySync as verifyArgon2 } from '@node-rs/argon2'
-import { verifySync as verifyBcrypt } from '@node-rs/bcrypt'
 import { isFirebaseScrypt, verifyFirebaseScrypt } from './firebase-scrypt.ts'
+import { argon2Package, bcryptPackage } from './native-hashes.ts'
 
 /**
  * Argon2id is the library's default.
@@ -23,7 +22,7 @@ const maxBcryptCost = 16
 const normalised = (password: string): string => password.normalize('NFC')
 
 /** The argon2id hash of a password, in PHC string format. */
-export const hashPassword = (password: string): string => hashSync(normalised(password), cost)
+export const hashPassword = (password: string): string => argon2Package().hashSync(normalised(password), cost)
 
 /** Text in the format of our own hashes that belongs to no known password. */
 export const placeholderHash = (): string =>
@@ -42,14 +41,15 @@ export const isPasswordHash = (text: string): boolean => isArgon2(text) || isBcr
 export function verifyHash(passwordHash: string, password: string): boolean {
   if (isArgon2(passwordHash)) return verifyArgon2Hash(passwordHash, password)
   // These hashes were computed from the text as it was sent.
-  if (isBcrypt(passwordHash)) return verifyBcrypt(password, passwordHash)
+  if (isBcrypt(passwordHash)) return bcryptPackage().verifySync(password, passwordHash)
   return verifyFirebaseScrypt(passwordHash, password)
 }
 
 /** Our own hashes are of the normalised password, imported ones of the text as it was sent. */
 function verifyArgon2Hash(passwordHash: string, password: string): boolean {
-  if (verifyArgon2(passwordHash, normalised(password))) return true
-  return isOutdated(passwordHash) && normalised(password) !== password && verifyArgon2(passwordHash, password)
+  const { verifySync } = argon2Package()
+  if (verifySync(passwordHash, normalised(password))) return true
+  return isOutdated(passwordHash) && normalised(password) !== password && verifySync(passwordHash, password)
 }
 
 function isArgon2(text: string): boolean {

@@ -1,0 +1,18 @@
+// A warning at the start about native packages that are not installed.
+import type { ServiceName } from '../config/config.ts'
+import { argon2Package } from '../services/accounts/native-hashes.ts'
+
+/** A warning if passwords cannot be hashed here, but a service needs it. */
+export function missingBinaries(
+  services: readonly ServiceName[],
+  load: () => unknown = argon2Package,
+): readonly string[] {
+  if (!services.includes('auth')) return []
+  try {
+    load()
+    return []
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    return [`Passwords cannot be hashed: ${reason}. Sign-ins and sign-ups with passwords respond with 500`]
+  }
+}
