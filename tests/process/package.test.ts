@@ -68,7 +68,13 @@ t.test('the tarball contains the program, its types and its data only', async (t
     (path) => !/^(?:dist|sql|schemas)\/|^(?:package\.json|README\.md|LICENSE|CHANGELOG\.md)$/.test(path),
   )
   t.strictSame(other, [])
-  t.notOk(paths.includes('dist/.tsbuildinfo'))
+  t.strictSame(
+    paths.filter((path) => /\.(?:map|tsbuildinfo)$/.test(path)),
+    [],
+    'no files of the build only: source maps name sources that are not in the package',
+  )
+  const main = await readFile(join(installed, 'dist/main.js'), 'utf8')
+  t.match(main, /^#!\/usr\/bin\/env node\n/)
 })
 
 t.test('npx runs the program', async (t) => {
