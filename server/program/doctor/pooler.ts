@@ -25,7 +25,7 @@ export function poolerFindings(pooling: Pooling, settings: PoolerSettings): Doct
       code: 'pooler_found',
       level: 'INFO',
       what: `A pooler in ${sharesSessions ? 'transaction' : 'session'} mode, as far as can be seen.`,
-      why: 'Statements of clients that hang up are not cancelled, and writes share no connections: both need the server itself.',
+      why: 'No cancellation is requested for clients that hang up, because a pooler may forward it to another statement.',
       advice:
         'The server has a pool of its own. A pooler is useful when several processes would need too many connections together.',
     },
@@ -49,7 +49,8 @@ export function poolerFindings(pooling: Pooling, settings: PoolerSettings): Doct
       level: 'WARN',
       what: 'Sessions change between transactions, and PGRST_DB_CHANNEL_ENABLED is true.',
       why: 'LISTEN is bound to a session: notifications to reload the schema may never arrive.',
-      advice: 'Set PGRST_DB_CHANNEL_ENABLED=false, and reload with SIGUSR1 after migrations; or connect directly.',
+      advice:
+        'Set PGRST_DB_CHANNEL_ENABLED=false, and DB_RELOAD_INTERVAL, which asks for changes; or connect directly.',
     })
   }
   return findings
