@@ -33,11 +33,13 @@ const coreSettings: AuthSettingTable<CoreKey> = {
       'JSON Web Keys of access tokens, or `@file`. The one whose `key_ops` has `sign` signs, all verify, at the REST API, too.',
     defaultInWords: '`jwt-secret`; with the embedded database, a generated ES256 key',
     example: '"@/run/secrets/jwt-keys"',
+    change: 'database',
   }),
   authJwtSecret: auth('GOTRUE_JWT_SECRET', types.optionalText, null, {
     description: 'Secret for HS256. Tokens that it has signed are accepted beside those of the keys.',
     defaultInWords: 'as `jwt-secret`',
     example: '"$(JWT_SECRET)"',
+    change: 'database',
   }),
   authJwtExp: auth('GOTRUE_JWT_EXP', types.integer({ min: 1, max: 31_536_000 }), 3600, {
     description: 'Seconds that access tokens are valid.',

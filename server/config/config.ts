@@ -101,6 +101,8 @@ export type ServiceConfig = EngineSettings &
     readonly docsMode: DocsMode
     /** Seconds in which a whole request must arrive. */
     readonly serverRequestTimeout: number
+    /** Seconds between the signal that ends the server and its end, in which it serves but is not ready. */
+    readonly serverDrainTime: number
     /** Maximum bytes of a request's URL and headers together. */
     readonly requestHeaderLimit: number
     /** Maximum bytes of a body, for all routes without a limit of their own. */

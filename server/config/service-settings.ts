@@ -152,6 +152,14 @@ export const serviceSettings: { readonly [K in keyof ServiceConfig]: Setting<Ser
     description:
       'Seconds in which a request must arrive, including its body. Otherwise it gets 408, and the connection is closed.',
   }),
+  serverDrainTime: service({
+    name: 'server-drain-time',
+    variables: ['SERVER_DRAIN_TIME'],
+    type: types.integer({ min: 0, max: 3600 }),
+    default: 0,
+    description:
+      'Seconds after SIGTERM in which the server goes on serving while `/ready` is 503, so that a [balancer](#many-processes) stops using it before it stops listening.',
+  }),
   requestHeaderLimit: service({
     name: 'request-header-limit',
     variables: ['REQUEST_HEADER_LIMIT'],

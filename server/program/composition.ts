@@ -54,6 +54,7 @@ export type CompositionOptions = {
   /** Undefined: nothing is recorded of requests. */
   readonly recorder?: RequestRecorder | undefined
   readonly env: Environment
+  readonly isEnding: () => boolean
 }
 
 /** The listener of all routes, and the services that must be stopped; undefined are those that the server lacks. */
@@ -203,7 +204,7 @@ function partsOf(options: CompositionOptions): Parts {
 
 /** The routes that are described by tables: all but those of the REST API, `/auth/v1`, `/storage/v1` and the analysis. */
 async function tablesOf(
-  { engine, database, lookupApiKey, shedding, config, sessions, allowedOrigins, has }: Parts,
+  { engine, database, lookupApiKey, shedding, config, sessions, allowedOrigins, has, isEnding }: Parts,
   accounts: Omit<AccountsSettings, keyof SessionSettings> | undefined,
 ): Promise<readonly RouteTable[]> {
   const { query } = database
@@ -218,6 +219,7 @@ async function tablesOf(
     checks: {
       database: () => database.responds(),
       schemaCache: () => engine.snapshot.schemaCache !== undefined,
+      running: () => !isEnding(),
     },
     overload: () => shedding.overload,
     document: serviceDocumentHandler({

@@ -18,13 +18,13 @@ export type ServiceSettings = LoadedSettings & { readonly config: Config; readon
 
 /**
  * The secrets of the cursors of pages and of the positions of writes, derived from those of tokens: all processes with the
- * same settings share them. Without secrets of tokens, the secret is derived from the connection string if there are
- * replicas, because a position must be valid in all processes.
+ * same settings share them. Without secrets of tokens, the secret is derived from the connection string, because both must
+ * be valid in all processes.
  */
-function cursorSecrets(config: Config): readonly Uint8Array[] {
+function cursorSecrets({ dbUri, ...config }: Config): readonly Uint8Array[] {
   const derived = derivedSecrets(config, 'page cursors').map(({ secret }) => secret)
-  if (derived.length > 0 || config.databaseReplicaUrls.length === 0) return derived
-  return [new Uint8Array(hkdfSync('sha256', config.dbUri ?? '', '', 'rowhouse positions', 32))]
+  if (derived.length > 0 || dbUri === null) return derived
+  return [new Uint8Array(hkdfSync('sha256', dbUri, '', 'rowhouse positions', 32))]
 }
 
 /** Whether the database cannot be used at the moment, or at all. */

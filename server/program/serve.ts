@@ -1,6 +1,7 @@
 // `rowhouse serve`: starts the embedded database if none is configured, the service and its ports, and stops them.
 import { existsSync } from 'node:fs'
 import { chmod, rm } from 'node:fs/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { RequestListener, Server } from 'node:http'
 import { ensureDevelopmentKeys, type DevelopmentKeys } from './command-line/development-keys.ts'
 import type { ServeOptions } from './command-line/dependencies.ts'
@@ -97,7 +98,7 @@ export async function serve(options: ServeOptions): Promise<void> {
       await migrateAtStart(given.config, toPoolConfig(owner, env), servingFrom(uri, env), embedded !== undefined, log)
     }
     const start = config.serverWorkers > 1 && worker === undefined ? serveByWorkers : serveHere
-    const { address, failed } = await start({ env, configFile, loaded, uri, log }, stops)
+    const { address, failed, drain } = await start({ env, configFile, loaded, uri, log }, stops)
     if (worker === undefined) log.write({ kind: 'listening', address })
     if (!given.config.migrateOnStart && worker === undefined) {
       // Does not wait for a database that does not answer.
@@ -122,6 +123,7 @@ export async function serve(options: ServeOptions): Promise<void> {
     const ended = embedded?.ended.then(() => Promise.reject(new Error('the embedded database has ended')))
     const signal = await Promise.race([termination.received, failed, ...(ended ? [ended] : [])])
     log.write({ kind: 'stopping', signal })
+    await Promise.race([drain(), failed, ...(ended ? [ended] : [])])
   } catch (error) {
     // A signal during the start is no failure.
     if (!termination.signal.aborted) throw error
@@ -155,11 +157,13 @@ type Serving = {
   readonly address: string
   /** Rejects when the service fails for good. */
   readonly failed: Promise<never>
+  /** Says at `/ready` that the service ends, and resolves when balancers have had the time to notice. */
+  readonly drain: () => Promise<void>
 }
 
 /** Serves in this process. A worker uses its share of the connections. */
 async function serveHere(
-  { loaded, ...options }: Omit<ServiceOptions, 'beforeLoading'>,
+  { loaded, ...options }: Omit<ServiceOptions, 'beforeLoading' | 'isEnding'>,
   stops: (() => Promise<unknown>)[],
 ): Promise<Serving> {
   const worker = workerIndex()
@@ -167,9 +171,10 @@ async function serveHere(
   const { log } = options
   const dbPool = worker === undefined ? config.dbPool : poolShare(config.dbPool, config.serverWorkers)
   let api: Listening | undefined = undefined
+  let isEnding = false
   const beforeLoading = async (parts: ServiceParts): Promise<void> => {
     const isFirst = worker === undefined || worker === 0
-    const admin = isFirst ? await startAdmin(parts, config, () => api?.isServing() === true) : undefined
+    const admin = isFirst ? await startAdmin(parts, config, () => !isEnding && api?.isServing() === true) : undefined
     if (admin) stops.unshift(() => admin.end(log))
     // Without listeners, SIGUSR1 would start a debugger, and SIGUSR2 would end the process.
     process.on('SIGUSR1', () => void parts.engine.reload())
@@ -178,6 +183,7 @@ async function serveHere(
   const service = await startService({
     ...options,
     loaded: { ...loaded, config: { ...config, dbPool } },
+    isEnding: () => isEnding,
     beforeLoading,
   })
   stops.unshift(() => within(closingTime, service.stop()))
@@ -210,15 +216,22 @@ async function serveHere(
     throw error
   })
   failed.catch(() => undefined)
-  return { address, failed }
+  const drain = async (): Promise<void> => {
+    isEnding = true
+    if (config.serverDrainTime === 0) return
+    log.write({ kind: 'draining', seconds: config.serverDrainTime })
+    await pause(config.serverDrainTime * 1000)
+  }
+  return { address, failed, drain }
 }
 
 /** Serves in worker processes. */
 async function serveByWorkers(
-  { loaded, env, log }: Omit<ServiceOptions, 'beforeLoading'>,
+  { loaded, env, log }: Omit<ServiceOptions, 'beforeLoading' | 'isEnding'>,
   stops: (() => Promise<unknown>)[],
 ): Promise<Serving> {
-  const workers = await startWorkers(loaded.config.serverWorkers, env, (event) =>
+  const { serverWorkers, serverDrainTime } = loaded.config
+  const workers = await startWorkers({ count: serverWorkers, env, drainTime: serverDrainTime * 1000 }, (event) =>
     log.write(
       event.kind === 'worker serving'
         ? { kind: 'worker-serving', worker: event.index }
@@ -227,7 +240,8 @@ async function serveByWorkers(
   )
   stops.unshift(() => workers.stop())
   for (const signal of ['SIGUSR1', 'SIGUSR2'] as const) process.on(signal, () => workers.signal(signal))
-  return workers
+  // Each worker drains when it is stopped.
+  return { ...workers, drain: () => Promise.resolve() }
 }
 
 async function startDatabase(

@@ -38,6 +38,8 @@ export type ServiceOptions = {
   /** Connection string of the login role. */
   readonly uri: string
   readonly log: Log
+  /** Whether the server is about to end. `/ready` is 503 then. */
+  readonly isEnding?: () => boolean
   readonly beforeLoading?: (parts: ServiceParts) => Promise<void>
 }
 
@@ -70,6 +72,7 @@ export async function startService({
   loaded,
   uri,
   log,
+  isEnding = () => false,
   beforeLoading,
 }: ServiceOptions): Promise<Service> {
   const keyChanges = new ApiKeyChanges()
@@ -173,7 +176,7 @@ export async function startService({
     await engine.start()
     const error = await Promise.race([engine.gaveUp, Promise.resolve(undefined)])
     if (error) throw error
-    const options = { engine, database, validator, lookupApiKey, shedding, log, metrics, recorder, env }
+    const options = { engine, database, validator, lookupApiKey, shedding, log, metrics, recorder, env, isEnding }
     const { listener, analysis, auth, storage } = await compose(options)
     if (analysis) metrics.watchAnalysisQueue(analysis.queueLength)
     return {

@@ -10,7 +10,7 @@ const shortestPause = 100
 const longestPause = 30_000
 /** Milliseconds of serving after which a worker counts as stable, which resets the pause. */
 const stableAfter = 10_000
-/** Milliseconds for workers to end, in addition to the time for requests in flight. */
+/** Milliseconds for workers to end, in addition to the time in which they drain. */
 const endLimit = 20_000
 
 export type Workers = {
@@ -56,19 +56,28 @@ type SlotListener = {
   readonly end: (reason: string, pause: number) => void
 }
 
+export type WorkerOptions = {
+  readonly count: number
+  readonly env: Environment
+  /** Milliseconds in which each worker drains before it ends. */
+  readonly drainTime: number
+}
+
 /** A slot for a worker, with its current process. */
 class WorkerSlot {
   readonly #index: number
   readonly #environment: Environment
   readonly #listener: SlotListener
+  readonly #endLimit: number
   #worker: Worker | undefined
   #timer: NodeJS.Timeout | undefined
   #failures = 0
   #isStopping = false
 
-  constructor(index: number, environment: Environment, listener: SlotListener) {
+  constructor(index: number, { env, drainTime }: WorkerOptions, listener: SlotListener) {
     this.#index = index
-    this.#environment = environment
+    this.#environment = env
+    this.#endLimit = endLimit + drainTime
     this.#listener = listener
     this.#start()
   }
@@ -83,7 +92,7 @@ class WorkerSlot {
     clearTimeout(this.#timer)
     const worker = this.#worker
     if (!worker) return
-    const late = setTimeout(() => worker.process.kill('SIGKILL'), endLimit)
+    const late = setTimeout(() => worker.process.kill('SIGKILL'), this.#endLimit)
     await new Promise<void>((resolve) => {
       worker.once('exit', () => resolve())
       worker.process.kill('SIGTERM')
@@ -130,11 +139,7 @@ export type WorkerEvent =
  *
  * @throws Error when a worker ends before the first one serves, because replacements would fail, too
  */
-export async function startWorkers(
-  count: number,
-  env: Environment,
-  observe: (event: WorkerEvent) => void,
-): Promise<Workers> {
+export async function startWorkers(options: WorkerOptions, observe: (event: WorkerEvent) => void): Promise<Workers> {
   // Workers accept connections themselves, so that those in the queue of a killed worker go to the others. With scheduling by
   // the primary process, connections that it passes to a dead worker would be lost.
   cluster.schedulingPolicy = cluster.SCHED_NONE
@@ -145,7 +150,7 @@ export async function startWorkers(
   let settleAddress: (address: string) => void = () => undefined
   const first = new Promise<string>((resolve) => (settleAddress = resolve))
   const slotAt = (index: number): WorkerSlot =>
-    new WorkerSlot(index, env, {
+    new WorkerSlot(index, options, {
       report: (report) => {
         if (report.kind === 'gave up') return fail(new Error(report.message))
         isServing = true
@@ -157,7 +162,7 @@ export async function startWorkers(
         else fail(new Error(`worker ${index} ended (${reason}) before it could serve`))
       },
     })
-  const slots = Array.from({ length: count }, (_, index) => slotAt(index))
+  const slots = Array.from({ length: options.count }, (_, index) => slotAt(index))
   const stop = async (): Promise<void> => {
     await Promise.all(slots.map((slot) => slot.stop()))
   }

@@ -112,6 +112,7 @@ t.test('defaults', async (t) => {
     restImportSlots: 2,
     restBodyBudget: 67_108_864,
     serverRequestTimeout: 60,
+    serverDrainTime: 0,
     schemasDir: null,
     secureCookies: null,
     serverCorsAllowedOrigins: [],

@@ -14,6 +14,8 @@ export type LogEvent =
   | { readonly kind: 'starting'; readonly version: string }
   | { readonly kind: 'listening'; readonly address: string }
   | { readonly kind: 'stopping'; readonly signal: string }
+  /** `/ready` is 503 for these seconds, while the server goes on serving. */
+  | { readonly kind: 'draining'; readonly seconds: number }
   | { readonly kind: 'stopped' }
   | { readonly kind: 'worker-serving'; readonly worker: number }
   /** A worker ended unexpectedly. Its replacement starts after `pause` milliseconds. */
@@ -120,6 +122,8 @@ function lineOf(event: Exclude<LogEvent, RequestLine>): Line {
       return always('info', `Listening on ${event.address}`)
     case 'stopping':
       return always('info', `Received termination unix signal ${event.signal}`)
+    case 'draining':
+      return always('info', `Serving ${event.seconds} s longer, while /ready is 503`)
     case 'stopped':
       return always('info', 'Stopped')
     case 'worker-serving':

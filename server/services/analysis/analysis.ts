@@ -74,7 +74,11 @@ export function createAnalysis(options: AnalysisOptions): AnalysisService {
   if (predictor.hasModels) void analyser.start()
   const shared = {
     caller: { ...options.caller, anonymous: config.imageAnonymous, trustedProxies: config.trustedProxies },
-    countImages: imageLimit(config.imageRateLimit),
+    countImages: imageLimit({
+      imagesPerMinute: config.imageRateLimit,
+      query: options.caller.query,
+      onWarning: observer.warned,
+    }),
     predictor,
     budget: new BodyBudget({ limit: config.imageBodyBudget, maxWait: timeout / 2, exhausted: problems.busy }),
     onError,
