@@ -116,7 +116,7 @@ export async function startDebianCluster(delays: readonly number[]): Promise<Deb
   }
   const [, ...standbys] = servers
   const names = standbys.map(({ name }) => name).join(', ')
-  for (const { query } of names === '' ? [] : servers) {
+  for (const { query } of standbys.length > 0 ? servers : []) {
     await query(`alter system set synchronous_standby_names = 'ANY 1 (${names})'`)
     await query('select pg_reload_conf()')
   }

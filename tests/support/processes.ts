@@ -3,6 +3,7 @@ import { createHash, generateKeyPairSync, randomUUID } from 'node:crypto'
 import type { Test } from 'tap'
 import type { TestDatabase } from './database.ts'
 import { says, startProgram, type Program } from './program.ts'
+import { readmeSection } from './readme-section.ts'
 
 /** Starts processes with the same settings, and waits until all are ready. */
 export async function startProcesses(
@@ -35,15 +36,8 @@ export const onlyVerifying = (key: Key): Key => ({ ...key, key_ops: ['verify'] }
 /** The setting that makes processes read their keys from the database. */
 export const keysFromDatabase = { PGRST_DB_PRE_CONFIG: 'private.load_settings' }
 
-/** SQL of the function in that setting, and of its table, as in the README. */
-export const keysSql = `
-  create schema private;
-  create table private.jwt_keys (keys jsonb not null);
-  create function private.load_settings() returns void language sql security definer set search_path = '' as
-    $$ select pg_catalog.set_config('pgrst.gotrue_jwt_keys', keys::text, true) from private.jwt_keys $$;
-  revoke execute on function private.load_settings() from public;
-  grant usage on schema private to authenticator;
-  grant execute on function private.load_settings() to authenticator;`
+/** SQL of the function in that setting, and of its table. */
+export const keysSql = readmeSection('keys-sql')
 
 /** Stores keys, and returns when all processes have read them. */
 export async function publishKeys(

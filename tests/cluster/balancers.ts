@@ -1,0 +1,91 @@
+// Debian's haproxy and nginx, with the configurations of the README.
+import { execFileSync, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { freePort } from '../support/free-port.ts'
+import { readmeSection } from '../support/readme-section.ts'
+
+export type BalancerName = 'haproxy' | 'nginx'
+
+export type Balancer = { readonly url: string; readonly pid: number; readonly stop: () => Promise<void> }
+
+/** Installs the package if it is missing. Requires root then. */
+function install(name: BalancerName): string {
+  const binary = `/usr/sbin/${name}`
+  if (!existsSync(binary)) {
+    console.log(`installing ${name}`)
+    const options = { stdio: 'inherit', env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } } as const
+    execFileSync('apt-get', ['update', '-q'], options)
+    execFileSync('apt-get', ['install', '-yq', '--no-install-recommends', name], options)
+  }
+  return binary
+}
+
+/** The configuration of the README with other ports; lines of servers that are not needed are left out. */
+function adapted(text: string, port: number, servers: readonly number[]): string {
+  const ports = text
+    .replace('8080', String(port))
+    .replace('bind :', 'bind 127.0.0.1:')
+    .replace('listen ', 'listen 127.0.0.1:')
+  return ports
+    .split('\n')
+    .flatMap((line) => {
+      const [, digits] = /127\.0\.0\.1:300(\d)/.exec(line) ?? []
+      if (digits === undefined) return [line]
+      const server = servers[Number(digits) - 1]
+      return server === undefined ? [] : [line.replace(/127\.0\.0\.1:300\d/, `127.0.0.1:${server}`)]
+    })
+    .join('\n')
+}
+
+const commands = {
+  haproxy: (folder: string, text: string) => ({
+    text: `global\n  maxconn 2000\n${text}`,
+    args: ['-db', '-q', '-f', join(folder, 'configuration')],
+  }),
+  nginx: (folder: string, text: string) => ({
+    text: `daemon off; pid ${folder}/pid; error_log ${folder}/error.log; worker_processes 1;
+${process.getuid?.() === 0 ? 'user root;' : ''}
+events { worker_connections 2000; }
+http { access_log off; client_body_temp_path ${folder}/body; proxy_temp_path ${folder}/proxy; fastcgi_temp_path ${folder}/f;
+uwsgi_temp_path ${folder}/u; scgi_temp_path ${folder}/s;
+${text} }`,
+    args: ['-c', join(folder, 'configuration'), '-p', folder, '-e', join(folder, 'error.log')],
+  }),
+}
+
+/**
+ * Starts a balancer, and waits until it reaches a process that is ready.
+ *
+ * @param servers ports of the processes on this machine, at most three
+ */
+export async function startBalancer(name: BalancerName, servers: readonly number[]): Promise<Balancer> {
+  const binary = install(name)
+  const folder = await mkdtemp(join(tmpdir(), `rowhouse-${name}-`))
+  const port = await freePort()
+  const section = readmeSection(name === 'nginx' ? 'nginx-balancer' : name)
+  const { text, args } = commands[name](folder, adapted(section, port, servers))
+  await writeFile(join(folder, 'configuration'), text)
+  const child = spawn(binary, args, { stdio: ['ignore', 'inherit', 'inherit'] })
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  const url = `http://127.0.0.1:${port}`
+  const isReady = async (): Promise<boolean> => {
+    if (child.exitCode !== null) throw new Error(`${name} ended with code ${child.exitCode}`)
+    const response = await fetch(`${url}/ready`).catch(() => undefined)
+    await response?.text()
+    return response?.status === 200
+  }
+  while (!(await isReady())) await pause(50)
+  return {
+    url,
+    pid: child.pid ?? 0,
+    stop: async () => {
+      child.kill('SIGTERM')
+      await ended
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}

@@ -1,0 +1,116 @@
+// Two versions of the program side by side, behind Debian's haproxy: an earlier version serves, this one migrates meanwhile, and
+// replaces it process by process. Run it with `npm run test:rolling`.
+//
+// `FROM` is the earlier version, a commit (default: the one before the newest migration that changes tables), `SECONDS` the
+// duration of each stage (default 10). The requests are those of `mixed-load.ts`. Afterwards, tests of the earlier version run
+// with the migrations of this one; `npm run test:rolling -- --quick` leaves them out, and uses `SECONDS=3`.
+import { execFile } from 'node:child_process'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { startBalancer } from './balancers.ts'
+import { buildEarlierVersion } from './earlier-version.ts'
+import { MixedLoad } from './mixed-load.ts'
+import { startServedDatabase, type Seat } from './served-database.ts'
+
+const run = promisify(execFile)
+const isQuick = process.argv.includes('--quick')
+const seconds = Number(process.env.SECONDS ?? (isQuick ? 3 : 10))
+const drainTime = 3
+
+/** Tests of the earlier version whose requests use the tables of the services. */
+const ownTests =
+  /^(?:accounts|api-keys|auth-core|auth-refresh|auth-mfa|idempotency|rate-limits|report-routes|storage-objects|storage-resumable)\.test\.ts$/
+
+let failures = 0
+const check = (isRight: boolean, text: string): void => {
+  console.log(`${isRight ? 'ok' : 'NOT OK'} - ${text}`)
+  if (!isRight) failures++
+}
+
+const earlier = await buildEarlierVersion(process.env.FROM)
+console.log(`# the earlier version is ${earlier.commit.slice(0, 10)}, with ${earlier.migrations.length} migrations`)
+const database = await startServedDatabase({ SERVER_DRAIN_TIME: String(drainTime) })
+
+let load: MixedLoad | undefined
+/** What a stage of the deployment costs its clients. */
+async function stage(name: string, act: () => Promise<unknown>): Promise<void> {
+  const [answered, failed] = [load?.answered ?? 0, load?.failures.length ?? 0]
+  await act()
+  await pause(seconds * 1000)
+  const failedNow = load?.failures.slice(failed) ?? []
+  const number = (load?.answered ?? 0) - answered
+  const some = [...new Set(failedNow)].slice(0, 5).join('; ')
+  check(
+    failedNow.length === 0 && number > 0,
+    `${name}: ${failedNow.length} of ${number + failedNow.length} requests failed ${some}`,
+  )
+}
+
+/** Replaces the process of a place by one of a version. @param main undefined for this version */
+async function replace(seat: Seat, main?: string, env?: Readonly<Record<string, string>>): Promise<void> {
+  seat.program.kill('SIGTERM')
+  await seat.program.ended
+  seat.program = (await database.seat(seat.port, main, env)).program
+  // Until the balancer has seen it.
+  await pause(1500)
+}
+
+try {
+  await database.migrate(earlier.main)
+  const key = await database.createKey()
+  const seats: Seat[] = []
+  for (let number = 0; number < 3; number++) seats.push(await database.seat(undefined, earlier.main))
+  const [first, second, third] = seats as [Seat, Seat, Seat]
+  const balancer = await startBalancer(
+    'haproxy',
+    seats.map(({ port }) => port),
+  )
+  load = new MixedLoad({ url: balancer.url, clients: 12, allServices: true, key })
+  await load.start()
+  await stage('the earlier version', () => Promise.resolve())
+  await stage('this version migrates', () => database.migrate())
+  await stage('the earlier version starts again on the newer schema', () =>
+    replace(first, earlier.main, { MIGRATE_ON_START: 'true' }),
+  )
+  await stage('one process of this version', () => replace(first))
+  await stage('two processes of this version', () => replace(second))
+  await stage('one goes back', () => replace(second, earlier.main))
+  await stage('two processes of this version again', () => replace(second))
+  await stage('all processes of this version', () => replace(third))
+  await load.stop()
+  const { acknowledged, lost, doubled } = await load.verify(database.query)
+  check(
+    lost === 0 && doubled === 0,
+    `of ${acknowledged} acknowledged inserts ${lost} are missing, ${doubled} rows are there twice`,
+  )
+  await balancer.stop()
+} finally {
+  await load?.stop()
+  await database.stop()
+}
+
+/** Runs the requests of the earlier version's own tests on the schema of this version. */
+async function runOwnTests(): Promise<void> {
+  await earlier.takeMigrations()
+  const files = (await readdir(join(earlier.folder, 'tests/http'))).filter((name) => ownTests.test(name))
+  const args = ['tap', '-R', 'tap', '--jobs=1', ...files.map((name) => `tests/http/${name}`)]
+  const result = await run('npx', args, { cwd: earlier.folder, maxBuffer: 1e9 }).then(
+    ({ stdout }) => ({ isRight: true, stdout }),
+    (error: unknown) => ({ isRight: false, stdout: String((error as { stdout?: string }).stdout) }),
+  )
+  const failed = result.stdout.split('\n').filter((line) => /^\s*not ok/.test(line))
+  check(
+    result.isRight,
+    `the tests of ${files.length} files of the earlier version, on the newer schema ${failed.slice(0, 10).join('; ')}`,
+  )
+}
+
+try {
+  if (!isQuick) await runOwnTests()
+} finally {
+  await earlier.remove()
+}
+console.log(failures === 0 ? 'passed' : `${failures} failed`)
+process.exit(failures === 0 ? 0 : 1)
