@@ -2,6 +2,7 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -10,7 +11,16 @@ import { readmeSection } from '../support/readme-section.ts'
 
 export type BalancerName = 'haproxy' | 'nginx'
 
-export type Balancer = { readonly url: string; readonly pid: number; readonly stop: () => Promise<void> }
+export type Balancer = {
+  readonly url: string
+  /**
+   * Makes haproxy send no new requests to a process, or again: what an operator does by hand for a process that does not drain.
+   *
+   * @param index in the list of servers
+   */
+  readonly setState: (index: number, state: 'drain' | 'ready') => Promise<void>
+  readonly stop: () => Promise<void>
+}
 
 /** Installs the package if it is missing. Requires root then. */
 function install(name: BalancerName): string {
@@ -41,9 +51,11 @@ function adapted(text: string, port: number, servers: readonly number[]): string
     .join('\n')
 }
 
+const socketIn = (folder: string): string => join(folder, 'socket')
+
 const commands = {
   haproxy: (folder: string, text: string) => ({
-    text: `global\n  maxconn 2000\n${text}`,
+    text: `global\n  maxconn 2000\n  stats socket ${socketIn(folder)} level admin\n${text}`,
     args: ['-db', '-q', '-f', join(folder, 'configuration')],
   }),
   nginx: (folder: string, text: string) => ({
@@ -81,7 +93,10 @@ export async function startBalancer(name: BalancerName, servers: readonly number
   while (!(await isReady())) await pause(50)
   return {
     url,
-    pid: child.pid ?? 0,
+    setState: async (index, state) => {
+      const answer = await tell(socketIn(folder), `set server rowhouse/${'abc'[index] ?? ''} state ${state}`)
+      if (answer.trim() !== '') throw new Error(`haproxy: ${answer}`)
+    },
     stop: async () => {
       child.kill('SIGTERM')
       await ended
@@ -89,3 +104,12 @@ export async function startBalancer(name: BalancerName, servers: readonly number
     },
   }
 }
+
+/** Sends a command to haproxy's socket, and returns its answer. */
+const tell = (socket: string, words: string): Promise<string> =>
+  new Promise((resolve, reject) => {
+    let answer = ''
+    const connection = connect(socket, () => connection.end(`${words}\n`))
+    connection.setEncoding('utf8').on('data', (text: string) => (answer += text))
+    connection.once('error', reject).once('end', () => resolve(answer))
+  })

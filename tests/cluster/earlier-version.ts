@@ -17,6 +17,8 @@ export type EarlierVersion = {
   readonly main: string
   /** Names of its migrations. */
   readonly migrations: readonly string[]
+  /** Whether it has the setting `server-drain-time`. */
+  readonly drains: boolean
   /** Gives it the migrations of this version, for its own tests. */
   readonly takeMigrations: () => Promise<void>
   readonly remove: () => Promise<void>
@@ -24,21 +26,35 @@ export type EarlierVersion = {
 
 const changesTables = /\b(?:create|alter|drop)\s+(?:unlogged\s+)?table\b/i
 
-/** The commit before the one that added the newest migration that changes tables. */
+/** The hashes of the migrations of a commit, by name. */
+async function migrationsOf(commit: string): Promise<ReadonlyMap<string, string>> {
+  const lines = (await git('ls-tree', commit, 'sql/migrations/')).split('\n')
+  return new Map(lines.map((line) => [line.split('/').at(-1) ?? '', line.split(/\s/)[2] ?? '']))
+}
+
+/**
+ * The latest commit that lacks the newest migration that changes tables, and whose migrations are unchanged since then.
+ * Merged branches count as one commit.
+ */
 async function beforeNewestTables(): Promise<string> {
-  const folder = join(here, 'sql/migrations')
-  for (const file of (await readdir(folder)).sort().reverse()) {
-    if (!changesTables.test(await readFile(join(folder, file), 'utf8'))) continue
-    const added = await git('log', '--diff-filter=A', '--format=%H', '-1', '--', `sql/migrations/${file}`)
-    if (added !== '') return `${added}^`
+  const current = await migrationsOf('HEAD')
+  let newest: string | undefined
+  for (const name of [...current.keys()].sort()) {
+    if (changesTables.test(await readFile(join(here, 'sql/migrations', name), 'utf8'))) newest = name
   }
-  throw new Error('no migration that changes tables has been committed')
+  const changes = await git('rev-list', '--first-parent', 'HEAD', '--', 'sql/migrations')
+  for (const change of changes.split('\n')) {
+    const migrations = await migrationsOf(`${change}^1`)
+    const areUnchanged = [...migrations].every(([name, hash]) => current.get(name) === hash)
+    if (newest !== undefined && !migrations.has(newest) && areUnchanged) return `${change}^1`
+  }
+  throw new Error('there is no earlier version with the same migrations: name one with FROM')
 }
 
 /**
  * Builds an earlier version. It uses the packages of this one, unless its own differ; then those are installed.
  *
- * @param ref a commit; by default the one before the newest migration that changes tables
+ * @param ref a commit; by default the latest one without the newest migration that changes tables
  */
 export async function buildEarlierVersion(ref?: string): Promise<EarlierVersion> {
   const commit = await git('rev-parse', ref ?? (await beforeNewestTables()))
@@ -64,6 +80,7 @@ export async function buildEarlierVersion(ref?: string): Promise<EarlierVersion>
     folder,
     main: join(folder, 'dist/main.js'),
     migrations: (await readdir(join(folder, 'sql/migrations'))).sort(),
+    drains: (await readFile(join(folder, 'README.md'), 'utf8')).includes('`server-drain-time`'),
     takeMigrations: () => cp(join(here, 'sql/migrations'), join(folder, 'sql/migrations'), { recursive: true }),
     remove: () => rm(folder, { recursive: true, force: true }),
   }

@@ -1,7 +1,7 @@
 // Two versions of the program side by side, behind Debian's haproxy: an earlier version serves, this one migrates meanwhile, and
 // replaces it process by process. Run it with `npm run test:rolling`.
 //
-// `FROM` is the earlier version, a commit (default: the one before the newest migration that changes tables), `SECONDS` the
+// `FROM` is the earlier version, a commit (default: the latest without the newest migration that changes tables), `SECONDS` the
 // duration of each stage (default 10). The requests are those of `mixed-load.ts`. Afterwards, tests of the earlier version run
 // with the migrations of this one; `npm run test:rolling -- --quick` leaves them out, and uses `SECONDS=3`.
 import { execFile } from 'node:child_process'
@@ -9,7 +9,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { startBalancer } from './balancers.ts'
+import { startBalancer, type Balancer } from './balancers.ts'
 import { buildEarlierVersion } from './earlier-version.ts'
 import { MixedLoad } from './mixed-load.ts'
 import { startServedDatabase, type Seat } from './served-database.ts'
@@ -48,11 +48,22 @@ async function stage(name: string, act: () => Promise<unknown>): Promise<void> {
   )
 }
 
+const seats: Seat[] = []
+let balancer: Balancer | undefined
+
 /** Replaces the process of a place by one of a version. @param main undefined for this version */
-async function replace(seat: Seat, main?: string, env?: Readonly<Record<string, string>>): Promise<void> {
+async function replace(index: number, main?: string, env?: Readonly<Record<string, string>>): Promise<void> {
+  const seat = seats[index]
+  if (!seat) throw new Error(`there is no process ${index}`)
+  // An earlier version may not drain: then its operator takes it out of the balancer.
+  if (!earlier.drains) {
+    await balancer?.setState(index, 'drain')
+    await pause(2000)
+  }
   seat.program.kill('SIGTERM')
   await seat.program.ended
   seat.program = (await database.seat(seat.port, main, env)).program
+  await balancer?.setState(index, 'ready')
   // Until the balancer has seen it.
   await pause(1500)
 }
@@ -60,10 +71,8 @@ async function replace(seat: Seat, main?: string, env?: Readonly<Record<string, 
 try {
   await database.migrate(earlier.main)
   const key = await database.createKey()
-  const seats: Seat[] = []
   for (let number = 0; number < 3; number++) seats.push(await database.seat(undefined, earlier.main))
-  const [first, second, third] = seats as [Seat, Seat, Seat]
-  const balancer = await startBalancer(
+  balancer = await startBalancer(
     'haproxy',
     seats.map(({ port }) => port),
   )
@@ -72,22 +81,22 @@ try {
   await stage('the earlier version', () => Promise.resolve())
   await stage('this version migrates', () => database.migrate())
   await stage('the earlier version starts again on the newer schema', () =>
-    replace(first, earlier.main, { MIGRATE_ON_START: 'true' }),
+    replace(0, earlier.main, { MIGRATE_ON_START: 'true' }),
   )
-  await stage('one process of this version', () => replace(first))
-  await stage('two processes of this version', () => replace(second))
-  await stage('one goes back', () => replace(second, earlier.main))
-  await stage('two processes of this version again', () => replace(second))
-  await stage('all processes of this version', () => replace(third))
+  await stage('one process of this version', () => replace(0))
+  await stage('two processes of this version', () => replace(1))
+  await stage('one goes back', () => replace(1, earlier.main))
+  await stage('two processes of this version again', () => replace(1))
+  await stage('all processes of this version', () => replace(2))
   await load.stop()
   const { acknowledged, lost, doubled } = await load.verify(database.query)
   check(
     lost === 0 && doubled === 0,
     `of ${acknowledged} acknowledged inserts ${lost} are missing, ${doubled} rows are there twice`,
   )
-  await balancer.stop()
 } finally {
   await load?.stop()
+  await balancer?.stop()
   await database.stop()
 }
 

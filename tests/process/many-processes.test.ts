@@ -18,6 +18,7 @@ import {
   publishKeys,
   startProcesses,
 } from '../support/processes.ts'
+import { says } from '../support/program.ts'
 import { challenge, codeOfApp, enroll } from '../support/second-factor.ts'
 import { lake } from '../support/test-image.ts'
 import { until } from '../support/until.ts'
@@ -248,6 +249,21 @@ t.test('keys are replaced in two steps, and no process refuses a token of anothe
     t.match(text, String(currentKey.kid))
     t.notMatch(text, String(old.kid))
   }
+})
+
+t.test('keys that are invalid change nothing, and callers cannot read keys', async (t) => {
+  const { access_token: token } = sessionOf(await passwordGrant(one, account.user.email))
+  const before = programs.map(({ logged }) => logged().length)
+  await database.query(`update private.jwt_keys set keys = '[{"kty": "oct"}]'; notify pgrst, 'reload config'`)
+  await Promise.all(programs.map(({ line }, index) => line(says('config-invalid'), before[index])))
+  t.strictSame(await statusesWith(token), [200, 200, 200])
+  for (const { written } of programs) t.notMatch(written(), String(currentKey.d), 'the log has no keys')
+  await publishKeys(database, [currentKey], programs)
+  const { rows } =
+    await database.query(`select rolname from pg_roles where rolname in ('anon', 'authenticated', 'service_role')
+    and (has_function_privilege(rolname, 'private.load_settings()', 'execute') or has_table_privilege(rolname, 'private.jwt_keys', 'select')
+      or has_schema_privilege(rolname, 'private', 'usage'))`)
+  t.strictSame(rows, [])
 })
 
 t.test('one notification reloads the schema of all', async (t) => {
