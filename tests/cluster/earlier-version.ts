@@ -1,6 +1,6 @@
 // An earlier version of the program, built from this repository into a temporary folder.
 import { execFile } from 'node:child_process'
-import { cp, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -19,8 +19,6 @@ export type EarlierVersion = {
   readonly migrations: readonly string[]
   /** Whether it has the setting `server-drain-time`. */
   readonly drains: boolean
-  /** Gives it the migrations of this version, for its own tests. */
-  readonly takeMigrations: () => Promise<void>
   readonly remove: () => Promise<void>
 }
 
@@ -81,7 +79,6 @@ export async function buildEarlierVersion(ref?: string): Promise<EarlierVersion>
     main: join(folder, 'dist/main.js'),
     migrations: (await readdir(join(folder, 'sql/migrations'))).sort(),
     drains: (await readFile(join(folder, 'README.md'), 'utf8')).includes('`server-drain-time`'),
-    takeMigrations: () => cp(join(here, 'sql/migrations'), join(folder, 'sql/migrations'), { recursive: true }),
     remove: () => rm(folder, { recursive: true, force: true }),
   }
 }

@@ -2,26 +2,16 @@
 // replaces it process by process. Run it with `npm run test:rolling`.
 //
 // `FROM` is the earlier version, a commit (default: the latest without the newest migration that changes tables), `SECONDS` the
-// duration of each stage (default 10). The requests are those of `mixed-load.ts`. Afterwards, tests of the earlier version run
-// with the migrations of this one; `npm run test:rolling -- --quick` leaves them out, and uses `SECONDS=3`.
-import { execFile } from 'node:child_process'
-import { readdir } from 'node:fs/promises'
-import { join } from 'node:path'
+// duration of each stage (default 10; with `-- --quick` 3). The requests are those of `mixed-load.ts`.
 import { setTimeout as pause } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import { startBalancer, type Balancer } from './balancers.ts'
 import { buildEarlierVersion } from './earlier-version.ts'
 import { MixedLoad } from './mixed-load.ts'
 import { startServedDatabase, type Seat } from './served-database.ts'
 
-const run = promisify(execFile)
 const isQuick = process.argv.includes('--quick')
 const seconds = Number(process.env.SECONDS ?? (isQuick ? 3 : 10))
 const drainTime = 3
-
-/** Tests of the earlier version whose requests use the tables of the services. */
-const ownTests =
-  /^(?:accounts|api-keys|auth-core|auth-refresh|auth-mfa|idempotency|rate-limits|report-routes|storage-objects|storage-resumable)\.test\.ts$/
 
 let failures = 0
 const check = (isRight: boolean, text: string): void => {
@@ -98,28 +88,8 @@ try {
   await load?.stop()
   await balancer?.stop()
   await database.stop()
-}
-
-/** Runs the requests of the earlier version's own tests on the schema of this version. */
-async function runOwnTests(): Promise<void> {
-  await earlier.takeMigrations()
-  const files = (await readdir(join(earlier.folder, 'tests/http'))).filter((name) => ownTests.test(name))
-  const args = ['tap', '-R', 'tap', '--jobs=1', ...files.map((name) => `tests/http/${name}`)]
-  const result = await run('npx', args, { cwd: earlier.folder, maxBuffer: 1e9 }).then(
-    ({ stdout }) => ({ isRight: true, stdout }),
-    (error: unknown) => ({ isRight: false, stdout: String((error as { stdout?: string }).stdout) }),
-  )
-  const failed = result.stdout.split('\n').filter((line) => /^\s*not ok/.test(line))
-  check(
-    result.isRight,
-    `the tests of ${files.length} files of the earlier version, on the newer schema ${failed.slice(0, 10).join('; ')}`,
-  )
-}
-
-try {
-  if (!isQuick) await runOwnTests()
-} finally {
   await earlier.remove()
 }
+
 console.log(failures === 0 ? 'passed' : `${failures} failed`)
 process.exit(failures === 0 ? 0 : 1)
