@@ -2,6 +2,7 @@
 import { qualifiedKey, type QualifiedIdentifier } from './identifier.ts'
 import { compareText } from '../text/code-point-order.ts'
 import { pairColumns, type ForeignKeyRelationship } from './relationship.ts'
+import { eachOf, flatMapOf, type Steps } from './steps.ts'
 
 /** A relation of the catalog. Its oid is a string, as in a stored query. */
 export type CatalogueRelation = QualifiedIdentifier & { readonly oid: string }
@@ -24,25 +25,25 @@ export type Constraint = KeyColumns & {
 export const identifierOf = ({ schema, name }: QualifiedIdentifier): QualifiedIdentifier => ({ schema, name })
 
 /** Primary key columns by `qualifiedKey(table)`, sorted by name. */
-export function primaryKeysOf(constraints: readonly Constraint[]): Map<string, readonly string[]> {
+export function* primaryKeysOf(constraints: readonly Constraint[]): Steps<Map<string, readonly string[]>> {
   const keys = new Map<string, readonly string[]>()
-  for (const { type, relation, columns } of constraints) {
+  yield* eachOf(constraints, ({ type, relation, columns }) => {
     if (type === 'p' && relation.isListed) {
       keys.set(qualifiedKey(relation.schema, relation.name), [...columns].sort(compareText))
     }
-  }
+  })
   return keys
 }
 
 /** Primary key and unique constraints by `qualifiedKey(table)`, with columns in key order, the primary key first. */
-export function uniqueKeysOf(constraints: readonly Constraint[]): Map<string, readonly (readonly string[])[]> {
+export function* uniqueKeysOf(constraints: readonly Constraint[]): Steps<Map<string, readonly (readonly string[])[]>> {
   const keys = new Map<string, (readonly string[])[]>()
-  for (const { type, relation, columns } of constraints) {
-    if (type === 'f' || !relation.isListed) continue
+  yield* eachOf(constraints, ({ type, relation, columns }) => {
+    if (type === 'f' || !relation.isListed) return
     const name = qualifiedKey(relation.schema, relation.name)
     const known = keys.get(name) ?? []
     keys.set(name, type === 'p' ? [columns, ...known] : [...known, columns])
-  }
+  })
   return keys
 }
 
@@ -50,11 +51,14 @@ export function uniqueKeysOf(constraints: readonly Constraint[]): Map<string, re
  * One relationship per foreign key, from the referencing table to the referenced one. It is one-to-one when its columns
  * are exactly those of a primary or unique key, otherwise many-to-one.
  */
-export function foreignKeyRelationships(constraints: readonly Constraint[]): ForeignKeyRelationship[] {
+export function* foreignKeyRelationships(constraints: readonly Constraint[]): Steps<ForeignKeyRelationship[]> {
   const attributeSet = ({ relation, attributes }: Constraint): string =>
     [relation.oid, ...[...attributes].sort((a, b) => a - b)].join()
-  const unique = new Set(constraints.filter(({ type }) => type !== 'f').map(attributeSet))
-  return constraints.flatMap((key): ForeignKeyRelationship[] => {
+  const unique = new Set<string>()
+  yield* eachOf(constraints, (key) => {
+    if (key.type !== 'f') unique.add(attributeSet(key))
+  })
+  return yield* flatMapOf(constraints, (key): ForeignKeyRelationship[] => {
     if (key.foreign === null || key.isInherited) return []
     const foreign = key.foreign
     const columns = pairColumns(key.columns, foreign.columns)

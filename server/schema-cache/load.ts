@@ -13,10 +13,12 @@ import { NameIndex } from './name-index.ts'
 import { representationKey, type Representation } from './representation.ts'
 import { relationshipsOf } from './relationship-graph.ts'
 import type { ComputedRelationship } from './relationship.ts'
+import type { Routines } from './routine.ts'
 import { decodeRoutines, routinesQuery } from './routine-row.ts'
 import type { SchemaCache } from './schema-cache.ts'
-import type { Column, Table, Tables } from './table.ts'
-import { decodeView, viewKeysOf, viewPrimaryKeys } from './view-key.ts'
+import { eachOf, inSlices, mapOf, type Steps } from './steps.ts'
+import { columnTypesOf, tableOf, type ColumnTypeRow, type ColumnTypes, type TableRow } from './table-row.ts'
+import { decodeView, viewKeysOf, viewPrimaryKeys, type StoredView } from './view-key.ts'
 
 export type SchemaCacheOptions = {
   /** Exposed schemas: `db-schemas`. */
@@ -40,6 +42,27 @@ const preRequestStability = `select pg_catalog.bool_and(p.provolatile <> 'v') as
   from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
   where n.nspname = $1 and p.proname = $2`
 
+/** What the statements of `sql/introspection/` return. */
+type Catalog = {
+  readonly columnTypes: ColumnTypes
+  readonly tables: readonly TableRow[]
+  readonly constraints: readonly Constraint[]
+  readonly views: readonly StoredView[]
+  readonly computed: readonly Omit<ComputedRelationship, 'kind'>[]
+  readonly routines: Routines
+  readonly representations: readonly Representation[]
+  readonly mediaHandlers: readonly MediaHandlerRow[]
+  readonly isSound: boolean
+  readonly stableRelations: readonly QualifiedIdentifier[]
+  readonly isPreRequestStable: boolean
+} & Pick<SchemaCache, 'postgresVersion' | 'checksSessions' | 'keepsResponses'>
+
+/**
+ * Milliseconds that building the cache takes at a time, between which requests are handled. With tens of thousands of
+ * columns, building it in one piece takes half a second.
+ */
+const defaultSlice = 2
+
 /**
  * Reads the snapshot of the database's metadata that requests are planned against, with PostgREST v16's rules.
  *
@@ -47,14 +70,25 @@ const preRequestStability = `select pg_catalog.bool_and(p.provolatile <> 'v') as
  * see the same catalog. The first statement applies `introspectionSettings` to the rest of the transaction. All
  * parameters are text. Rejects with Postgres's error when a schema does not exist (SQLSTATE 3F000) or the connection
  * fails.
+ *
+ * @param slice milliseconds after which other work gets a turn; Infinity builds the cache in one piece
  */
-export async function loadSchemaCache(query: RunQuery, options: SchemaCacheOptions): Promise<SchemaCache> {
+export async function loadSchemaCache(
+  query: RunQuery,
+  options: SchemaCacheOptions,
+  slice = defaultSlice,
+): Promise<SchemaCache> {
+  return inSlices(schemaCacheOf(await readCatalog(query, options), options), slice)
+}
+
+async function readCatalog(query: RunQuery, options: SchemaCacheOptions): Promise<Catalog> {
   const run = ({ text, values }: IntrospectionQuery): Promise<readonly CatalogRow[]> => query(text, [...values])
   const read = async <T>(name: string, ...values: string[]): Promise<T[]> =>
     (await run(introspectionQuery(name, ...values))).map(decodeRow<T>)
 
   await query(introspectionSettings, [])
   const schemas = JSON.stringify(options.schemas)
+  const columnTypes = columnTypesOf(await read<ColumnTypeRow>('column-types', schemas))
   const tables = await read<TableRow>('tables', schemas)
   const constraints = await read<Constraint>('constraints')
   const views = (await run(introspectionQuery('views', schemas, JSON.stringify(options.extraSearchPath)))).map(
@@ -73,17 +107,41 @@ export async function loadSchemaCache(query: RunQuery, options: SchemaCacheOptio
   const { preRequest } = options
   const [stability] = preRequest ? await query(preRequestStability, [preRequest.schema, preRequest.name]) : []
   const [product] = await read<{ checksSessions: boolean; keepsResponses: boolean }>('product-functions')
+  return {
+    columnTypes,
+    tables,
+    constraints,
+    views,
+    computed,
+    routines,
+    representations,
+    mediaHandlers,
+    isSound: soundness?.isSound === true,
+    stableRelations,
+    isPreRequestStable: stability?.is_stable === true,
+    postgresVersion: server.version,
+    checksSessions: product?.checksSessions === true,
+    keepsResponses: product?.keepsResponses === true,
+  }
+}
 
-  const viewKeys = viewKeysOf(views, constraints)
-  const primaryKeys = new Map([...primaryKeysOf(constraints), ...viewPrimaryKeys(viewKeys)])
+function* schemaCacheOf(catalog: Catalog, { schemas, preRequest }: SchemaCacheOptions): Steps<SchemaCache> {
+  const { constraints, columnTypes, routines, isSound, postgresVersion, checksSessions, keepsResponses } = catalog
+  const viewKeys = yield* viewKeysOf(catalog.views, constraints)
+  const primaryKeys = yield* primaryKeysOf(constraints)
+  yield* eachOf(viewPrimaryKeys(viewKeys), ([key, columns]) => primaryKeys.set(key, columns))
+  const keys = { primary: primaryKeys, unique: yield* uniqueKeysOf(constraints) }
   const named = {
-    tables: tablesOf(tables, primaryKeys, uniqueKeysOf(constraints)),
-    relationships: relationshipsOf({
-      foreignKeys: foreignKeyRelationships(constraints),
+    tables: yield* mapOf(
+      catalog.tables,
+      (row) => [qualifiedKey(row.schema, row.name), tableOf(row, columnTypes, keys)] as const,
+    ),
+    relationships: yield* relationshipsOf({
+      foreignKeys: yield* foreignKeyRelationships(constraints),
       viewKeys,
-      computed: computed.map((relationship) => ({ kind: 'computed', ...relationship })),
+      computed: catalog.computed.map((relationship) => ({ kind: 'computed', ...relationship })),
       primaryKeys,
-      schemas: options.schemas,
+      schemas,
     }),
     routines,
   }
@@ -91,59 +149,14 @@ export async function loadSchemaCache(query: RunQuery, options: SchemaCacheOptio
     ...named,
     names: new NameIndex(named),
     representations: new Map(
-      representations.map((cast) => [representationKey(cast.sourceType, cast.targetType), cast] as const),
+      catalog.representations.map((cast) => [representationKey(cast.sourceType, cast.targetType), cast] as const),
     ),
-    mediaHandlers: mediaHandlersOf(mediaHandlers),
-    isSound: soundness?.isSound === true,
-    stableRelations: new Set(stableRelations.map(({ schema, name }) => qualifiedKey(schema, name))),
-    ...(preRequest && stability?.is_stable === true ? { stablePreRequest: preRequest } : {}),
-    postgresVersion: server.version,
-    checksSessions: product?.checksSessions === true,
-    keepsResponses: product?.keepsResponses === true,
+    mediaHandlers: mediaHandlersOf(catalog.mediaHandlers),
+    isSound,
+    stableRelations: new Set(catalog.stableRelations.map(({ schema, name }) => qualifiedKey(schema, name))),
+    ...(preRequest && catalog.isPreRequestStable ? { stablePreRequest: preRequest } : {}),
+    postgresVersion,
+    checksSessions,
+    keepsResponses,
   }
-}
-
-type TableRow = Omit<Table, 'insertable' | 'updatable' | 'deletable' | 'primaryKey' | 'keys' | 'columns'> & {
-  /** Bit mask of the commands that the relation supports. */
-  readonly events: number
-  readonly columns: readonly ColumnRow[]
-}
-
-type ColumnRow = Omit<Column, 'hasUncheckedNulls' | 'operatorSchema'> & {
-  readonly hasUncheckedNulls: boolean
-  readonly operatorSchema: string | null
-}
-
-/** Leaves out the members that few columns have. */
-const columnOf = ({ hasUncheckedNulls, operatorSchema, ...column }: ColumnRow): Column => ({
-  ...column,
-  ...(hasUncheckedNulls ? { hasUncheckedNulls } : {}),
-  ...(operatorSchema === null ? {} : { operatorSchema }),
-})
-
-/** Bits of `pg_relation_is_updatable`: 1 shifted left by the command's number (`CmdType`). */
-const event = { update: 1 << 2, insert: 1 << 3, delete: 1 << 4 }
-
-function tablesOf(
-  rows: readonly TableRow[],
-  primaryKeys: ReadonlyMap<string, readonly string[]>,
-  uniqueKeys: ReadonlyMap<string, readonly (readonly string[])[]>,
-): Tables {
-  return new Map(
-    rows.map(({ events, columns, ...table }) => {
-      const key = qualifiedKey(table.schema, table.name)
-      return [
-        key,
-        {
-          ...table,
-          insertable: (events & event.insert) !== 0,
-          updatable: (events & event.update) !== 0,
-          deletable: (events & event.delete) !== 0,
-          primaryKey: primaryKeys.get(key) ?? [],
-          ...(uniqueKeys.has(key) ? { keys: uniqueKeys.get(key) } : {}),
-          columns: new Map(columns.map((column) => [column.name, columnOf(column)] as const)),
-        },
-      ] as const
-    }),
-  )
 }

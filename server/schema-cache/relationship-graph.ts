@@ -12,6 +12,7 @@ import {
   type Relationship,
   type Relationships,
 } from './relationship.ts'
+import { eachOf, flatMapOf, groupsOf, type Steps } from './steps.ts'
 import type { KeyRole, ViewKey } from './view-key.ts'
 
 /** A relationship seen from the side with the foreign key. */
@@ -36,37 +37,42 @@ type Sources = {
  * replace foreign key relationships to a relation of that name. Relationships to internal relations or through internal
  * junctions are left out; their map key remains, with an empty list if there is no other.
  */
-export function relationshipsOf({ foreignKeys, viewKeys, computed, primaryKeys, schemas }: Sources): Relationships {
-  const owning = owningRelationships(foreignKeys, viewKeys)
-  const found = [...owning, ...junctions(owning.filter(isManyToOne), primaryKeys), ...owning.map(inverse)]
+export function* relationshipsOf(sources: Sources): Steps<Relationships> {
+  const { foreignKeys, viewKeys, computed, primaryKeys, schemas } = sources
+  const owning = yield* owningRelationships(foreignKeys, viewKeys)
+  const throughJunctions = yield* junctions(owning.filter(isManyToOne), primaryKeys)
 
   const exposed = new Set(schemas)
   const groups = new Map<string, Relationship[]>()
   const add = (relationship: Relationship, targetSchema: string): void => {
     if (!exposed.has(relationship.table.schema)) return
-    const group = groups.get(relationshipKey(relationship.table, targetSchema)) ?? []
-    groups.set(relationshipKey(relationship.table, targetSchema), group)
+    const key = relationshipKey(relationship.table, targetSchema)
+    const group = groups.get(key) ?? []
+    groups.set(key, group)
     if (exposed.has(relationship.foreignTable.schema) && !hasInternalJunction(relationship, exposed)) {
       group.push(relationship)
     }
   }
   const overridden = new Set(computed.map((relationship) => pathKey(relationship.table, relationship.function)))
-  for (const relationship of found) {
-    if (overridden.has(pathKey(relationship.table, relationship.foreignTable))) continue
+  const addUnlessOverridden = (relationship: ForeignKeyRelationship): void => {
+    if (overridden.has(pathKey(relationship.table, relationship.foreignTable))) return
     add(relationship, relationship.foreignTable.schema)
   }
-  for (const relationship of computed) add(relationship, relationship.function.schema)
-  for (const group of groups.values()) group.sort(compareRelationships)
+  yield* eachOf(owning, addUnlessOverridden)
+  yield* eachOf(throughJunctions, addUnlessOverridden)
+  yield* eachOf(owning, (relationship) => addUnlessOverridden(inverse(relationship)))
+  yield* eachOf(computed, (relationship) => add(relationship, relationship.function.schema))
+  yield* eachOf(groups.values(), (group) => group.sort(compareRelationships))
   return groups
 }
 
 /** The foreign keys, and the same between all views that show the key columns of either side. */
-export function owningRelationships(
+export function* owningRelationships(
   foreignKeys: readonly ForeignKeyRelationship[],
   viewKeys: readonly ViewKey[],
-): OwningRelationship[] {
+): Steps<OwningRelationship[]> {
   const tables = foreignKeys.filter(isOwning)
-  return [...tables, ...throughViews(tables, viewKeys)]
+  return [...tables, ...(yield* throughViews(tables, viewKeys))]
 }
 
 const isOwning = (relationship: ForeignKeyRelationship): relationship is OwningRelationship =>
@@ -84,12 +90,12 @@ const pathKey = (from: QualifiedIdentifier, to: QualifiedIdentifier): string =>
   `${qualifiedKey(from.schema, from.name)}\0${qualifiedKey(to.schema, to.name)}`
 
 /** The same relationships with one or both sides replaced by the views that show the key columns of that side. */
-function throughViews(
+function* throughViews(
   relationships: readonly OwningRelationship[],
   viewKeys: readonly ViewKey[],
-): OwningRelationship[] {
-  const keys = groupBy(viewKeys, ({ table, role, constraint }) => viewKeyIndex(table, role, constraint))
-  return relationships.flatMap((relationship): OwningRelationship[] => {
+): Steps<OwningRelationship[]> {
+  const keys = yield* groupsOf(viewKeys, ({ table, role, constraint }) => viewKeyIndex(table, role, constraint))
+  return yield* flatMapOf(relationships, (relationship): OwningRelationship[] => {
     const { table, foreignTable, cardinality } = relationship
     const { constraint, columns } = cardinality
     // A view can show a key column several times: every combination makes a separate side.
@@ -127,17 +133,18 @@ const viewKeyIndex = (table: QualifiedIdentifier, role: KeyRole, constraint: str
   `${qualifiedKey(table.schema, table.name)}\0${role}\0${constraint}`
 
 /** Many-to-many relationships through relations whose primary key contains two foreign keys. */
-function junctions(
+function* junctions(
   relationships: readonly ManyToOne[],
   primaryKeys: ReadonlyMap<string, readonly string[]>,
-): ForeignKeyRelationship[] {
+): Steps<ForeignKeyRelationship[]> {
   // Both foreign keys must be within the primary key, so all others are ruled out before pairing.
-  const candidates = relationships.filter(({ table, cardinality }) => {
+  const candidates = yield* flatMapOf(relationships, (relationship) => {
+    const { table, cardinality } = relationship
     const primaryKey = primaryKeys.get(qualifiedKey(table.schema, table.name)) ?? []
-    return cardinality.columns.every(([column]) => primaryKey.includes(column))
+    return cardinality.columns.every(([column]) => primaryKey.includes(column)) ? [relationship] : []
   })
-  const byJunction = groupBy(candidates, ({ table }) => qualifiedKey(table.schema, table.name))
-  return [...byJunction.values()].flatMap((sides) =>
+  const byJunction = yield* groupsOf(candidates, ({ table }) => qualifiedKey(table.schema, table.name))
+  return yield* flatMapOf(byJunction.values(), (sides) =>
     sides.flatMap((source) =>
       sides
         .filter((target) => target.cardinality.constraint !== source.cardinality.constraint)
@@ -190,14 +197,3 @@ const combinations = (lists: readonly (readonly string[])[]): (readonly string[]
     (heads, list) => heads.flatMap((head) => list.map((item) => [...head, item])),
     [[]],
   )
-
-function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
-  const groups = new Map<string, T[]>()
-  for (const item of items) {
-    const key = keyOf(item)
-    const group = groups.get(key)
-    if (group) group.push(item)
-    else groups.set(key, [item])
-  }
-  return groups
-}

@@ -3,6 +3,7 @@ import { identifierOf, type CatalogueRelation, type Constraint } from './constra
 import { qualifiedKey, type QualifiedIdentifier } from './identifier.ts'
 import { decodeRow, type CatalogRow } from './introspection.ts'
 import { columnOrigins, type ColumnOrigin } from './node-tree.ts'
+import { eachOf, flatMapOf, mapOf, type Steps } from './steps.ts'
 import { compareText } from '../text/code-point-order.ts'
 
 /** A view of the exposed or extra schemas. */
@@ -51,22 +52,11 @@ type TableKey = {
  * The keys of the exposed views: every constraint whose columns the view shows in full. Sorted by table, view and
  * constraint.
  */
-export function viewKeysOf(views: readonly StoredView[], constraints: readonly Constraint[]): ViewKey[] {
-  const origins = new Map(views.map(({ oid, query }) => [oid, indexOrigins(query)] as const))
-  const tableKeys = indexTableKeys(constraints)
-  const keys: ViewKey[] = []
-  for (const view of views) {
-    if (!view.isExposed) continue
-    for (const [relation, copies] of copiesOf(view, origins)) {
-      for (const { role, constraint, table, length, columns } of tableKeys.get(relation) ?? []) {
-        const shown = [...columns.values()].filter(([attribute]) => copies.has(attribute))
-        if (shown.length !== length) continue
-        shown.sort(([, a], [, b]) => a - b)
-        const viewColumns = shown.map(([attribute]) => copies.get(attribute) ?? [])
-        keys.push({ view: identifierOf(view), table, role, constraint, viewColumns })
-      }
-    }
-  }
+export function* viewKeysOf(views: readonly StoredView[], constraints: readonly Constraint[]): Steps<ViewKey[]> {
+  if (views.length === 0) return []
+  const origins = yield* mapOf(views, ({ oid, query }) => [oid, indexOrigins(query)] as const)
+  const tableKeys = yield* indexTableKeys(constraints)
+  const keys = yield* flatMapOf(views, (view) => (view.isExposed ? keysOfView(view, origins, tableKeys) : []))
   return keys.sort(
     (a, b) =>
       compareText(a.table.schema, b.table.schema) ||
@@ -75,6 +65,24 @@ export function viewKeysOf(views: readonly StoredView[], constraints: readonly C
       compareText(a.view.name, b.view.name) ||
       compareText(a.constraint, b.constraint),
   )
+}
+
+function keysOfView(
+  view: StoredView,
+  origins: ReadonlyMap<string, ReadonlyMap<number, ColumnOrigin>>,
+  tableKeys: ReadonlyMap<string, readonly TableKey[]>,
+): ViewKey[] {
+  const keys: ViewKey[] = []
+  for (const [relation, copies] of copiesOf(view, origins)) {
+    for (const { role, constraint, table, length, columns } of tableKeys.get(relation) ?? []) {
+      const shown = [...columns.values()].filter(([attribute]) => copies.has(attribute))
+      if (shown.length !== length) continue
+      shown.sort(([, a], [, b]) => a - b)
+      const viewColumns = shown.map(([attribute]) => copies.get(attribute) ?? [])
+      keys.push({ view: identifierOf(view), table, role, constraint, viewColumns })
+    }
+  }
+  return keys
 }
 
 /**
@@ -127,7 +135,7 @@ function copiesOf(view: StoredView, origins: ReadonlyMap<string, ReadonlyMap<num
  * The keys of each table (by oid). Constraints are identified by name, not by oid: the inherited keys of partitions have
  * the columns and name of their parent's key and are one key.
  */
-function indexTableKeys(constraints: readonly Constraint[]): Map<string, TableKey[]> {
+function* indexTableKeys(constraints: readonly Constraint[]): Steps<Map<string, TableKey[]>> {
   const keys = new Map<string, Map<string, TableKey>>()
   const add = (role: KeyRole, constraint: string, relation: CatalogueRelation, attributes: readonly number[]): void => {
     const ofTable = keys.get(relation.oid) ?? new Map<string, TableKey>()
@@ -143,10 +151,10 @@ function indexTableKeys(constraints: readonly Constraint[]): Map<string, TableKe
     ofTable.set(name, key)
     attributes.forEach((attribute, position) => key.columns.set(`${attribute} ${position}`, [attribute, position]))
   }
-  for (const { type, name, relation, attributes, foreign } of constraints) {
+  yield* eachOf(constraints, ({ type, name, relation, attributes, foreign }) => {
     if (type === 'p') add('primary', name, relation, attributes)
     if (type === 'f') add('foreign', name, relation, attributes)
     if (foreign) add('referenced', name, foreign.relation, foreign.attributes)
-  }
-  return new Map([...keys].map(([oid, ofTable]) => [oid, [...ofTable.values()]]))
+  })
+  return yield* mapOf(keys, ([oid, ofTable]) => [oid, [...ofTable.values()]] as const)
 }

@@ -22,6 +22,19 @@ t.test('tables of the exposed schemas only, without partitions', async (t) => {
   t.equal(all.tables.size, cache.tables.size + 4)
 })
 
+t.test('a cache that is built in slices is the same as one built in one piece', async (t) => {
+  const options = { schemas: ['internal', 'api', 'extra'] }
+  const [whole, sliced] = [await loadFrom(database, options, Infinity), await loadFrom(database, options, 0)]
+  // In this order, because requests depend on it.
+  t.strictSame([...sliced.tables], [...whole.tables])
+  t.strictSame([...sliced.relationships], [...whole.relationships])
+  t.strictSame([...sliced.routines], [...whole.routines])
+  t.strictSame(sliced.representations, whole.representations)
+  t.strictSame(sliced.mediaHandlers, whole.mediaHandlers)
+  t.strictSame(sliced.stableRelations, whole.stableRelations)
+  t.ok(whole.tables.size > 30 && whole.relationships.size > 30)
+})
+
 t.test('an unknown schema is an error', async (t) => {
   await t.rejects(loadFrom(database, { schemas: ['api', 'Api'] }), {
     code: '3F000',

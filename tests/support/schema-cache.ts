@@ -17,6 +17,7 @@ export const createSchemaCacheDatabase = (): Promise<TestDatabase> => createFixt
 export async function loadFrom(
   database: TestDatabase,
   options: Partial<SchemaCacheOptions> = {},
+  slice?: number,
 ): Promise<SchemaCache> {
   const client = new pg.Client({ connectionString: database.adminUri })
   await client.connect()
@@ -25,6 +26,7 @@ export async function loadFrom(
     return await loadSchemaCache(
       async (text, values) => (await client.query<Record<string, unknown>>(text, values)).rows,
       { ...defaults, ...options },
+      slice,
     )
   } finally {
     await client.end()

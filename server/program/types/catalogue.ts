@@ -3,6 +3,7 @@ import { foreignKeyRelationships, type Constraint } from '../../schema-cache/con
 import { decodeRow, introspectionQuery } from '../../schema-cache/introspection.ts'
 import { introspectionSettings } from '../../schema-cache/load.ts'
 import { owningRelationships, type OwningRelationship } from '../../schema-cache/relationship-graph.ts'
+import { atOnce } from '../../schema-cache/steps.ts'
 import { decodeView, viewKeysOf } from '../../schema-cache/view-key.ts'
 import type { RunClientQuery } from '../operations/exposure.ts'
 
@@ -141,7 +142,9 @@ export async function readCatalogue(
       relations,
       functions: functions.map((it) => ({ ...it, signature: signatures.get(it.oid) ?? noSignature })),
       namedTypes,
-      relationships: owningRelationships(foreignKeyRelationships(constraints), viewKeysOf(views, constraints)),
+      relationships: atOnce(
+        owningRelationships(atOnce(foreignKeyRelationships(constraints)), atOnce(viewKeysOf(views, constraints))),
+      ),
     }
   } finally {
     await query('rollback')
