@@ -139,4 +139,12 @@ export const engineSettings: { readonly [K in keyof Values]: Setting<Values[K]> 
     description:
       'Whether `*` in `select`, or no `select`, means [the columns that the role may read](#columns-that-the-role-may-read). Otherwise it means all columns, as in PostgREST.',
   }),
+  dbTxBlock: service({
+    name: 'db-tx-block',
+    variables: ['DB_TX_BLOCK'],
+    type: types.boolean,
+    default: false,
+    description:
+      'Whether the statements of a request are always sent within `BEGIN` and `COMMIT`, as [Citus](#citus) needs it. Otherwise they are one implicit transaction where that is the same to Postgres.',
+  }),
 }

@@ -51,7 +51,7 @@ export function requestTransaction(
     settings,
     before,
     statements,
-    isolation: isolationOf(plan, identity, snapshot),
+    isolation: isolationOf(plan, identity, snapshot) ?? (config.dbTxBlock ? 'read committed' : null),
     readOnly: plan.readOnly,
     hasNoEffect: own.hasNoEffect === true && snapshot.mayRepeatPreRequest,
     rollback: rollsBack(request.shape.preferences, config.dbTxEnd),

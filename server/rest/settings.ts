@@ -67,6 +67,8 @@ export type EngineSettings = {
   readonly restExportLimit: number
   /** Whether `*` means the columns that the role may read. Otherwise it means all columns, as in PostgREST. */
   readonly dbSelectReadableColumns: boolean
+  /** Whether transactions begin with BEGIN even where an implicit transaction would do. */
+  readonly dbTxBlock: boolean
 }
 
 export type RestSettings = PostgrestSettings & EngineSettings
@@ -111,6 +113,7 @@ export const defaultSettings: RestSettings & LoadSettings = {
   dbRootSpec: null,
   dbSchemas: ['public'],
   dbSelectReadableColumns: false,
+  dbTxBlock: false,
   dbTxEnd: 'commit',
   dbVersionColumn: null,
   logQuery: false,

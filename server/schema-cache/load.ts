@@ -17,7 +17,14 @@ import type { Routines } from './routine.ts'
 import { decodeRoutines, routinesQuery } from './routine-row.ts'
 import type { SchemaCache } from './schema-cache.ts'
 import { eachOf, inSlices, mapOf, type Steps } from './steps.ts'
-import { columnTypesOf, tableOf, type ColumnTypeRow, type ColumnTypes, type TableRow } from './table-row.ts'
+import {
+  columnTypesOf,
+  tableOf,
+  type ColumnTypeRow,
+  type ColumnTypes,
+  type TableFacts,
+  type TableRow,
+} from './table-row.ts'
 import { decodeView, viewKeysOf, viewPrimaryKeys, type StoredView } from './view-key.ts'
 
 export type SchemaCacheOptions = {
@@ -55,6 +62,7 @@ type Catalog = {
   readonly isSound: boolean
   readonly stableRelations: readonly QualifiedIdentifier[]
   readonly isPreRequestStable: boolean
+  readonly distributed: readonly QualifiedIdentifier[]
 } & Pick<SchemaCache, 'postgresVersion' | 'checksSessions' | 'keepsResponses'>
 
 /**
@@ -106,7 +114,10 @@ async function readCatalog(query: RunQuery, options: SchemaCacheOptions): Promis
   if (!server) throw new Error('The server did not report its version')
   const { preRequest } = options
   const [stability] = preRequest ? await query(preRequestStability, [preRequest.schema, preRequest.name]) : []
-  const [product] = await read<{ checksSessions: boolean; keepsResponses: boolean }>('product-functions')
+  const [product] = await read<{ checksSessions: boolean; keepsResponses: boolean; hasCitus: boolean }>(
+    'product-functions',
+  )
+  const distributed = product?.hasCitus === true ? await read<QualifiedIdentifier>('distributed-relations') : []
   return {
     columnTypes,
     tables,
@@ -119,6 +130,7 @@ async function readCatalog(query: RunQuery, options: SchemaCacheOptions): Promis
     isSound: soundness?.isSound === true,
     stableRelations,
     isPreRequestStable: stability?.is_stable === true,
+    distributed,
     postgresVersion: server.version,
     checksSessions: product?.checksSessions === true,
     keepsResponses: product?.keepsResponses === true,
@@ -130,11 +142,15 @@ function* schemaCacheOf(catalog: Catalog, { schemas, preRequest }: SchemaCacheOp
   const viewKeys = yield* viewKeysOf(catalog.views, constraints)
   const primaryKeys = yield* primaryKeysOf(constraints)
   yield* eachOf(viewPrimaryKeys(viewKeys), ([key, columns]) => primaryKeys.set(key, columns))
-  const keys = { primary: primaryKeys, unique: yield* uniqueKeysOf(constraints) }
+  const facts: TableFacts = {
+    primaryKeys,
+    uniqueKeys: yield* uniqueKeysOf(constraints),
+    distributed: new Set(catalog.distributed.map(({ schema, name }) => qualifiedKey(schema, name))),
+  }
   const named = {
     tables: yield* mapOf(
       catalog.tables,
-      (row) => [qualifiedKey(row.schema, row.name), tableOf(row, columnTypes, keys)] as const,
+      (row) => [qualifiedKey(row.schema, row.name), tableOf(row, columnTypes, facts)] as const,
     ),
     relationships: yield* relationshipsOf({
       foreignKeys: yield* foreignKeyRelationships(constraints),

@@ -2,7 +2,10 @@
 import { qualifiedKey } from './identifier.ts'
 import type { Column, Table } from './table.ts'
 
-export type TableRow = Omit<Table, 'insertable' | 'updatable' | 'deletable' | 'primaryKey' | 'keys' | 'columns'> & {
+export type TableRow = Omit<
+  Table,
+  'insertable' | 'updatable' | 'deletable' | 'primaryKey' | 'keys' | 'columns' | 'isDistributed'
+> & {
   /** Bit mask of the commands that the relation supports. */
   readonly events: number
   readonly columns: readonly ColumnRow[]
@@ -34,25 +37,33 @@ export type ColumnTypes = ReadonlyMap<string, ColumnTypeRow>
 
 export const columnTypesOf = (rows: readonly ColumnTypeRow[]): ColumnTypes => new Map(rows.map((row) => [row.key, row]))
 
-type Keys = {
-  readonly primary: ReadonlyMap<string, readonly string[]>
-  readonly unique: ReadonlyMap<string, readonly (readonly string[])[]>
+/** What other statements return about tables, by `qualifiedKey`. */
+export type TableFacts = {
+  readonly primaryKeys: ReadonlyMap<string, readonly string[]>
+  readonly uniqueKeys: ReadonlyMap<string, readonly (readonly string[])[]>
+  readonly distributed: ReadonlySet<string>
 }
 
 /** Bits of `pg_relation_is_updatable`: 1 shifted left by the command's number (`CmdType`). */
 const event = { update: 1 << 2, insert: 1 << 3, delete: 1 << 4 }
 
 /** @throws Error when the type of a column is missing */
-export function tableOf({ events, columns, ...table }: TableRow, types: ColumnTypes, { primary, unique }: Keys): Table {
+export function tableOf(
+  row: TableRow,
+  types: ColumnTypes,
+  { primaryKeys, uniqueKeys, distributed }: TableFacts,
+): Table {
+  const { events, columns, ...table } = row
   const key = qualifiedKey(table.schema, table.name)
-  const keys = unique.get(key)
+  const keys = uniqueKeys.get(key)
   return {
     ...table,
     insertable: (events & event.insert) !== 0,
     updatable: (events & event.update) !== 0,
     deletable: (events & event.delete) !== 0,
-    primaryKey: primary.get(key) ?? [],
+    primaryKey: primaryKeys.get(key) ?? [],
     ...(keys ? { keys } : {}),
+    ...(distributed.has(key) ? { isDistributed: true } : {}),
     columns: new Map(columns.map((column) => [column[0], columnOf(column, types)] as const)),
   }
 }

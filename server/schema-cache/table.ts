@@ -38,6 +38,8 @@ export type Table = {
   readonly hasSystemVersion?: boolean
   /** Whether a role was granted SELECT on single columns, which does not include `xmin`. */
   readonly hasColumnGrants?: boolean
+  /** Whether Citus manages it, as a distributed or a reference table. */
+  readonly isDistributed?: boolean
   /** Primary key columns sorted by name. For views: the columns that copy a table's key, in key order. */
   readonly primaryKey: readonly string[]
   /** Primary key and unique constraints, each with its columns in key order, the primary key first. Undefined for views. */

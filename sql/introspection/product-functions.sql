@@ -1,5 +1,5 @@
 -- Which functions of the program's migrations the connected role may execute: those that check the session of a token, and
--- that keep the responses of requests with an Idempotency-Key.
+-- that keep the responses of requests with an Idempotency-Key. And whether the database is a coordinator of Citus.
 with executable as (
   select n.nspname || '.' || p.proname || '(' || pg_catalog.oidvectortypes(p.proargtypes) || ')' as name
   from pg_proc p
@@ -11,5 +11,6 @@ with executable as (
 )
 select json_build_object(
   'checksSessions', 'auth.check_session(uuid, uuid, text)' in (select name from executable),
-  'keepsResponses', 'rowhouse.claim_idempotency_key(bytea, text)' in (select name from executable)
+  'keepsResponses', 'rowhouse.claim_idempotency_key(bytea, text)' in (select name from executable),
+  'hasCitus', exists (select from pg_extension where extname = 'citus')
 ) as row

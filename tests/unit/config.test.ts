@@ -127,6 +127,7 @@ t.test('defaults', async (t) => {
     trustedProxies: 0,
     dbPoolSharing: 'all',
     dbSelectReadableColumns: false,
+    dbTxBlock: false,
     imageAnonymous: true,
     imageBasePath: '/api/v1/water-hyacinth',
     imageBatchLimit: 16,

@@ -22,6 +22,8 @@ export type MutatePlan =
         readonly resolution: 'merge-duplicates' | 'ignore-duplicates'
         readonly columns: readonly string[]
       } | null
+      /** Whether the table is distributed, so that an upsert cannot count the rows that it updates. */
+      readonly isDistributed?: boolean
       /** Conditions on the row in the body (PUT). */
       readonly where: readonly PlannedLogicTree[]
       readonly returning: readonly string[]

@@ -14,7 +14,7 @@ import { returnedColumns } from './returning.ts'
 /** @throws ApiError PGRST105 (PUT), PGRST204 */
 export function planMutation(mutation: Mutation, table: Table, context: PlanContext, read: ReadPlan): MutatePlan {
   const { request, relation: into } = context
-  const { primaryKey } = table
+  const { primaryKey, isDistributed } = table
   const { representation, resolution, missing } = request.shape.preferences
   const returning =
     representation === undefined || representation === 'minimal'
@@ -26,7 +26,19 @@ export function planMutation(mutation: Mutation, table: Table, context: PlanCont
     case 'create': {
       const onConflict = resolution ? { resolution, columns: request.shape.onConflict ?? primaryKey } : null
       const columns = writtenColumns(table, context)
-      return { kind: 'insert', into, columns, body, onConflict, where: [], returning, primaryKey, applyDefaults }
+      const where: readonly PlannedLogicTree[] = []
+      return {
+        kind: 'insert',
+        into,
+        columns,
+        body,
+        onConflict,
+        where,
+        returning,
+        primaryKey,
+        applyDefaults,
+        ...(isDistributed === true ? { isDistributed } : {}),
+      }
     }
     case 'single-upsert': {
       if (!isByPrimaryKey(table, context)) throw errors.putFilters()
@@ -40,6 +52,7 @@ export function planMutation(mutation: Mutation, table: Table, context: PlanCont
         returning,
         primaryKey: [],
         applyDefaults: false,
+        ...(isDistributed === true ? { isDistributed } : {}),
       }
     }
     case 'update': {

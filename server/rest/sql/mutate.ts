@@ -26,12 +26,19 @@ const counted = (conditions: readonly Fragment[], count: string): Fragment => [
   ` THEN ${count} ELSE FALSE END`,
 ]
 
-function conflictSql({ onConflict, columns, into, versions }: InsertPlan): Fragment {
+/**
+ * Citus refuses conditions with functions that are not immutable, and to set the column by which a table is distributed,
+ * which is one of those that conflict. So updated rows of such a table count as created.
+ */
+function conflictSql({ onConflict, columns: written, into, versions, isDistributed }: InsertPlan): Fragment {
   if (onConflict === null || onConflict.columns.length === 0) return ''
   const target = ` ON CONFLICT(${onConflict.columns.map(identifier).join(', ')})`
+  const columns = isDistributed === true ? written.filter(({ name }) => !onConflict.columns.includes(name)) : written
   if (onConflict.resolution === 'ignore-duplicates' || columns.length === 0) return `${target} DO NOTHING`
   const set = columns.map(({ name }) => `${identifier(name)} = EXCLUDED.${identifier(name)}`).join(', ')
-  const update = `${target} DO UPDATE SET ${set} WHERE `
+  const action = `${target} DO UPDATE SET ${set}`
+  if (isDistributed === true) return versions === undefined ? action : [`${action} WHERE `, hasVersion(into, versions)]
+  const update = `${action} WHERE `
   return versions === undefined ? update + countUpdated : [update, counted([hasVersion(into, versions)], countUpdated)]
 }
 
