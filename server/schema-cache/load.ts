@@ -169,6 +169,7 @@ function* schemaCacheOf(catalog: Catalog, { schemas, preRequest }: SchemaCacheOp
     ),
     mediaHandlers: mediaHandlersOf(catalog.mediaHandlers),
     isSound,
+    isDistributed: catalog.distributed.length > 0,
     stableRelations: new Set(catalog.stableRelations.map(({ schema, name }) => qualifiedKey(schema, name))),
     ...(preRequest && catalog.isPreRequestStable ? { stablePreRequest: preRequest } : {}),
     postgresVersion,

@@ -24,6 +24,8 @@ export type SchemaCache = {
   readonly stableRelations: ReadonlySet<string>
   /** The pre-request function of the settings, if it is declared stable or immutable. */
   readonly stablePreRequest?: QualifiedIdentifier
+  /** Whether Citus manages tables of the database. */
+  readonly isDistributed: boolean
   /** `server_version_num`: 180001 is 18.1. */
   readonly postgresVersion: number
   /** Whether `auth.check_session` exists. If so, tokens that name a session are valid only while the session is. */

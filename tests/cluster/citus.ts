@@ -34,7 +34,6 @@ const start = (server: DebianServer, changes: Record<string, string> = {}): Prom
     PGRST_DB_PLAN_ENABLED: 'true',
     PGRST_DB_TX_END: 'commit-allow-override',
     DB_TX_BLOCK: 'true',
-    EXPLAIN_ROLES: 'member',
     PGRST_LOG_LEVEL: 'crit',
     SERVICES: 'rest',
     ...changes,
@@ -165,19 +164,10 @@ async function explain(citus: Application): Promise<void> {
   const plan = { Accept: 'application/vnd.pgrst.plan+text' }
   const tasksOf = async (path: string): Promise<string> =>
     /Task Count: (\d+)/.exec((await get(citus, path, ofOne, plan)).text)?.[1] ?? 'none'
-  const routed = [
-    `/projects?tenant_id=eq.${one}&id=eq.1`,
-    `/projects?tenant_id=eq.${one}&select=name,tasks(title),countries(name)`,
-    `/tasks?tenant_id=eq.${one}&select=is_done,count()`,
-  ]
+  const routed = [`/projects?tenant_id=eq.${one}&id=eq.1`, `/tasks?tenant_id=eq.${one}&select=is_done,count()`]
   for (const path of routed) check((await tasksOf(path)) === '1', `Task Count: 1 for ${path}`)
   const all = await tasksOf('/projects?select=name')
   check(all === '32', `Task Count: ${all} for /projects?select=name, which names no tenant`)
-  const explained = await get(citus, routed[0] ?? '', ofOne, { Accept: 'application/vnd.rowhouse.explain+json' })
-  check(
-    explained.text.includes('"Task Count"') || explained.text.includes('Task Count: 1'),
-    `an explanation has the plan of Citus: ${explained.status}`,
-  )
 }
 
 async function measure(name: string, app: Application): Promise<void> {

@@ -188,6 +188,7 @@ export function schemaCache(parts: {
       representations.map((item) => [representationKey(item.sourceType, item.targetType), item]),
     ),
     isSound: true,
+    isDistributed: false,
     stableRelations: new Set(),
     mediaHandlers: new Map([...builtInHandlers, ...handlers]),
     postgresVersion: 180000,

@@ -47,6 +47,11 @@ export type Spread =
 
 /** The plan for a relation and its embeds: the root's, or the common part of root and embed. */
 export type ReadPlan = {
+  /**
+   * Whether the statement keeps the rows of the root apart from what it makes of them. Citus otherwise computes JSON
+   * from several shards on the workers, where the names of columns are lost. Undefined for embeds.
+   */
+  readonly isFenced?: boolean
   readonly select: readonly PlannedSelectField[]
   readonly from: QualifiedIdentifier
   readonly fromAlias: string | null

@@ -37,7 +37,8 @@ export function planRead(context: PlanContext): ReadPlan {
   plan = checkGroupings(plan, context)
   plan = hoistAggregates(plan)
   plan = orderSpreads(plan)
-  return limitRows(plan, context)
+  plan = limitRows(plan, context)
+  return context.cache.isDistributed ? { ...plan, isFenced: true } : plan
 }
 
 /** Whether the response has whole rows. Only then, handlers for the relation's row type apply. */

@@ -8,7 +8,7 @@ import type { Fragment } from './fragment.ts'
 import { fromSql, relationOf } from './from.ts'
 import { havingSql } from './having.ts'
 import { column, identifier, unqualified } from './identifier.ts'
-import { limitSql, orderSql, type LimitForm } from './order.ts'
+import { isAllRows, limitSql, orderSql, type LimitForm } from './order.ts'
 import { versionSql } from './row-version.ts'
 import { groupSql, relationSelectSql, selectFieldSql, spreadArraySql } from './select.ts'
 
@@ -82,5 +82,7 @@ export function readStatement(plan: ReadPlan, limits: LimitForm = 'text', versio
   const source = [from, rows, whereSql(conditions), groupSql(relation, plan), having]
   if (plan.distinct) return distinctSql(plan, plan.distinct, selectList(plan), source, limits)
   const columns = version === undefined ? list : `pgrst_row, ${versionSql(relation, version)} AS pgrst_version`
-  return ['SELECT ', columns, source, orderSql(relation, plan.order), limitSql(plan.range, limits)]
+  const limit = limitSql(plan.range, limits)
+  const fence = plan.isFenced === true && isAllRows(plan.range) ? ' OFFSET 0' : ''
+  return ['SELECT ', columns, source, orderSql(relation, plan.order), limit, fence]
 }
