@@ -1,5 +1,5 @@
 // The npm package, installed by npm from its tarball into empty folders, with the releases of Node.js that it supports.
-import { cp, mkdir, mkdtemp, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freePort } from '../../support/free-port.ts'
 import { faultsOfBill } from './bill-of-materials.ts'
@@ -68,7 +68,7 @@ async function checkRelease(installation: Installation, installed: string, major
   const node = await installNode(join(folder, `node-${major}`), major)
   // The binaries of all dependencies are the same for all releases (Node-API); each has a database of its own.
   const place = join(folder, `place-${major}`)
-  await cp(installed, place, { recursive: true, verbatimSymlinks: true })
+  await run('cp', ['-al', installed, place])
   const port = await freePort()
   const env = { ...plainEnvironment, PATH: `${node}:${process.env.PATH}`, HOST: '127.0.0.1', PORT: String(port) }
   const { stdout: release } = await run('node', ['-v'], { env })
