@@ -64,6 +64,32 @@ t.test('requests run with the identity that identify returns', async (t) => {
   t.equal(await (await other.ask('/rpc/isolation')).json(), 'read committed')
 })
 
+t.test('with dbTxBlock, every transaction begins with BEGIN', async (t) => {
+  for (const dbTxBlock of [false, true]) {
+    const database = connect(fixture.adminUri)
+    const isolations: unknown[] = []
+    const recording = new Proxy(database, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(target, name, target)
+        if (typeof value !== 'function') return value
+        return (...given: readonly { readonly isolation?: unknown }[]): unknown => {
+          if (name === 'run') isolations.push(given[0]?.isolation)
+          return Reflect.apply(value, target, given)
+        }
+      },
+    })
+    // Without the isolation levels of roles.
+    const settings = { dbConfig: false, dbTxBlock }
+    const rest = await createRest({ database: recording, schemas: ['public'], identify, settings })
+    const handle = fetchHandler(rest)
+    t.equal((await handle(new Request('http://localhost/items?select=id'))).status, 200)
+    t.equal((await handle(new Request('http://localhost/rpc/who'))).status, 200)
+    t.strictSame(isolations, Array(2).fill(dbTxBlock ? 'read committed' : null), `dbTxBlock: ${dbTxBlock}`)
+    await rest.close()
+    await database.close()
+  }
+})
+
 t.test('a notification and reload() reload the schema cache', async (t) => {
   const { ask, events, reload } = await start(t, fixture.adminUri)
   await fixture.query('create table public.later (id int)')

@@ -57,6 +57,11 @@ type Row = readonly [title: string, plan: ReadPlan, text: string, values?: reado
 
 const rows: readonly Row[] = [
   ['everything', readPlan('items'), 'SELECT "api"."items".* FROM "api"."items"'],
+  [
+    'rows kept apart from what is made of them, for Citus',
+    readPlan('items', { isFenced: true }),
+    'SELECT "api"."items".* FROM "api"."items" OFFSET 0',
+  ],
   ['nothing selected is everything', readPlan('items', { select: [] }), 'SELECT "api"."items".* FROM "api"."items"'],
   [
     'columns, aliases, casts, JSON paths, representations',

@@ -79,6 +79,18 @@ const writes: readonly Row<MutatePlan>[] = [
     ['[]'],
   ],
   [
+    'upsert into a distributed table: updates are not counted, and its key is not set',
+    insertPlan('items', [id, name], '[]', {
+      onConflict: { resolution: 'merge-duplicates', columns: ['id'] },
+      isDistributed: true,
+    }),
+    'INSERT INTO "api"."items"("id", "na""me") SELECT "pgrst_body"."id", "pgrst_body"."na""me"' +
+      ' FROM (SELECT $1::json AS json_data) pgrst_payload, LATERAL (SELECT "id", "na""me"' +
+      ' FROM json_to_recordset(pgrst_payload.json_data) AS _("id" integer, "na""me" text)) pgrst_body' +
+      ` WHERE ${inserted('+', '0')} ON CONFLICT("id") DO UPDATE SET "na""me" = EXCLUDED."na""me" RETURNING 1`,
+    ['[]'],
+  ],
+  [
     'insert that ignores duplicates',
     insertPlan('items', [id], '[]', { onConflict: { resolution: 'ignore-duplicates', columns: ['id'] } }),
     'INSERT INTO "api"."items"("id") SELECT "pgrst_body"."id" FROM (SELECT $1::json AS json_data) pgrst_payload,' +
