@@ -31,7 +31,9 @@ const classifier = await writeOnnx(join(folder, 'endless.onnx'), endlessClassifi
 })
 const gate = await createGate(t, database.port)
 const plain = await start(t, { IMAGE_FILE_LIMIT: '50kb', IMAGE_BODY_LIMIT: '200kb' })
-const limited = await start(t, { IMAGE_RATE_LIMIT: '1' })
+// The limits of all applications are those of the database, so this one's requests come from elsewhere.
+const limited = await start(t, { IMAGE_RATE_LIMIT: '1', TRUSTED_PROXIES: '1' })
+const elsewhere = { 'X-Forwarded-For': '203.0.113.9' }
 const withoutModel = await start(t, { IMAGE_REQUIRE_MODEL: 'true' })
 const slow = await start(t, { IMAGE_CLASSIFIER: classifier, IMAGE_TIMEOUT: '2' })
 const listed = await start(t, { PGRST_SERVER_CORS_ALLOWED_ORIGINS: 'https://app.example' })
@@ -59,8 +61,8 @@ function uploads(path: string, field: 'file' | 'files'): readonly Provocation[] 
       429,
       async () => {
         // The first one is allowed, unless another route has sent it.
-        await send(limited)
-        return send(limited)
+        await send(limited, image, elsewhere)
+        return send(limited, image, elsewhere)
       },
     ],
     [500, () => send(withoutSecret, image, { Authorization: nobody })],

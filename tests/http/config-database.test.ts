@@ -80,7 +80,7 @@ t.test('names of settings in the database', async (t) => {
   t.strictSame([...databaseSettingNames].sort(), [
     'client_error_verbosity', 'db_aggregates_enabled', 'db_anon_role', 'db_extra_search_path', 'db_hoisted_tx_settings',
     'db_max_rows', 'db_plan_enabled', 'db_pre_config', 'db_pre_request', 'db_prepared_statements', 'db_root_spec',
-    'db_schemas', 'db_tx_end', 'jwt_aud', 'jwt_cache_max_entries', 'jwt_role_claim_key', 'jwt_secret',
+    'db_schemas', 'db_tx_end', 'gotrue_jwt_keys', 'gotrue_jwt_secret', 'jwt_aud', 'jwt_cache_max_entries', 'jwt_role_claim_key', 'jwt_secret',
     'jwt_secret_is_base64', 'openapi_mode', 'openapi_security_active', 'openapi_server_proxy_uri',
     'server_cors_allowed_origins', 'server_timing_enabled', 'server_trace_header', 'url_use_legacy_target_names',
   ]) // prettier-ignore

@@ -9,7 +9,7 @@ import { createDatabase } from '../support/database.ts'
 import { expected, generateTurn, type ModelState, type Step, turnOf } from '../support/connection-model.ts'
 import { seededRandom } from '../support/seeded-random.ts'
 
-const steps = 1200
+const steps = Number(process.env.STEPS ?? 600)
 const database = await createDatabase()
 t.teardown(() => database.drop())
 await database.query(`

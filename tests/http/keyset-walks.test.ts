@@ -10,7 +10,7 @@ const database = await createPagedDatabase(t)
 await database.query(`${walkTables}
   grant all on all tables in schema public to ${database.role}; grant usage on schema ext to ${database.role}`)
 const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)
-const walks = Number(process.env.WALKS ?? 24)
+const walks = Number(process.env.WALKS ?? 14)
 const kept = Array.from({ length: 24 }, (_, index) => 2 * index)
 
 const idsOf = ({ rows }: Pick<Page, 'rows'>): number[] => rows.map(({ id }) => Number(id))

@@ -12,7 +12,7 @@ import { secrets, startService } from '../support/service.ts'
 t.setTimeout(300_000)
 
 const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)
-const requests = 800
+const requests = Number(process.env.REQUESTS ?? 500)
 const day = 24 * 60 * 60
 const names = ['ann', 'bob', 'eve'] as const
 

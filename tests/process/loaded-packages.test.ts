@@ -27,7 +27,6 @@ t.test('the service is loaded without the packages of mails, providers and secon
     'otpauth',
     'qrcode',
     'sharp',
-    '@opentelemetry/api',
     '@opentelemetry/core',
   ])
     t.notOk(packages.has(name), name)

@@ -223,7 +223,7 @@ t.test('examples use only settings of the program', async (t) => {
   const examples: readonly (readonly [string, RegExp])[] = [
     // Variables of the services that run this program.
     ['compose', /^ {6}([A-Z_]+): (?!app$|\$\{OWNER)/gm],
-    ['systemd', /([A-Z_]{4,})=/g],
+    ['systemd', /(?<!\w)([A-Z_]{4,})=/g],
     // Those of AWS's SDK are not settings of the program.
     ['kubernetes-secret', /^ {2}(?!AWS_)([A-Z_0-9]+): /gm],
     ['kubernetes-migrate', /name: ([A-Z_0-9]{4,})$/gm],

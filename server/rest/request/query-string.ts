@@ -42,8 +42,13 @@ const marks = /[!'()*]/
 const reserved = /[^A-Za-z0-9\-_.~]/g
 
 // A byte above 127 is encoded like the character with that code, which gives two escapes, as in PostgREST.
-const escapeByte = (byte: string): string =>
+const escapeOf = (byte: string): string =>
   marks.test(byte) ? `%${byte.charCodeAt(0).toString(16).toUpperCase()}` : encodeURIComponent(byte)
+
+/** The escapes of all bytes. */
+const escapeTable = Array.from({ length: 256 }, (_, code) => escapeOf(String.fromCharCode(code)))
+
+const escapeByte = (byte: string): string => escapeTable[byte.charCodeAt(0)] ?? escapeOf(byte)
 
 const encode = (bytes: string): string => bytes.replace(reserved, escapeByte)
 

@@ -82,27 +82,36 @@ export function finish(
 ): RestResponse {
   const { status, headers: own, body, variesByEncoding, statusText, warning: ignored } = response
   const headers: Header[] = trace === undefined ? [] : [trace]
-  for (const header of own) headers.push(header)
+  let [hasVary, hasCacheControl, hasServer] = [false, false, trace !== undefined && isNamed(trace, 'server')]
+  for (const header of own) {
+    headers.push(header)
+    hasVary ||= isNamed(header, 'vary')
+    hasCacheControl ||= isNamed(header, 'cache-control')
+    hasServer ||= isNamed(header, 'server')
+  }
   if (notices !== undefined) {
     const { timing, legacy } = notices
     if (timing !== undefined) headers.push(['Server-Timing', serverTiming(timing)])
     if (legacy.length > 0) headers.push(['Warning', headerText(warning(legacy))])
-    if (!hasHeader(own, 'Vary')) {
+    if (!hasVary) {
       headers.push(variesByEncoding === true ? varyByEncoding : vary)
-      if (caching !== undefined) headers.push(hasHeader(own, 'Cache-Control') ? varyByOrigin : varyByCaller)
+      if (caching !== undefined) headers.push(hasCacheControl ? varyByOrigin : varyByCaller)
     }
   }
-  if (caching !== undefined && !hasHeader(own, 'Cache-Control')) {
+  if (caching !== undefined && !hasCacheControl) {
     headers.push(notices === undefined ? notStored : caching === 'private' ? privateCaching : sharedCaching)
   }
   if (rate !== undefined) for (const header of rate) if (!hasHeader(own, header[0])) headers.push(header)
   for (const header of cors) if (!hasHeader(own, header[0])) headers.push(header)
   if (closes) headers.push(close)
   if (status === 503 && !hasHeader(headers, 'Retry-After')) headers.unshift(retryAtOnce)
-  if (!hasHeader(headers, 'Server')) headers.push(server)
+  if (!hasServer) headers.push(server)
   // Lists the fields, because spreading takes two microseconds more.
   return { status, headers, body, statusText, warning: ignored }
 }
+
+/** @param name in lower case */
+const isNamed = ([other]: Header, name: string): boolean => other.length === name.length && other.toLowerCase() === name
 
 /** The header of the request that is sent back (`server-trace-header`), with an empty value if it is missing. */
 export function traceHeader(name: string, requestHeaders: Headers): Header {

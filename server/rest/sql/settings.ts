@@ -32,8 +32,17 @@ const ofPages: readonly Pair[] = [
 ]
 
 /** Headers or cookies as a JSON object. The last of repeated names wins. */
-const pairsJson = (pairs: readonly Pair[]): string =>
-  pairs.length === 0 ? '{}' : JSON.stringify(Object.fromEntries(pairs))
+function pairsJson(pairs: readonly Pair[]): string {
+  if (pairs.length === 0) return '{}'
+  const members: Record<string, string> = {}
+  // Takes less time than `Object.fromEntries`, whose objects are dictionaries.
+  for (const [name, value] of pairs) {
+    // Assigning it would set the prototype.
+    if (name === '__proto__') return JSON.stringify(Object.fromEntries(pairs))
+    members[name] = value
+  }
+  return JSON.stringify(members)
+}
 
 /** The properties that determine the text of a settings statement. Everything else is a parameter. */
 type TextShape = {
