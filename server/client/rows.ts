@@ -35,13 +35,17 @@ export class RowsError extends Error {
  * Leaving the loop ends the request, and the statement in the database.
  *
  * @param query a query that was not awaited, of `select` or `rpc`
- * @throws TypeError for something else than a query of supabase-js; RowsError for an error response, and when the response was
- *   broken off in the middle
+ * @throws TypeError for something else than a query of supabase-js; RowsError for an error response, when there was none, and
+ *   when it was broken off in the middle; the reason of its `abortSignal`
  */
 export async function* rows<Row>(
   query: Query<{ readonly data: readonly Row[] | Row | null }>,
 ): AsyncGenerator<Row, void> {
-  const response = await send(builderOf(query))
+  const builder = builderOf(query)
+  const response = await send(builder).catch((cause: unknown) => {
+    if (builder.signal?.aborted === true) throw cause
+    throw new RowsError('There was no response', { cause })
+  })
   if (!response.ok) throw await errorOf(response)
   if (response.body === null) return
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()

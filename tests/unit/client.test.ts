@@ -3,7 +3,7 @@ import t from 'tap'
 import { WebSocket } from 'ws'
 import type { RestClient } from 'rowhouse/client'
 import { createClient } from '@supabase/supabase-js'
-import { errorPath } from '../../server/client/index.ts'
+import { errorPath, rows } from '../../server/client/index.ts'
 import { readSource } from '../support/imports.ts'
 
 t.test('the client imports its own files only', async (t) => {
@@ -18,6 +18,16 @@ t.test('clients of supabase-js have the type of a client', async (t) => {
   const supabase = createClient('http://127.0.0.1:1', 'a key', { realtime: { transport: WebSocket as never } })
   const clients: readonly RestClient[] = [supabase, supabase.schema('public')]
   for (const client of clients) t.ok('then' in client.from('orders').insert({ note: 'never sent' }))
+})
+
+t.test('rows() without a response', async (t) => {
+  const supabase = createClient('http://127.0.0.1:1', 'a key', { realtime: { transport: WebSocket as never } })
+  const first = (signal?: AbortSignal): Promise<unknown> => {
+    const query = supabase.from('orders').select()
+    return rows(signal ? query.abortSignal(signal) : query).next()
+  }
+  await t.rejects(first(), { name: 'RowsError', status: undefined, cause: { name: 'TypeError' } })
+  await t.rejects(first(AbortSignal.abort()), { name: 'AbortError' })
 })
 
 t.test('the pointer of an error', (t) => {
