@@ -120,7 +120,7 @@ export async function startService({
   metrics.watchRefusals(() => shedding.refusals)
   const stopShedding = shedding.start()
   const stopLogging = logRefusals(shedding, log)
-  const validator = compileSchemas(await readUsedSchemas(loaded.config))
+  const validator = compileSchemas(await readUsedSchemas(loaded.config), { trustsServices: true })
   const lookupApiKey = createApiKeyLookup({ query: database.query, changes: keyChanges })
   const observeEvent = observeEngine(log, metrics, loaded.config.dbPool)
   let warnsOfPreRequest = replicated !== undefined

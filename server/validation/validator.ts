@@ -27,30 +27,46 @@ export const maxFaults = 100
 /** For an object with more properties, only the first fault is reported. */
 const maxProperties = 1000
 
-/** `first` stops at the first fault, which is fast; `all` finds all of them, for values that have any. */
+/**
+ * `first` stops at the first fault, which is fast; `all` finds all of them, for values that have any. Each is compiled
+ * when it is first read.
+ */
 type Check = { readonly first: ValidateFunction; readonly all: ValidateFunction }
 
+export type CompileOptions = {
+  /**
+   * Compiles the schemas of services at their first use, without comparing them with the meta-schema: half of the
+   * processor time of a start. It is for schemas that are known to be right, such as the program's own.
+   */
+  readonly trustsServices?: boolean
+}
+
 /**
- * Reads and compiles the schemas of a folder.
+ * Reads and compiles the schemas of a folder. Those of the program are trusted.
  *
  * @throws Error naming the schema that is wrong, or two for the same table
  */
 export const createValidator = async (directory = ownSchemas): Promise<Validator> =>
-  compileSchemas(await readSchemas(directory))
+  compileSchemas(await readSchemas(directory), { trustsServices: directory === ownSchemas })
 
 /** @throws Error naming the schema that is wrong, or two for the same table */
-export function compileSchemas(files: readonly SchemaFile[]): Validator {
+export function compileSchemas(
+  files: readonly SchemaFile[],
+  { trustsServices = false }: CompileOptions = {},
+): Validator {
   const tables = new Map<string, TableBodies>()
   const dtos = new Map<string, DtoValidator>()
   const compileTable = compilerOf(files, 'table')
   const compileTextTable = compilerOf(files, 'text table')
-  const compileDto = compilerOf(files, 'dto')
+  const compileDto = compilerOf(files, 'dto', trustsServices)
   for (const file of files) {
     if (file.table) {
       const key = qualifiedKey(file.table.schema, file.table.name)
       if (tables.has(key)) throw new Error(`${file.id}: another schema has the same ${tableKeyword}`)
       const insert = compileTable(file.id, file.schema)
       const update = compileTable(file.id, forUpdate(file))
+      // What is wrong in a schema is wrong in each of its checks, so these two find it.
+      void [insert.first, update.first]
       const insertText = compileTextTable(file.id, file.schema)
       const updateText = compileTextTable(file.id, forUpdate(file))
       tables.set(key, {
@@ -59,6 +75,7 @@ export function compileSchemas(files: readonly SchemaFile[]): Validator {
       })
     } else {
       const check = compileDto(file.id, file.schema)
+      if (!trustsServices) void [check.first, check.all]
       dtos.set(file.id, (body) => limited(objectFaults(check, body, ''), 0))
     }
   }
@@ -75,6 +92,7 @@ export function compileSchemas(files: readonly SchemaFile[]): Validator {
 function compilerOf(
   files: readonly SchemaFile[],
   use: 'table' | 'text table' | 'dto',
+  isTrusted = false,
 ): (id: string, schema: object) => Check {
   const ofTables = use !== 'dto'
   const instance = (allErrors: boolean): Ajv2020 => {
@@ -83,6 +101,7 @@ function compilerOf(
       coerceTypes: use === 'text table',
       ownProperties: true,
       allowUnionTypes: true,
+      validateSchema: !isTrusted,
       logger: false,
     })
     addKeywords(ajv, ofTables ? 'table' : 'dto')
@@ -93,8 +112,26 @@ function compilerOf(
     }
     return ajv
   }
-  const [first, all] = [instance(false), instance(true)]
-  return (id, schema) => naming(id, () => ({ first: first.compile(schema), all: all.compile(schema) }))
+  const first = once(() => instance(false))
+  const all = once(() => instance(true))
+  return (id, schema) => {
+    const compiledFirst = once(() => naming(id, () => first().compile(schema)))
+    const compiledAll = once(() => naming(id, () => all().compile(schema)))
+    return {
+      get first() {
+        return compiledFirst()
+      },
+      get all() {
+        return compiledAll()
+      },
+    }
+  }
+}
+
+/** Returns what `make` returns, which is called at the first call. */
+function once<T extends object>(make: () => T): () => T {
+  let made: T | undefined
+  return () => (made ??= make())
 }
 
 /** Prefixes errors of `use` with the `$id` of the schema. */

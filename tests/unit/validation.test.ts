@@ -3,11 +3,14 @@ import t from 'tap'
 import type { CreateReportDto } from '../../server/services/report/report.ts'
 import type { Fault } from '../../server/validation/fault.ts'
 import { addKeywords } from '../../server/validation/keywords.ts'
-import { createValidator, maxFaults } from '../../server/validation/validator.ts'
+import { readSchemas, type SchemaFile } from '../../server/validation/schema-directory.ts'
+import { compileSchemas, createValidator, maxFaults, ownSchemas } from '../../server/validation/validator.ts'
 import { cpuTime } from '../support/cpu-time.ts'
 import { seededRandom } from '../support/seeded-random.ts'
 
 const validator = await createValidator()
+/** All schemas of the program, compared with the meta-schema. */
+const checkedValidator = compileSchemas(await readSchemas(ownSchemas))
 const nextYear = new Date().getUTCFullYear() + 1
 
 const run = {
@@ -22,6 +25,37 @@ const uuid = '00000000-0000-4000-8000-00000000000a'
 
 type Row = readonly [body: unknown, faults: readonly Fault[]]
 const fault = (pointer: string, message: string): Fault => ({ pointer, message })
+
+t.test('trusted schemas of services find the same faults as checked ones', async (t) => {
+  const files = await readSchemas(ownSchemas)
+  const random = seededRandom(20_261_201)
+  const values = [{}, [], null, 7, 'text', { unknown: 1 }, JSON.parse('{"__proto__": 1}'), ...files.map(exampleOf)]
+  let faults = 0
+  for (const { id, table } of files) {
+    if (table !== undefined) continue
+    // The first use of a schema compiles it, whichever it is.
+    const trusted = compileSchemas(files, { trustsServices: true }).forDto(id)
+    const checked = checkedValidator.forDto(id)
+    for (let number = 0; number < 12; number++) {
+      const value: unknown = values[random.below(values.length)]
+      const found = trusted(structuredClone(value))
+      t.strictSame(found, checked(structuredClone(value)), `${id}: ${JSON.stringify(value)}`)
+      faults += found.length
+    }
+  }
+  t.ok(faults > 100)
+})
+
+/** An object with the properties of a schema, few of them right. */
+const exampleOf = ({ schema }: SchemaFile): unknown =>
+  Object.fromEntries(Object.keys(schema.properties ?? {}).map((name, at) => [name, at % 2 ? ' a@b.example ' : at]))
+
+t.test('a wrong schema of a service is found at once, unless it is trusted', async (t) => {
+  const wrong = { type: 'object', additionalProperties: false, properties: { a: { type: 'nothing' } } }
+  const file = { id: 'urn:test:Wrong', table: undefined, schema: { $id: 'urn:test:Wrong', ...wrong } }
+  t.throws(() => compileSchemas([file]), /urn:test:Wrong/)
+  t.throws(() => compileSchemas([file], { trustsServices: true }).forDto(file.id)({}), /urn:test:Wrong/)
+})
 
 t.test('rows to insert', async (t) => {
   const validate = validator.forTable('public', 'classification_runs')?.validateInsert
