@@ -8,6 +8,30 @@ const root = new URL('../', import.meta.url)
 const compiled = new URL('node_modules/.cache/rowhouse-tests/', root)
 const { exports: own } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'))
 
+/** The bundle of the service and its modules by URL, or null where each module is loaded by itself. */
+let bundle = null
+
+export function initialize({ bundled }) {
+  const manifest = bundled ? readCompiled(new URL('server.json', compiled)) : undefined
+  if (manifest !== undefined) bundle = currentBundle(JSON.parse(manifest))
+}
+
+/** A bundle of files that have been edited since is not used. */
+function currentBundle({ bundle: url, modules }) {
+  const byUrl = new Map()
+  for (const [number, [file, { stamp, exports: names }]] of Object.entries(modules).entries()) {
+    const source = new URL(file, root)
+    if (stampOf(source) !== stamp) return null
+    byUrl.set(source.href, { number, names })
+  }
+  return { url, exports: byUrl }
+}
+
+function stampOf(source) {
+  const { mtimeMs, size } = statSync(source, { throwIfNoEntry: false }) ?? {}
+  return `${mtimeMs}-${size}`
+}
+
 /** The source of a name that the package exports, so that tests need no build. */
 function ownSource(specifier) {
   const entry = own[`.${specifier.slice('rowhouse'.length)}`]
@@ -22,11 +46,16 @@ export function resolve(specifier, context, next) {
 
 export async function load(url, context, next) {
   if (!url.startsWith(root.href) || !url.endsWith('.ts') || url.includes('/node_modules/')) return next(url, context)
+  const bundled = bundle?.exports.get(url)
+  if (bundled !== undefined) return { format: 'module', shortCircuit: true, source: reexports(bundled) }
   const source = new URL(url)
-  const { mtimeMs, size } = statSync(source)
-  const target = fileURLToPath(new URL(`${url.slice(root.href.length)}.${mtimeMs}-${size}.js`, compiled))
+  const target = fileURLToPath(new URL(`${url.slice(root.href.length)}.${stampOf(source)}.js`, compiled))
   return { format: 'module', shortCircuit: true, source: readCompiled(target) ?? (await compile(source, target)) }
 }
+
+/** A module that exports what its namesake in the bundle does. */
+const reexports = ({ number, names }) =>
+  `export { ${names.map((name) => `m${number}_${name} as ${name}`).join(', ')} } from ${JSON.stringify(bundle.url)}`
 
 function readCompiled(target) {
   try {

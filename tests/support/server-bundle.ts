@@ -1,0 +1,77 @@
+// One file with the modules of the service, so that a test which starts it reads one file instead of several hundred.
+// Loading them one by one takes more processor time than most tests. `typescript-hooks.mjs` resolves imports to it.
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { build, type Plugin } from 'esbuild'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const folder = fileURLToPath(new URL('../../node_modules/.cache/rowhouse-tests/', import.meta.url))
+const entry = 'server/program/service.ts'
+
+/** What the hooks read: the bundle, and of each of its modules the stamp of the file and the exported names. */
+export type Manifest = {
+  readonly bundle: string
+  readonly modules: Readonly<Record<string, { readonly stamp: string; readonly exports: readonly string[] }>>
+}
+
+/** A bundled module still finds its neighbours, and what it imports later is loaded as in a test without the bundle. */
+const asIfAlone: Plugin = {
+  name: 'as-if-alone',
+  setup: (builder) => {
+    builder.onResolve({ filter: /^\./ }, ({ kind, path, importer }) =>
+      kind === 'dynamic-import' ? { path: new URL(path, pathToFileURL(importer)).href, external: true } : undefined,
+    )
+    builder.onLoad({ filter: /\.ts$/ }, async ({ path }) => {
+      const source = await readFile(path, 'utf8')
+      return { loader: 'ts', contents: source.replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href)) }
+    })
+  },
+}
+
+const shared = {
+  absWorkingDir: root,
+  format: 'esm',
+  platform: 'node',
+  target: 'node20',
+  packages: 'external',
+  metafile: true,
+  write: false,
+} as const
+
+/** Writes the bundle of what the service imports statically, and its manifest. */
+export async function bundleServer(): Promise<void> {
+  const found = await build({ ...shared, entryPoints: [entry], bundle: true, plugins: [asIfAlone] })
+  const files = Object.keys(found.metafile.inputs).filter((file) => file.startsWith('server/'))
+  const apart = await build({ ...shared, entryPoints: files, outdir: folder, outbase: '.' })
+  const exportsOf = new Map(
+    Object.values(apart.metafile.outputs).map(({ entryPoint, exports }) => [entryPoint, exports]),
+  )
+  const modules = await Promise.all(
+    files.map(async (file) => {
+      const { mtimeMs, size } = await stat(`${root}${file}`)
+      return [file, { stamp: `${mtimeMs}-${size}`, exports: exportsOf.get(file) ?? [] }] as const
+    }),
+  )
+  const contents = modules
+    .map(([file, { exports }], number) =>
+      exports.length === 0
+        ? `import './${file}'`
+        : `export { ${exports.map((name) => `${name} as m${number}_${name}`).join(', ')} } from './${file}'`,
+    )
+    .join('\n')
+  const bundle = `${folder}server-${Date.now()}.mjs`
+  const { outputFiles } = await build({
+    ...shared,
+    stdin: { contents: `import './${entry}'\n${contents}`, resolveDir: root },
+    bundle: true,
+    sourcemap: true,
+    outfile: bundle,
+    plugins: [asIfAlone],
+  })
+  await mkdir(folder, { recursive: true })
+  for (const name of await readdir(folder)) if (/^server-.*mjs/.test(name)) await rm(`${folder}${name}`)
+  for (const { path, contents } of outputFiles) await writeFile(path, contents)
+  const manifest: Manifest = { bundle: pathToFileURL(bundle).href, modules: Object.fromEntries(modules) }
+  await writeFile(`${folder}server.json.new`, JSON.stringify(manifest))
+  await rename(`${folder}server.json.new`, `${folder}server.json`)
+}
