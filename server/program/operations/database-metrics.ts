@@ -1,6 +1,7 @@
 // Connections of the pool, statements that share them, cached plans, and the time of round trips to the database.
-import { Counter, Gauge, Histogram } from 'prom-client'
+import { Gauge, Histogram } from 'prom-client'
 import type { DatabaseStatistics } from '../../postgres/database.ts'
+import { collectedMetrics } from './collected-metrics.ts'
 import type { MetricRegistry } from './exposition.ts'
 import type { TraceIds } from './request-record.ts'
 
@@ -18,6 +19,7 @@ export function databaseMetrics(
   { database, planCache }: DatabaseMetricsSources,
 ): (seconds: number, ids: TraceIds | undefined) => void {
   const registers = [registry]
+  const { gauge, total } = collectedMetrics(registry)
   new Gauge({
     name: 'rowhouse_db_connections',
     help: 'Open connections of the pool; shared ones are in use, too',
@@ -30,24 +32,11 @@ export function databaseMetrics(
       this.set({ state: 'shared' }, sharing.connections)
     },
   })
-  new Gauge({
-    name: 'rowhouse_db_shared_running',
-    help: 'Statements that run or wait on shared connections',
-    registers,
-    collect() {
-      this.set(database().sharing.running)
-    },
-  })
-  const total = (name: string, help: string, read: () => number): Counter =>
-    new Counter({
-      name,
-      help,
-      registers,
-      collect() {
-        this.reset()
-        this.inc(read())
-      },
-    })
+  gauge(
+    'rowhouse_db_shared_running',
+    'Statements that run or wait on shared connections',
+    () => database().sharing.running,
+  )
   total(
     'rowhouse_db_shared_total',
     'The total number of statements that shared a connection',

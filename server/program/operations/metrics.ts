@@ -5,6 +5,7 @@ import type { ReplicaStatistics } from '../../postgres/replicas/replica.ts'
 import type { StreamEnd } from '../../rest/database.ts'
 import { Counter, Gauge, Histogram } from 'prom-client'
 import type { JwtCacheStatistics } from '../../identity/jwt/jwt.ts'
+import { collectedMetrics } from './collected-metrics.ts'
 import { databaseMetrics, type PlanCacheStatistics } from './database-metrics.ts'
 import { createRegistry, type Exposition, type MetricRegistry } from './exposition.ts'
 import { requestMetrics, type MeasuredRequest } from './request-metrics.ts'
@@ -57,25 +58,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
   const { database, poolSize, jwtCache, replicas, timesRequests } = sources
   const { registry, expose } = createRegistry()
   const registers = [registry]
-  const gauge = (name: string, help: string, read: () => number): Gauge =>
-    new Gauge({
-      name,
-      help,
-      registers,
-      collect() {
-        this.set(read())
-      },
-    })
-  const total = (name: string, help: string, read: () => number): Counter =>
-    new Counter({
-      name,
-      help,
-      registers,
-      collect() {
-        this.reset()
-        this.inc(read())
-      },
-    })
+  const { gauge, total } = collectedMetrics(registry)
   gauge('pgrst_db_pool_available', 'Available connections in the pool', () => database().idle)
   gauge('pgrst_db_pool_waiting', 'Requests waiting to acquire a pool connection', () => database().waiting)
   gauge('pgrst_db_pool_max', 'Max pool connections', () => poolSize)
