@@ -1,5 +1,6 @@
 // The pool of connections that requests run on.
 import pg from 'pg'
+import { longestTimer } from '../common/longest-timer.ts'
 import { LibpqClient } from './connection/pool-config.ts'
 import type { StatementObserver } from '../rest/database.ts'
 import { Admission, type Access } from './admission.ts'
@@ -14,9 +15,8 @@ import { SharedConnections } from './sharing/shared-connections.ts'
 
 export type { PoolSettings }
 
-// The longest delay of Node's timers. `pg-pool` interprets 0 as no limit.
-const longest = 2 ** 31 - 1
-const milliseconds = (seconds: number): number => Math.min(Math.max(seconds * 1000, 1), longest)
+/** For a timer. `pg-pool` interprets 0 as no limit. */
+const milliseconds = (seconds: number): number => Math.min(Math.max(seconds * 1000, 1), longestTimer)
 /** Milliseconds between attempts to grow the pool after the server has refused a connection. */
 const slotPause = 1000
 /** Error message of `pg-pool` when a connection is not opened in time. */
@@ -51,7 +51,7 @@ export class ConnectionPool extends pg.Pool {
   /** @param observe is called for each statement without a caller, in the asynchronous context of its request */
   constructor(connection: pg.PoolConfig, settings: PoolSettings, observe: Observe = unobserved) {
     const { dbPool, dbPoolReserve = 0 } = settings
-    const patience = Math.min(settings.dbPoolAcquisitionTimeout * 1000, longest)
+    const patience = Math.min(settings.dbPoolAcquisitionTimeout * 1000, longestTimer)
     super({
       Client: PipelineClient,
       ...connection,

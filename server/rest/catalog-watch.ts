@@ -1,5 +1,6 @@
 // Reloads settings and schema cache when the system catalog has changed, for connections that cannot listen, and for
 // changes that nobody announces.
+import { longestTimer } from '../common/longest-timer.ts'
 import { repeat } from '../common/repeated-task.ts'
 import { changedCatalogs, readCatalogVersion, type CatalogVersion } from '../schema-cache/catalog-version.ts'
 import type { EngineDatabase } from './database.ts'
@@ -19,9 +20,6 @@ export type WatchedCache = {
   readonly isPending: boolean
   readonly reload: () => Promise<void>
 }
-
-/** The longest delay of `setTimeout`. */
-const maxDelay = 2 ** 31 - 1
 
 /** Compares the version of the catalog with that of the schema cache from time to time. */
 export class CatalogWatch {
@@ -48,7 +46,7 @@ export class CatalogWatch {
     if (this.#isStopped || interval === this.#interval) return
     this.#interval = interval
     void this.#end?.()
-    const pause = Math.min(interval * 1000, maxDelay)
+    const pause = Math.min(interval * 1000, longestTimer)
     this.#end =
       interval === 0
         ? undefined

@@ -1,4 +1,5 @@
 // Turns requests into responses, independent of the HTTP server: adapters pass requests in and send the responses.
+import { longestTimer } from '../common/longest-timer.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { BodyValidator } from './validation.ts'
 import { admit } from './admission.ts'
@@ -219,8 +220,6 @@ export class RestHandler {
   }
 }
 
-/** Maximum delay of Node's timers, in milliseconds. */
-const longestTimer = 2 ** 31 - 1
 const methodsWithBody = new Set(['POST', 'PATCH', 'PUT'])
 /** Methods that are not idempotent by themselves. RFC 9110, section 9.2.2. */
 const methodsWithKey = new Set(['POST', 'PATCH'])
