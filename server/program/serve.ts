@@ -30,6 +30,7 @@ import { createAdmin } from './operations/admin.ts'
 import { consoleLines } from './operations/console-lines.ts'
 import { createLog, type Log } from './operations/log.ts'
 import { startService, type ServiceOptions, type ServiceParts } from './service.ts'
+import { isInTime } from '../common/in-time.ts'
 import { version } from '../common/version.ts'
 import { checkPorts, hostToListenOn, reusePortAdvice } from './ports.ts'
 import { migrateAtStart, warnOfPending, watchWhileServing } from './serve-migrations.ts'
@@ -186,7 +187,9 @@ async function serveHere(
     isEnding: () => isEnding,
     beforeLoading,
   })
-  stops.unshift(() => within(closingTime, service.stop()))
+  stops.unshift(async () => {
+    if (!(await isInTime(closingTime, service.stop()))) throw new Error(`not stopped within ${closingTime / 1000} s`)
+  })
   if (worker === undefined || worker === 0) {
     const { config: current } = service.engine.snapshot
     const isEmbedded = options.env[embeddedVariable] !== undefined
@@ -341,17 +344,4 @@ function addressOf(server: Server): string {
   if (address === null) return ''
   const host = address.family === 'IPv6' ? `[${address.address}]` : address.address
   return `http://${host === '0.0.0.0' || host === '[::]' ? '127.0.0.1' : host}:${address.port}`
-}
-
-/** Waits for a task, with a timeout in milliseconds. */
-async function within(milliseconds: number, task: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`not stopped within ${milliseconds / 1000} s`)), milliseconds)
-  })
-  try {
-    await Promise.race([task, late])
-  } finally {
-    clearTimeout(timer)
-  }
 }

@@ -3,6 +3,7 @@ import { open, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { promisify } from 'node:util'
+import { isInTime } from '../../common/in-time.ts'
 import type { Binaries } from './binaries.ts'
 import { EmbeddedDatabaseError, hasErrorCode } from './embedded-error.ts'
 import { awaitDeath, birthOf } from './running-process.ts'
@@ -169,17 +170,9 @@ async function stopServer(server: ChildProcess, ended: Promise<void>): Promise<v
     [immediateShutdown, immediateTimeout],
   ] as const) {
     server.kill(signal)
-    if (await within(timeout, ended)) return
+    if (await isInTime(timeout, ended)) return
   }
   throw new EmbeddedDatabaseError(`The embedded PostgreSQL (process ${server.pid ?? 'unknown'}) does not stop.`)
-}
-
-async function within(timeout: number, ended: Promise<void>): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<false>((resolve) => (timer = setTimeout(() => resolve(false), timeout)))
-  const inTime = await Promise.race([ended.then(() => true), late])
-  clearTimeout(timer)
-  return inTime
 }
 
 /** Waits for the status in the server's pid file that says that it accepts connections. */

@@ -3,6 +3,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Context, TextMapGetter } from '@opentelemetry/api'
 import type { Sampler, SpanExporter } from '@opentelemetry/sdk-trace-base'
+import { isInTime } from '../../../common/in-time.ts'
 import { version } from '../../../common/version.ts'
 import type { OperationConfig } from '../../../config/config.ts'
 import { knownMethod } from '../known-method.ts'
@@ -74,7 +75,10 @@ export async function createTracer(config: OperationConfig, report: ExportReport
       const context = api.trace.setSpan(parent, span)
       return new RequestSpan({ api, tracer, span, context, propagated: propagates ? inject(propagator, context) : {} })
     },
-    stop: () => within(provider.shutdown()),
+    stop: async () => {
+      // The collector may delay the end. Failures were reported by the exporter.
+      await isInTime(endTime, provider.shutdown()).catch(() => undefined)
+    },
   }
 }
 
@@ -133,12 +137,4 @@ function attributesOf({ method = '', url = '/', httpVersion }: IncomingMessage):
     'url.scheme': 'http',
     'network.protocol.version': httpVersion,
   }
-}
-
-/** Waits for the end, which the collector may delay. Failures were reported by the exporter. */
-async function within(ending: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, endTime)))
-  await Promise.race([ending.catch(() => undefined), late])
-  clearTimeout(timer)
 }
