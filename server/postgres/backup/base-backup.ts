@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { parseLsn } from '../../common/wal-position.ts'
 import { syncFolder } from '../../common/sync-folder.ts'
 import type { Client } from '../connection/client.ts'
-import { hasErrorCode } from '../embedded/embedded-error.ts'
+import { ifMissing } from '../embedded/missing-file.ts'
 import { BackupError } from './backup-error.ts'
 import { manifestName, verifyManifest, writeManifest } from './backup-manifest.ts'
 import { copyCluster, syncFolders, writeCopied } from './copy-cluster.ts'
@@ -149,10 +149,7 @@ async function copySecrets(draft: string, secretFiles: readonly string[]): Promi
   await mkdir(target, { mode: 0o700 })
   for (const path of secretFiles) {
     const name = path.slice(path.lastIndexOf('/') + 1)
-    const text = await readFile(path).catch((error: unknown) => {
-      if (hasErrorCode(error, 'ENOENT')) return undefined
-      throw error
-    })
+    const text = await readFile(path).catch(ifMissing(undefined))
     if (text) await writeCopied(target, name, text, new Date())
   }
 }
@@ -177,10 +174,7 @@ const describe = ({ start, stop, ...rest }: BaseBackup): string =>
  * @throws BackupError when one cannot be read
  */
 export async function listBackups(folder: string): Promise<readonly BaseBackup[]> {
-  const names = await readdir(baseFolder(folder)).catch((error: unknown) => {
-    if (hasErrorCode(error, 'ENOENT')) return []
-    throw error
-  })
+  const names = await readdir(baseFolder(folder)).catch(ifMissing([]))
   const complete = names.filter((name) => /^\d{8}T\d{6}\.\d{3}Z$/.test(name)).sort()
   return Promise.all(complete.map((name) => readBackup(folder, name)))
 }

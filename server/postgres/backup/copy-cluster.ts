@@ -5,7 +5,7 @@ import { mkdir, open, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { syncFolder } from '../../common/sync-folder.ts'
-import { hasErrorCode } from '../embedded/embedded-error.ts'
+import { ifMissing } from '../embedded/missing-file.ts'
 import { BackupError } from './backup-error.ts'
 import { inParallel } from './in-parallel.ts'
 import type { ManifestFile } from './backup-manifest.ts'
@@ -75,10 +75,7 @@ async function listFiles(cluster: string, target: string, folder: string): Promi
 
 /** Copies a file. Undefined if it was removed meanwhile. */
 async function copyFile(cluster: string, target: string, path: string): Promise<ManifestFile | undefined> {
-  const source = await open(join(cluster, path), 'r').catch((error: unknown) => {
-    if (hasErrorCode(error, 'ENOENT')) return undefined
-    throw error
-  })
+  const source = await open(join(cluster, path), 'r').catch(ifMissing(undefined))
   if (!source) return undefined
   try {
     const { mtime } = await source.stat()

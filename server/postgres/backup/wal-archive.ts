@@ -2,7 +2,7 @@
 // which database they belong to, and until when they are complete.
 import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { hasErrorCode } from '../embedded/embedded-error.ts'
+import { ifMissing } from '../embedded/missing-file.ts'
 import { BackupError } from './backup-error.ts'
 import { writeDurably } from './durable-file.ts'
 import { historyName, parseHistory, parseSegmentName, type SegmentFile, type TimelinePart } from './wal-segment.ts'
@@ -37,13 +37,8 @@ const stateFile = (folder: string): string => join(walFolder(folder), 'archive.j
  * @throws BackupError when the file is damaged; the operating system's error
  */
 export async function readArchive(folder: string): Promise<ArchiveState | null> {
-  let text: string
-  try {
-    text = await readFile(stateFile(folder), 'utf8')
-  } catch (error) {
-    if (hasErrorCode(error, 'ENOENT')) return null
-    throw error
-  }
+  const text = await readFile(stateFile(folder), 'utf8').catch(ifMissing(null))
+  if (text === null) return null
   try {
     return parseState(JSON.parse(text))
   } catch (error) {
@@ -124,10 +119,7 @@ export async function listSegments(folder: string, segmentSize: number): Promise
 export async function readHistory(folder: string, timeline: number): Promise<readonly TimelinePart[]> {
   if (timeline === 1) return parseHistory(1, '')
   const path = join(walFolder(folder), historyName(timeline))
-  try {
-    return parseHistory(timeline, await readFile(path, 'utf8'))
-  } catch (error) {
-    if (!hasErrorCode(error, 'ENOENT')) throw error
-    throw new BackupError(`The archive of the write-ahead log lacks the file ${path}.`, { cause: error })
-  }
+  const text = await readFile(path, 'utf8').catch(ifMissing(null))
+  if (text === null) throw new BackupError(`The archive of the write-ahead log lacks the file ${path}.`)
+  return parseHistory(timeline, text)
 }

@@ -1,9 +1,9 @@
 // Writes the write-ahead log to an archive, as segments that get their final names when they are complete.
-import { mkdir, open, rename, stat, type FileHandle } from 'node:fs/promises'
+import { mkdir, open, rename, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { formatLsn } from '../../common/wal-position.ts'
 import { syncFolder } from '../../common/sync-folder.ts'
-import { hasErrorCode } from '../embedded/embedded-error.ts'
+import { pathExists } from '../embedded/missing-file.ts'
 import { BackupError } from './backup-error.ts'
 import { partialSuffix, segmentName, segmentStart } from './wal-segment.ts'
 
@@ -84,9 +84,9 @@ export class WalWriter {
     const name = segmentName(this.#timeline, this.#position, this.#segmentSize)
     const path = join(this.#folder, name)
     // A complete segment is compared with what arrives, like an incomplete one, and never truncated.
-    const isComplete = await exists(path)
+    const isComplete = await pathExists(path)
     const current = isComplete ? path : `${path}${partialSuffix}`
-    const isNew = !(await exists(current))
+    const isNew = !(await pathExists(current))
     const file = await open(current, isNew ? 'wx+' : 'r+', 0o600)
     try {
       const { size } = await file.stat()
@@ -125,7 +125,7 @@ export class WalWriter {
     await segment.file.sync()
     await this.close()
     const path = join(this.#folder, segment.name)
-    if (!(await exists(path))) {
+    if (!(await pathExists(path))) {
       await rename(`${path}${partialSuffix}`, path)
       await syncFolder(this.#folder)
     }
@@ -145,16 +145,6 @@ async function writeAt(file: FileHandle, bytes: Uint8Array, offset: number): Pro
   for (let written = 0; written < bytes.length;) {
     const { bytesWritten } = await file.write(bytes, written, bytes.length - written, offset + written)
     written += bytesWritten
-  }
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await stat(path)
-    return true
-  } catch (error) {
-    if (hasErrorCode(error, 'ENOENT')) return false
-    throw error
   }
 }
 

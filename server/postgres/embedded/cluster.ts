@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import { syncFolder } from '../../common/sync-folder.ts'
 import type { Binaries } from './binaries.ts'
 import { EmbeddedDatabaseError, hasErrorCode } from './embedded-error.ts'
+import { ifMissing } from './missing-file.ts'
 import { endOrphan } from './postmaster.ts'
 import { asUser, canEnter, ensureRelocatedDataDir, type SystemUser } from './system-user.ts'
 
@@ -43,10 +44,7 @@ export async function findCluster(dataDir: string): Promise<string | null> {
 
 /** The major version of PostgreSQL that created these files; null if there is no database. */
 export async function clusterVersion(cluster: string): Promise<number | null> {
-  const version = await readFile(join(cluster, 'PG_VERSION'), 'utf8').catch((error: unknown) => {
-    if (hasErrorCode(error, 'ENOENT')) return null
-    throw error
-  })
+  const version = await readFile(join(cluster, 'PG_VERSION'), 'utf8').catch(ifMissing(null))
   return version === null ? null : Number(version.trim())
 }
 

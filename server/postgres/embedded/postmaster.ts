@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { isInTime } from '../../common/in-time.ts'
 import type { Binaries } from './binaries.ts'
 import { EmbeddedDatabaseError, hasErrorCode } from './embedded-error.ts'
+import { ifMissing } from './missing-file.ts'
 import { awaitDeath, birthOf } from './running-process.ts'
 import { asUser, type SystemUser } from './system-user.ts'
 
@@ -24,13 +25,8 @@ export type PidFile = { readonly pid: number; readonly port: number; readonly re
 
 /** The contents of `postmaster.pid`, whose lines Postgres's `pidfile.h` documents; null without the file. */
 export async function readPidFile(cluster: string): Promise<PidFile | null> {
-  let text: string
-  try {
-    text = await readFile(join(cluster, 'postmaster.pid'), 'utf8')
-  } catch (error) {
-    if (hasErrorCode(error, 'ENOENT')) return null
-    throw error
-  }
+  const text = await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(ifMissing(null))
+  if (text === null) return null
   const lines = text.split('\n')
   // A pid is negative for a server in single-user mode.
   return { pid: Math.abs(Number(lines[0])), port: Number(lines[3]), ready: lines[7]?.trim() === 'ready' }

@@ -1,10 +1,10 @@
 // Replaces the database of a data folder by another one, so that a kill at any moment leaves one of the two in place. What
 // is replaced is moved aside, never removed.
-import { chmod, lstat, mkdir, readdir, readFile, realpath, rename, rm } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, realpath, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { syncFolder } from '../../common/sync-folder.ts'
 import { clusterName } from './cluster.ts'
-import { hasErrorCode } from './embedded-error.ts'
+import { ifMissing, pathExists } from './missing-file.ts'
 import { replacePrivate } from './private-file.ts'
 
 const journalName = 'replacing.json'
@@ -58,26 +58,14 @@ export async function replaceData(dataDir: string, replacement: Replacement): Pr
 /** Completes a replacement that was interrupted, if there is one. */
 export async function finishReplacing(dataDir: string): Promise<void> {
   const journal = join(dataDir, journalName)
-  let text: string
-  try {
-    text = await readFile(journal, 'utf8')
-  } catch (error) {
-    if (hasErrorCode(error, 'ENOENT')) return
-    throw error
-  }
+  const text = await readFile(journal, 'utf8').catch(ifMissing(null))
+  if (text === null) return
   const { staged, aside } = JSON.parse(text) as Replacement
   await mkdir(join(dataDir, aside), { recursive: true, mode: 0o711 })
-  const names = await readdir(join(dataDir, staged)).catch((error: unknown) => {
-    if (hasErrorCode(error, 'ENOENT')) return []
-    throw error
-  })
+  const names = await readdir(join(dataDir, staged)).catch(ifMissing([]))
   for (const name of names) {
     const [place, kept] = [join(dataDir, name), join(dataDir, aside, name)]
-    if (!(await isThere(kept))) {
-      await rename(place, kept).catch((error: unknown) => {
-        if (!hasErrorCode(error, 'ENOENT')) throw error
-      })
-    }
+    if (!(await pathExists(kept))) await rename(place, kept).catch(ifMissing(undefined))
     await rename(join(dataDir, staged, name), place)
   }
   await syncFolder(join(dataDir, aside))
@@ -85,14 +73,4 @@ export async function finishReplacing(dataDir: string): Promise<void> {
   await rm(join(dataDir, staged), { recursive: true, force: true })
   await rm(journal)
   await syncFolder(dataDir)
-}
-
-async function isThere(path: string): Promise<boolean> {
-  try {
-    await lstat(path)
-    return true
-  } catch (error) {
-    if (hasErrorCode(error, 'ENOENT')) return false
-    throw error
-  }
 }

@@ -5,20 +5,14 @@ import { copyFile, mkdir, open, readdir, readFile, rename, rm, utimes, stat } fr
 import { join } from 'node:path'
 import { syncFolder } from '../../common/sync-folder.ts'
 import { hasErrorCode } from '../../postgres/embedded/embedded-error.ts'
+import { ifMissing } from '../../postgres/embedded/missing-file.ts'
 
 /** Name of the folder with the bytes, in a backup folder as in the store. */
 const objects = 'objects'
 /** Name of the file in a backup that lists its objects. */
 const listName = 'objects.txt'
 
-async function namesIn(folder: string): Promise<readonly string[]> {
-  try {
-    return await readdir(folder)
-  } catch (error) {
-    if (hasErrorCode(error, 'ENOENT')) return []
-    throw error
-  }
-}
+const namesIn = (folder: string): Promise<readonly string[]> => readdir(folder).catch(ifMissing([]))
 
 /**
  * Copies the objects that the target lacks, whole or not at all. Removes none.
@@ -90,10 +84,7 @@ export async function writeObjectList(backup: string, names: readonly string[]):
 export async function removeOldObjects(folder: string, backups: readonly string[], store: string): Promise<number> {
   const needed = new Set<string>()
   for (const backup of backups) {
-    const list = await readFile(join(backup, listName), 'utf8').catch((error: unknown) => {
-      if (hasErrorCode(error, 'ENOENT')) return ''
-      throw error
-    })
+    const list = await readFile(join(backup, listName), 'utf8').catch(ifMissing(''))
     for (const name of list.split('\n')) needed.add(name)
   }
   let removed = 0
