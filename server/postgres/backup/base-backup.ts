@@ -1,6 +1,6 @@
 // Base backups of the embedded database: a copy of its data folder with the log that makes it consistent, and the secrets
 // beside it. A backup has its name only when it is complete, verified and on disk.
-import { copyFile, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseLsn } from '../../common/wal-position.ts'
 import { syncFolder } from '../../common/sync-folder.ts'
@@ -9,6 +9,7 @@ import { ifMissing } from '../embedded/missing-file.ts'
 import { BackupError } from './backup-error.ts'
 import { manifestName, verifyManifest, writeManifest } from './backup-manifest.ts'
 import { copyCluster, syncFolders, writeCopied } from './copy-cluster.ts'
+import { copyDurably } from './durable-file.ts'
 import { describeServer } from './wal-receiver.ts'
 import { segmentName, segmentStart } from './wal-segment.ts'
 
@@ -151,17 +152,6 @@ async function copySecrets(draft: string, secretFiles: readonly string[]): Promi
     const name = path.slice(path.lastIndexOf('/') + 1)
     const text = await readFile(path).catch(ifMissing(undefined))
     if (text) await writeCopied(target, name, text, new Date())
-  }
-}
-
-export async function copyDurably(from: string, to: string): Promise<void> {
-  await copyFile(from, to)
-  const file = await open(to, 'r+')
-  try {
-    await file.chmod(0o600)
-    await file.sync()
-  } finally {
-    await file.close()
   }
 }
 
