@@ -10,7 +10,7 @@ import { BackupError } from './backup-error.ts'
 import { manifestName, verifyManifest, writeManifest } from './backup-manifest.ts'
 import { copyCluster, syncFolders, writeCopied } from './copy-cluster.ts'
 import { copyDurably } from './durable-file.ts'
-import { describeServer } from './wal-receiver.ts'
+import { describeServer } from './server-description.ts'
 import { segmentName, segmentStart } from './wal-segment.ts'
 
 export type BaseBackup = {

@@ -1,9 +1,11 @@
 // Keeps an archive of the write-ahead log of the embedded database, as pg_receivewal does: everything that is committed
 // arrives in the folder within milliseconds. A replication slot keeps on the server what has not arrived yet.
 import { setTimeout as pause } from 'node:timers/promises'
-import pg from 'pg'
-import { formatLsn, parseLsn } from '../../common/wal-position.ts'
-import type { Client } from '../connection/client.ts'
+import { isInTime } from '../../common/in-time.ts'
+import { formatLsn } from '../../common/wal-position.ts'
+import { withClient, type Client } from '../connection/client.ts'
+import { connectionConfig } from '../connection/pool-config.ts'
+import { ArchivingSession } from './archiving-session.ts'
 import { ensureSlot, hasSlot, slotName } from './backup-slot.ts'
 import { BackupError } from './backup-error.ts'
 import { writeDurably } from './durable-file.ts'
@@ -19,6 +21,7 @@ import {
   writeArchive,
   type ArchiveState,
 } from './wal-archive.ts'
+import { describeServer } from './server-description.ts'
 import { historyName, segmentName, segmentStart } from './wal-segment.ts'
 import { WalWriter } from './wal-writer.ts'
 
@@ -53,10 +56,6 @@ export type WalReceiver = {
   readonly finished: () => Promise<void>
 }
 
-/** Milliseconds between flushes to disk. */
-const syncInterval = 200
-/** Bytes that may wait to be written. */
-const maxWaiting = 8 * 1024 * 1024
 /** Milliseconds between reports of a failure that lasts. */
 const reportInterval = 60_000
 /** Milliseconds in which the stream must end after the server. */
@@ -84,22 +83,14 @@ class Receiver {
   }
 
   async finish(): Promise<void> {
-    const limit = new AbortController()
-    const timeout = pause(endTimeout, undefined, { signal: limit.signal }).catch(() => undefined)
-    await Promise.race([this.#begun, timeout])
-    limit.abort()
+    await isInTime(endTimeout, this.#begun)
     this.#ending.abort()
   }
 
   async finished(): Promise<void> {
-    const limit = new AbortController()
-    const timeout = pause(endTimeout, undefined, { signal: limit.signal }).then(
-      () => this.#stream?.destroy(),
-      () => undefined,
-    )
+    if (await isInTime(endTimeout, this.#done)) return
+    this.#stream?.destroy()
     await this.#done
-    limit.abort()
-    await timeout
   }
 
   async #run(): Promise<void> {
@@ -138,15 +129,8 @@ class Receiver {
     }
   }
 
-  async #withClient<T>(use: (client: Client) => Promise<T>): Promise<T> {
-    const client = new pg.Client({ connectionString: this.#options.uri, application_name: 'rowhouse backup' })
-    client.on('error', () => undefined)
-    try {
-      await client.connect()
-      return await use(client)
-    } finally {
-      await client.end().catch(() => undefined)
-    }
+  #withClient<T>(use: (client: Client) => Promise<T>): Promise<T> {
+    return withClient({ ...connectionConfig(this.#options.uri, {}), application_name: 'rowhouse backup' }, use)
   }
 
   /** Archives until the connection is lost. */
@@ -232,133 +216,6 @@ class Receiver {
   }
 }
 
-/** Writes what a stream delivers, flushes it at intervals, and confirms it to the server. */
-class ArchivingSession {
-  readonly #stream: ReplicationStream
-  readonly #writer: WalWriter
-  readonly #saveMark: (until: Date) => Promise<void>
-  readonly #waiting: { readonly lsn: bigint; readonly bytes: Buffer }[] = []
-  #waitingSize = 0
-  #isPaused = false
-  #isAsked = false
-  #syncedAt = 0
-  #timer: NodeJS.Timeout | undefined
-  #work: Promise<void> = Promise.resolve()
-  #isWorking = false
-  /** When everything up to a position is on disk, everything that was committed before a time is. */
-  #pendingMark: { readonly lsn: bigint; readonly time: Date } | undefined
-  #hasEnded = false
-  #fail: (error: unknown) => void = () => undefined
-  /** Rejects when something cannot be written. */
-  readonly failed: Promise<never>
-  error: unknown
-
-  constructor(stream: ReplicationStream, writer: WalWriter, saveMark: (until: Date) => Promise<void>) {
-    this.#stream = stream
-    this.#writer = writer
-    this.#saveMark = saveMark
-    this.failed = new Promise((_resolve, reject) => (this.#fail = reject))
-    this.failed.catch(() => undefined)
-  }
-
-  onBytes(lsn: bigint, bytes: Buffer): void {
-    this.#waiting.push({ lsn, bytes })
-    this.#waitingSize += bytes.length
-    if (!this.#isPaused && this.#waitingSize > maxWaiting) {
-      this.#isPaused = true
-      this.#stream.pause()
-    }
-    this.#wake()
-  }
-
-  onAsked(): void {
-    this.#isAsked = true
-    this.#wake()
-  }
-
-  /** Asks the server how far it is, so that the archive knows until when it is complete as soon as that has arrived. */
-  async mark(client: Client): Promise<void> {
-    try {
-      // In this order: what is committed before the time is flushed before the position is read.
-      const { rows: times } = await client.query<{ time: string }>(
-        `select to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as time`,
-      )
-      const { rows } = await client.query<{ lsn: string }>('select pg_current_wal_flush_lsn()::text as lsn')
-      const lsn = parseLsn(rows[0]?.lsn ?? '')
-      if (lsn === undefined || times[0] === undefined || this.#pendingMark) return
-      this.#pendingMark = { lsn, time: new Date(times[0].time) }
-      this.#wake()
-    } catch {
-      // The connection is lost: the stream will be, too.
-    }
-  }
-
-  /**
-   * Writes what has arrived. Nothing more is accepted.
-   *
-   * @param isComplete whether the server has sent everything before it ended
-   */
-  async end(isComplete: boolean): Promise<void> {
-    if (this.#hasEnded) return
-    this.#wake()
-    await this.#work
-    this.#hasEnded = true
-    clearTimeout(this.#timer)
-    if (this.error !== undefined) return
-    try {
-      await this.#writer.sync()
-      if (isComplete) await this.#saveMark(new Date())
-    } catch (error) {
-      this.error = error
-    }
-  }
-
-  #wake(): void {
-    if (this.#isWorking || this.#hasEnded || this.error !== undefined) return
-    this.#isWorking = true
-    this.#work = this.#process()
-      .catch((error: unknown) => {
-        this.error = error
-        this.#fail(error)
-      })
-      .finally(() => (this.#isWorking = false))
-  }
-
-  async #process(): Promise<void> {
-    do {
-      for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
-        await this.#writer.write(next.lsn, next.bytes)
-        this.#waitingSize -= next.bytes.length
-        if (this.#isPaused && this.#waitingSize < maxWaiting / 2) {
-          this.#isPaused = false
-          this.#stream.resume()
-        }
-        if (performance.now() - this.#syncedAt > syncInterval) await this.#sync()
-      }
-      if (this.#isAsked || performance.now() - this.#syncedAt > syncInterval) await this.#sync()
-      else if (this.#writer.synced < this.#writer.position || this.#pendingMark) this.#syncLater()
-    } while (this.#waiting.length > 0 || this.#isAsked)
-  }
-
-  #syncLater(): void {
-    this.#timer ??= setTimeout(() => {
-      this.#timer = undefined
-      this.#wake()
-    }, syncInterval)
-  }
-
-  async #sync(): Promise<void> {
-    this.#isAsked = false
-    this.#syncedAt = performance.now()
-    await this.#writer.sync()
-    this.#stream.confirm(this.#writer.position, this.#writer.synced)
-    const mark = this.#pendingMark
-    if (!mark || this.#writer.synced < mark.lsn) return
-    this.#pendingMark = undefined
-    await this.#saveMark(mark.time)
-  }
-}
-
 /** Where to continue an archive: after its last segment of the timeline, or where the timeline began. */
 async function startOf(folder: string, archive: ArchiveState, timeline: number, oldest: bigint): Promise<bigint> {
   const { segmentSize } = archive
@@ -376,18 +233,4 @@ async function hasLog(client: Client, timeline: number, start: bigint, segmentSi
     [segmentName(timeline, start, segmentSize)],
   )
   return rows[0]?.found === true
-}
-
-/** The properties of a server that do not change. */
-export async function describeServer(
-  client: Client,
-): Promise<Pick<ArchiveState, 'systemIdentifier' | 'majorVersion' | 'segmentSize'>> {
-  const { rows } = await client.query<{ system: string; size: number; version: number }>(
-    `select (select system_identifier::text from pg_control_system()) as system,
-       (select setting::integer from pg_settings where name = 'wal_segment_size') as size,
-       current_setting('server_version_num')::integer / 10000 as version`,
-  )
-  const [row] = rows
-  if (!row) throw new Error('the server did not describe itself')
-  return { systemIdentifier: row.system, majorVersion: row.version, segmentSize: row.size }
 }
