@@ -94,6 +94,14 @@ t.test('restores to a moment, although server and database are killed', async (t
   t.equal(aside.length, 1, 'the replaced database is kept')
   t.equal((await stat(backupDir)).mode & 0o077, 0, 'only the owner can read backups')
 
+  const last = await serve(t, env)
+  await rename(backupDir, `${backupDir}-away`)
+  last.kill('SIGTERM')
+  const unwritten = await last.line((line) => says('wal-archive')(line) && line.level === 'error')
+  t.match(unwritten.msg, /the next start continues/, 'what cannot be written at the end is reported, too')
+  await last.ended
+  await rename(`${backupDir}-away`, backupDir)
+
   await appendFile(join(backupDir, 'base', name, 'postgres/global/pg_filenode.map'), 'x')
   t.match(await rowhouse(['restore', '--to', time], env), { code: 1, err: /pg_filenode.map has changed/ })
 })

@@ -120,7 +120,7 @@ async function archiveRest(existing: string, { dataDir, folder, binaries, user, 
       await receiver.finish()
       await postmaster.stop()
       await receiver.finished()
-      for (const error of failed) throw error
+      if (failed.length > 0) throw failed[0]
     } finally {
       await postmaster.stop()
     }

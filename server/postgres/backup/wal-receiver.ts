@@ -29,8 +29,11 @@ import { WalWriter } from './wal-writer.ts'
 export type ArchiveEvent =
   /** Everything that is committed is archived from now on. */
   | { readonly kind: 'archiving'; readonly position: string }
-  /** Nothing is archived for now. The database keeps `retained` bytes until it is. */
-  | { readonly kind: 'failing'; readonly error: unknown; readonly retained: number | null }
+  /**
+   * Nothing is archived for now. The database keeps `retained` bytes until it is: soon if the receiver retries, otherwise
+   * when it is started again.
+   */
+  | { readonly kind: 'failing'; readonly error: unknown; readonly retained: number | null; readonly retries: boolean }
   /** Segments are missing in the archive, so that only a new backup makes it useful. */
   | { readonly kind: 'gap'; readonly from: string; readonly to: string }
 
@@ -100,7 +103,7 @@ class Receiver {
       try {
         await this.#archive()
       } catch (error) {
-        if (!signal.aborted) await this.#report(error)
+        await this.#report(error)
       }
       this.#begin()
       await pause(this.#options.retryDelay, undefined, { signal }).catch(() => undefined)
@@ -111,7 +114,8 @@ class Receiver {
     const now = performance.now()
     if (now - this.#reportedAt < reportInterval) return
     this.#reportedAt = now
-    this.#options.onEvent({ kind: 'failing', error, retained: await this.#retained() })
+    const retries = !this.#ending.signal.aborted
+    this.#options.onEvent({ kind: 'failing', error, retained: await this.#retained(), retries })
   }
 
   /** Bytes that the server keeps for the archive; null when it cannot be asked. */
@@ -207,7 +211,8 @@ class Receiver {
       await Promise.race([streaming, session.failed])
     } catch (error) {
       await session.end(stream.wasEnded)
-      if (!stream.wasEnded) throw session.error ?? error
+      // The server ends after it has sent everything, which may not have been written.
+      if (!stream.wasEnded || session.error !== undefined) throw session.error ?? error
     } finally {
       clearInterval(timer)
       await session.end(false)

@@ -221,7 +221,8 @@ function archiveLine(folder: string, change: ArchiveEvent): Line {
       return { from, severity: 'info', message: `Archiving the write-ahead log to ${folder}` }
     case 'failing': {
       const kept = change.retained === null ? '' : `; the database keeps ${Math.ceil(change.retained / 1024 ** 2)} MiB`
-      return { from, severity: 'error', message: `The write-ahead log is not archived to ${folder}${kept}; retrying` }
+      const next = change.retries ? 'retrying' : 'the next start continues'
+      return { from, severity: 'error', message: `The write-ahead log is not archived to ${folder}${kept}; ${next}` }
     }
     case 'gap': {
       const lost = `lacks the write-ahead log from ${change.from} to ${change.to}`
