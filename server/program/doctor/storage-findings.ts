@@ -1,4 +1,5 @@
 // Bloat, vacuum, indexes, replication slots and long transactions.
+import { literal } from '../../text/sql-text.ts'
 import type { DatabaseFacts, IndexFacts, TableFacts } from './facts.ts'
 import { bytes, percent, type DoctorFinding } from './finding.ts'
 
@@ -131,7 +132,7 @@ const slotFindings = ({ slots }: DatabaseFacts): DoctorFinding[] =>
         : 'The WAL, and the dead rows that the replica might still need, are kept until the disk is full.',
       advice:
         'Start its replica again; or drop the slot, if the replica is gone. max_slot_wal_keep_size limits what is kept.',
-      ...(isActive ? {} : { fix: `select pg_drop_replication_slot('${name.replaceAll("'", "''")}');` }),
+      ...(isActive ? {} : { fix: `select pg_drop_replication_slot(${literal(name)});` }),
     }))
 
 const transactionFindings = ({ transactions }: DatabaseFacts): DoctorFinding[] =>
