@@ -244,6 +244,14 @@ t.test('what a service says about itself', async (t) => {
   t.strictSame(await of(404, 'x'.repeat(1_000_000)), ['ERROR service_not_ready'], 'only the beginning is read')
 })
 
+t.test('a service that responds byte by byte is not waited for', async (t) => {
+  const url = await listen(t, (_request, response) => {
+    const drip = setInterval(() => response.write('x'), 20)
+    response.once('close', () => clearInterval(drip))
+  })
+  await t.rejects(readService(new URL(url), 200), { message: 'no response within 0.2 s' })
+})
+
 t.test('options and exit codes', async (t) => {
   const run = async (...args: string[]): Promise<[number, string]> => {
     let printed = ''

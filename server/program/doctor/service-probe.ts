@@ -5,8 +5,8 @@ import { TLSSocket } from 'node:tls'
 import type { ClockReading } from './clocks.ts'
 import type { DoctorFinding } from './finding.ts'
 
-/** Milliseconds for a response. */
-const limit = 5000
+/** Milliseconds for a whole response. */
+const responseTime = 5000
 /** Bytes of the body of `/ready` that are read. */
 const longestBody = 10_000
 
@@ -26,12 +26,13 @@ export type ServiceReading = {
  * Asks for `/ready`.
  *
  * @param url base URL of the service
- * @throws the error of the connection
+ * @param limit milliseconds for the whole response
+ * @throws the error of the connection; when the response is not complete in time
  */
-export async function readService(url: URL): Promise<ServiceReading> {
+export async function readService(url: URL, limit = responseTime): Promise<ServiceReading> {
   const target = new URL('ready', url.href.endsWith('/') ? url : `${url.href}/`)
   const before = Date.now()
-  const { response, text, validTo, isTrusted } = await get(target)
+  const { response, text, validTo, isTrusted } = await get(target, limit)
   const after = Date.now()
   const { date, server } = response.headers
   const time = date === undefined ? NaN : Date.parse(date)
@@ -44,9 +45,9 @@ export async function readService(url: URL): Promise<ServiceReading> {
 
 type Got = Pick<ServiceReading, 'validTo' | 'isTrusted'> & { readonly response: IncomingMessage; readonly text: string }
 
-function get(target: URL): Promise<Got> {
+function get(target: URL, limit: number): Promise<Got> {
   // A certificate that is not trusted is a finding, and nothing secret is sent.
-  const options = { timeout: limit, agent: false, rejectUnauthorized: false }
+  const options = { agent: false, rejectUnauthorized: false }
   return new Promise((resolve, reject) => {
     const asked = (target.protocol === 'https:' ? requestHttps : requestHttp)(target, options, (response) => {
       const { socket } = response
@@ -62,10 +63,16 @@ function get(target: URL): Promise<Got> {
         text += chunk
         if (text.length > longestBody) response.destroy()
       })
-      response.once('close', () => resolve({ response, text, ...certificate }))
+      response.once('close', () => {
+        clearTimeout(late)
+        resolve({ response, text, ...certificate })
+      })
     })
-    asked.once('timeout', () => asked.destroy(new Error(`no response within ${limit / 1000} s`)))
-    asked.once('error', reject)
+    const late = setTimeout(() => asked.destroy(new Error(`no response within ${limit / 1000} s`)), limit)
+    asked.once('error', (error) => {
+      clearTimeout(late)
+      reject(error)
+    })
     asked.end()
   })
 }
