@@ -1,7 +1,7 @@
 // `app.settings.*`: values that are passed to SQL.
 import { compareText } from '../text/code-point-order.ts'
 import type { ConfigProblem } from './config-error.ts'
-import { textOf } from './setting-types.ts'
+import { textOf } from './setting-reading.ts'
 import type { GivenValue } from './setting.ts'
 
 const prefix = 'app.settings.'

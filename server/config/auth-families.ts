@@ -8,7 +8,8 @@ import type {
   ProviderSettings,
 } from '../services/auth/settings.ts'
 import type { ConfigProblem } from './config-error.ts'
-import { boolean, textOf } from './setting-types.ts'
+import { boolean } from './number-setting-types.ts'
+import { textOf } from './setting-reading.ts'
 import type { GivenValue } from './setting.ts'
 
 /** A placeholder of the name, and its description for the README. */

@@ -2,7 +2,7 @@
 import type { Rate } from '../services/auth/settings.ts'
 import { goDuration } from '../text/go-duration.ts'
 import type { Reading, SettingType } from './setting.ts'
-import { quoted, textual } from './setting-types.ts'
+import { quoted, textual } from './setting-reading.ts'
 
 const value = <T>(it: T): Reading<T> => ({ kind: 'value', value: it })
 const invalid = (message: string): Reading<never> => ({ kind: 'invalid', message })
