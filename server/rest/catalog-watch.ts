@@ -28,6 +28,8 @@ export class CatalogWatch {
   readonly #observe: (event: CatalogWatchEvent) => void
   #interval = 0
   #end: (() => Promise<void>) | undefined
+  /** Resolves when no check of an earlier interval is in progress. */
+  #earlier: Promise<unknown> = Promise.resolve()
   #isStopped = false
 
   /** @param observe must not throw */
@@ -45,7 +47,7 @@ export class CatalogWatch {
   follow({ dbReloadInterval: interval }: Pick<LoadSettings, 'dbReloadInterval'>): void {
     if (this.#isStopped || interval === this.#interval) return
     this.#interval = interval
-    void this.#end?.()
+    this.#earlier = Promise.all([this.#earlier, this.#end?.()])
     const pause = Math.min(interval * 1000, longestTimer)
     this.#end =
       interval === 0
@@ -64,7 +66,7 @@ export class CatalogWatch {
   /** Stops checking, and resolves when a check in progress has ended; `follow` has no effect afterwards. */
   async stop(): Promise<void> {
     this.#isStopped = true
-    await this.#end?.()
+    await Promise.all([this.#earlier, this.#end?.()])
   }
 
   async #check(): Promise<void> {

@@ -56,6 +56,19 @@ t.test('a check that hangs is the only one', async (t) => {
   await stopped
 })
 
+t.test('the end of a check is waited for, although another interval is set meanwhile', async (t) => {
+  let finish: (version: CatalogVersion) => void = () => undefined
+  const { counts, watching } = watch(() => new Promise((resolve) => (finish = resolve)), { a: '1' })
+  while (counts.reads === 0) await pause(5)
+  watching.follow({ dbReloadInterval: 1000 })
+  let isStopped = false
+  const stopped = watching.stop().then(() => (isStopped = true))
+  await pause(5)
+  t.notOk(isStopped)
+  finish({ a: '1' })
+  await stopped
+})
+
 t.test('reloads if the version differs or is not known', async (t) => {
   const same = watch(() => Promise.resolve({ a: '1' }), { a: '1' })
   const changed = watch(() => Promise.resolve({ a: '1', b: null, c: '2' }), { a: '2', b: null })
