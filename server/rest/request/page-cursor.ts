@@ -2,7 +2,8 @@
 //
 // A cursor is encrypted, because its values may be personal data, and URLs are logged. Signature and initialization
 // vector are the same (SIV), so equal positions have equal cursors. https://www.rfc-editor.org/rfc/rfc5297
-import { createCipheriv, createDecipheriv, createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash } from 'node:crypto'
+import { isTagOf, keyFor, tagLength, tagOf } from './derived-key.ts'
 
 /** A position between rows, and the direction in which the page continues from there. */
 export type PageCursor = {
@@ -35,7 +36,6 @@ export const longestCursor = 4096
 
 const form = /^[\w-]+$/
 const version = 1
-const tagLength = 16
 const scopeLength = 16
 const backward = 1
 const inclusive = 2
@@ -55,12 +55,9 @@ export function scopeOf(parts: readonly string[]): Buffer {
 type Key = { readonly signing: Buffer; readonly encryption: Buffer }
 
 const keyOf = (secret: Uint8Array): Key => ({
-  signing: createHmac('sha256', secret).update('page cursor: signature').digest(),
-  encryption: createHmac('sha256', secret).update('page cursor: encryption').digest(),
+  signing: keyFor(secret, 'page cursor: signature'),
+  encryption: keyFor(secret, 'page cursor: encryption'),
 })
-
-const tagOf = ({ signing }: Key, plain: Buffer): Buffer =>
-  createHmac('sha256', signing).update(plain).digest().subarray(0, tagLength)
 
 /** Creates and reads cursors. */
 export class PageCursors {
@@ -83,7 +80,7 @@ export class PageCursors {
     if (!key) throw new Error('there is no secret for cursors')
     const flags = (isBackward ? backward : 0) | (isInclusive ? inclusive : 0)
     const plain = Buffer.concat([Buffer.from([version, flags]), scope, Buffer.from(JSON.stringify(values))])
-    const tag = tagOf(key, plain)
+    const tag = tagOf(key.signing, plain)
     const cipher = createCipheriv('aes-256-ctr', key.encryption, tag)
     const text = Buffer.concat([tag, cipher.update(plain), cipher.final()]).toString('base64url')
     return text.length > longestCursor ? undefined : text
@@ -99,7 +96,7 @@ export class PageCursors {
     for (const key of this.#derived) {
       const decipher = createDecipheriv('aes-256-ctr', key.encryption, tag)
       const plain = Buffer.concat([decipher.update(sealed.subarray(tagLength)), decipher.final()])
-      if (timingSafeEqual(tagOf(key, plain), tag)) return read(plain)
+      if (isTagOf(tag, key.signing, plain)) return read(plain)
     }
     return undefined
   }

@@ -1,16 +1,10 @@
 // The position of a write as signed text, which its client sends with later reads.
-import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { WalPosition } from '../../common/wal-position.ts'
+import { isTagOf, keyFor, tagOf } from './derived-key.ts'
 
-const tagLength = 16
 const version = '1'
 /** Version, timeline and log sequence number in hexadecimal, seconds since 1970, signature. */
 const form = /^1\.([\da-f]{1,8})\.([\da-f]{1,16})\.(\d{1,12})\.([\w-]{22})$/
-
-const keyOf = (secret: Uint8Array): Buffer => createHmac('sha256', secret).update('write position: signature').digest()
-
-const tagOf = (key: Buffer, text: string): Buffer =>
-  createHmac('sha256', key).update(text).digest().subarray(0, tagLength)
 
 /** Creates and reads the texts of positions. */
 export class PositionTokens {
@@ -24,7 +18,7 @@ export class PositionTokens {
 
   /** Derived when the first position is used. */
   get #derived(): readonly Buffer[] {
-    return (this.#keys ??= this.#secrets.map(keyOf))
+    return (this.#keys ??= this.#secrets.map((secret) => keyFor(secret, 'write position: signature')))
   }
 
   /** @param expires seconds since 1970 */
@@ -47,8 +41,7 @@ export class PositionTokens {
     if (Number(expires) <= now) return undefined
     const tag = Buffer.from(signature, 'base64url')
     const text = sealed.slice(0, -signature.length - 1)
-    if (tag.length !== tagLength || !this.#derived.some((key) => timingSafeEqual(tagOf(key, text), tag)))
-      return undefined
+    if (!this.#derived.some((key) => isTagOf(tag, key, text))) return undefined
     return { timeline: Number.parseInt(timeline, 16), lsn: BigInt(`0x${lsn}`) }
   }
 }
