@@ -5,6 +5,7 @@
 // measurement (default 10), `BALANCER` the only balancer. `npm run test:balancer -- --quick` takes about a minute.
 import { setTimeout as pause } from 'node:timers/promises'
 import { usageOf } from '../bench/process-usage.ts'
+import { startChecks } from './checks.ts'
 import { clientOf, rateOf } from './load.ts'
 import { startBalancer, type BalancerName } from './balancers.ts'
 import { MixedLoad } from './mixed-load.ts'
@@ -17,11 +18,7 @@ const balancers = (['haproxy', 'nginx'] as const).filter((name) => (process.env.
 /** As in the README: longer than the checks of haproxy take. */
 const drainTime = 3
 
-let failures = 0
-const check = (isRight: boolean, text: string): void => {
-  console.log(`${isRight ? 'ok' : 'NOT OK'} - ${text}`)
-  if (!isRight) failures++
-}
+const { check, end } = startChecks()
 
 const database = await startServedDatabase({ SERVER_DRAIN_TIME: String(drainTime) })
 const { query } = database
@@ -122,5 +119,4 @@ try {
 } finally {
   await database.stop()
 }
-console.log(failures === 0 ? 'passed' : `${failures} failed`)
-process.exit(failures === 0 ? 0 : 1)
+end()

@@ -1,5 +1,5 @@
 // Debian's haproxy and nginx, with the configurations of the README.
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { freePort } from '../support/free-port.ts'
 import { readmeSection } from '../support/readme-section.ts'
+import { installPackage } from './debian-user.ts'
 
 export type BalancerName = 'haproxy' | 'nginx'
 
@@ -20,18 +21,6 @@ export type Balancer = {
    */
   readonly setState: (index: number, state: 'drain' | 'ready') => Promise<void>
   readonly stop: () => Promise<void>
-}
-
-/** Installs the package if it is missing. Requires root then. */
-function install(name: BalancerName): string {
-  const binary = `/usr/sbin/${name}`
-  if (!existsSync(binary)) {
-    console.log(`installing ${name}`)
-    const options = { stdio: 'inherit', env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } } as const
-    execFileSync('apt-get', ['update', '-q'], options)
-    execFileSync('apt-get', ['install', '-yq', '--no-install-recommends', name], options)
-  }
-  return binary
 }
 
 /** The configuration of the README with other ports; lines of servers that are not needed are left out. */
@@ -75,7 +64,8 @@ ${text} }`,
  * @param servers ports of the processes on this machine, at most three
  */
 export async function startBalancer(name: BalancerName, servers: readonly number[]): Promise<Balancer> {
-  const binary = install(name)
+  const binary = `/usr/sbin/${name}`
+  if (!existsSync(binary)) installPackage(name)
   const folder = await mkdtemp(join(tmpdir(), `rowhouse-${name}-`))
   const port = await freePort()
   const section = readmeSection(name === 'nginx' ? 'nginx-balancer' : name)

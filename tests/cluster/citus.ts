@@ -5,6 +5,7 @@
 import { startApplication, type Application } from '../support/application.ts'
 import { readmeSection } from '../support/readme-section.ts'
 import { bearer } from '../support/token.ts'
+import { startChecks } from './checks.ts'
 import { isCitusInstalled, startCitusCluster } from './citus-cluster.ts'
 import { requests, tenantRows, tenants, tenantSchema, type TenantRequest } from './citus-schema.ts'
 import { startDebianServer, type DebianServer } from './debian-server.ts'
@@ -18,11 +19,7 @@ if (!isCitusInstalled()) {
 const seconds = Number(process.env.SECONDS ?? 3)
 const closings: (() => unknown)[] = []
 const closing = { teardown: (close: () => unknown) => closings.unshift(close) }
-let failures = 0
-const check = (isRight: boolean, text: string): void => {
-  console.log(`${isRight ? 'ok' : 'NOT OK'} - ${text}`)
-  if (!isRight) failures++
-}
+const { check, end } = startChecks()
 
 const start = (server: DebianServer, changes: Record<string, string> = {}): Promise<Application> =>
   startApplication(closing, `postgresql://authenticator@127.0.0.1:${server.port}/postgres`, {
@@ -223,5 +220,4 @@ try {
 } finally {
   for (const close of closings) await close()
 }
-console.log(failures === 0 ? 'passed' : `${failures} failed`)
-process.exit(failures === 0 ? 0 : 1)
+end()

@@ -1,17 +1,11 @@
 // A primary and standbys of Debian's PostgreSQL, run by the user postgres.
-import { execFile, execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { appendFile, chmod, chown, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import pg from 'pg'
 import { freePort } from '../support/free-port.ts'
-
-const run = promisify(execFile)
-const version = process.env.POSTGRES_VERSION ?? '15'
-/** Folder of PostgreSQL's programs. */
-export const bin = `/usr/lib/postgresql/${version}/bin`
+import { asPostgres, bin, installPackage, postgresUser, postgresVersion } from './debian-user.ts'
 
 export type Server = {
   /** Its name for synchronous replication. */
@@ -32,32 +26,17 @@ export type DebianCluster = {
   readonly stop: () => Promise<void>
 }
 
-/** Installs the package if it is missing. Requires root then. */
-function install(): void {
-  if (existsSync(join(bin, 'postgres'))) return
-  console.log(`installing postgresql-${version}`)
-  const options = { stdio: 'inherit', env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } } as const
-  execFileSync('apt-get', ['update', '-q'], options)
-  execFileSync('apt-get', ['install', '-yq', `postgresql-${version}`], options)
-}
-
-const asPostgres = (command: string, args: readonly string[]): Promise<unknown> =>
-  process.getuid?.() === 0
-    ? run('runuser', ['-u', 'postgres', '--', join(bin, command), ...args], { cwd: '/' })
-    : run(join(bin, command), [...args], { cwd: '/' })
-
-const idOf = (flag: '-u' | '-g'): number => Number(execFileSync('id', [flag, 'postgres']).toString())
-
 /**
  * Starts a primary and one standby for each delay. Writes are acknowledged when one standby has them.
  *
  * @param delays `recovery_min_apply_delay` of each standby, in milliseconds
  */
 export async function startDebianCluster(delays: readonly number[]): Promise<DebianCluster> {
-  install()
+  if (!existsSync(join(bin, 'postgres'))) installPackage(`postgresql-${postgresVersion}`)
   const folder = await mkdtemp(join(tmpdir(), 'rowhouse-cluster-'))
   await chmod(folder, 0o711)
-  if (process.getuid?.() === 0) await chown(folder, idOf('-u'), idOf('-g'))
+  const user = postgresUser()
+  if (user) await chown(folder, user.uid, user.gid)
   const servers: Server[] = []
   const conninfo = (port: number, name: string): string =>
     `host=127.0.0.1 port=${port} user=postgres application_name=${name}`

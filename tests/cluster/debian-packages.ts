@@ -1,11 +1,12 @@
 // Programs of Debian's packages, run as the user postgres, because some of them refuse to run as root.
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, openSync } from 'node:fs'
 import { chown, mkdtemp } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { installPackage, postgresUser } from './debian-user.ts'
 
 /** The packages by a file that each of them has. */
 export const packages = {
@@ -27,24 +28,15 @@ export function installPackages(): readonly string[] {
   const missing = (): string[] => Object.entries(packages).flatMap(([path, name]) => (existsSync(path) ? [] : [name]))
   const names = missing()
   if (names.length === 0 || process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return names
-  console.log(`installing ${names.join(', ')}`)
-  const options = { stdio: 'inherit', env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } } as const
-  execFileSync('apt-get', ['update', '-q'], options)
-  execFileSync('apt-get', ['install', '-yq', '--no-install-recommends', ...names], options)
+  installPackage(...names)
   return missing()
 }
-
-const idOf = (flag: '-u' | '-g'): number => Number(execFileSync('id', [flag, 'postgres']).toString())
-
-/** The user that runs the programs; none if this process is not root's. */
-const account = (): { readonly uid?: number; readonly gid?: number } =>
-  process.getuid?.() === 0 ? { uid: idOf('-u'), gid: idOf('-g') } : {}
 
 /** Creates a temporary folder of the user postgres. */
 export async function createFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'rowhouse-poolers-'))
-  const { uid, gid } = account()
-  if (uid !== undefined && gid !== undefined) await chown(folder, uid, gid)
+  const user = postgresUser()
+  if (user) await chown(folder, user.uid, user.gid)
   return folder
 }
 
@@ -76,7 +68,12 @@ export async function startProgram(
   const log = join(folder, `${packages[path]}-${port}.log`)
   const output = openSync(log, 'a')
   const env = { ...process.env, HOME: folder }
-  const child: ChildProcess = spawn(path, args, { ...account(), cwd: folder, env, stdio: ['ignore', output, output] })
+  const child: ChildProcess = spawn(path, args, {
+    ...postgresUser(),
+    cwd: folder,
+    env,
+    stdio: ['ignore', output, output],
+  })
   const ended = new Promise<void>((resolve) => {
     child.once('exit', () => resolve())
     child.once('error', () => resolve())

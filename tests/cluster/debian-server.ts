@@ -1,16 +1,11 @@
 // A server of Debian's PostgreSQL with settings of its own, run by the user postgres.
-import { execFile, execFileSync } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { appendFile, chmod, chown, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import pg from 'pg'
 import { freePort } from '../support/free-port.ts'
-
-const run = promisify(execFile)
-const version = process.env.POSTGRES_VERSION ?? '15'
-const bin = `/usr/lib/postgresql/${version}/bin`
-const isRoot = process.getuid?.() === 0
+import { asPostgres, bin, postgresUser } from './debian-user.ts'
 
 /** Where this version of PostgreSQL keeps what `pg_config` names: `--sharedir`, `--pkglibdir`. */
 export const placeOf = (option: '--sharedir' | '--pkglibdir'): string =>
@@ -25,13 +20,6 @@ export type DebianServer = {
   readonly stop: () => Promise<void>
 }
 
-const asPostgres = (command: string, args: readonly string[]): Promise<unknown> =>
-  isRoot
-    ? run('runuser', ['-u', 'postgres', '--', join(bin, command), ...args], { cwd: '/' })
-    : run(join(bin, command), [...args], { cwd: '/' })
-
-const idOf = (flag: '-u' | '-g'): number => Number(execFileSync('id', [flag, 'postgres']).toString())
-
 /**
  * Creates a server on a free port of 127.0.0.1 and starts it. Every connection is trusted.
  *
@@ -40,7 +28,8 @@ const idOf = (flag: '-u' | '-g'): number => Number(execFileSync('id', [flag, 'po
 export async function startDebianServer(settings: Readonly<Record<string, string>> = {}): Promise<DebianServer> {
   const folder = await mkdtemp(join(tmpdir(), 'rowhouse-server-'))
   await chmod(folder, 0o711)
-  if (isRoot) await chown(folder, idOf('-u'), idOf('-g'))
+  const user = postgresUser()
+  if (user) await chown(folder, user.uid, user.gid)
   const place = join(folder, 'data')
   await asPostgres('initdb', ['-D', place, '-A', 'trust', '-U', 'postgres', '--locale=C.UTF-8', '--no-sync'])
   const all = { listen_addresses: '127.0.0.1', fsync: 'off', ...settings }

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { freePort } from '../support/free-port.ts'
-import { bin } from './debian-cluster.ts'
 import { startProgram, type RunningProgram } from './debian-packages.ts'
+import { bin } from './debian-user.ts'
 import type { Query } from './pooled-program.ts'
 
 export type Patroni = {

@@ -2,6 +2,7 @@
 // with `npm run test:poolers`, which installs what is missing if root runs it. With `-- --quick` it takes about a minute;
 // with `-- --only=pgbouncer`, `pgpool` or `patroni` it tests only one of them, with `--without-tables` no request tables.
 import type { Environment } from '../../server/config/load.ts'
+import { startChecks } from './checks.ts'
 import { startDebianCluster } from './debian-cluster.ts'
 import { createFolder, installPackages } from './debian-packages.ts'
 import { startPatroni } from './patroni.ts'
@@ -30,11 +31,7 @@ if (missing.length > 0) {
   process.exit(0)
 }
 
-let failures = 0
-const check = (isRight: boolean, text: string): void => {
-  console.log(`${isRight ? 'ok' : 'NOT OK'} - ${text}`)
-  if (!isRight) failures++
-}
+const { check, end } = startChecks()
 
 const prepared = { PGRST_DB_PREPARED_STATEMENTS: 'true' }
 const unprepared = { PGRST_DB_PREPARED_STATEMENTS: 'false' }
@@ -155,5 +152,4 @@ try {
 } finally {
   for (const close of closings) await close()
 }
-console.log(failures === 0 ? 'passed' : `${failures} failed`)
-process.exit(failures === 0 ? 0 : 1)
+end()

@@ -4,6 +4,7 @@
 // (default 5). `npm run test:cluster -- --quick` takes less than a minute.
 import { setTimeout as pause } from 'node:timers/promises'
 import { startApplication, type Application } from '../support/application.ts'
+import { startChecks } from './checks.ts'
 import { clientOf, rateOf, startLoad, type Client } from './load.ts'
 import { startDebianCluster, type Server } from './debian-cluster.ts'
 
@@ -14,11 +15,7 @@ const clients = 24
 const lag = 300
 
 const closings: (() => unknown)[] = []
-let failures = 0
-const check = (isRight: boolean, text: string): void => {
-  console.log(`${isRight ? 'ok' : 'NOT OK'} - ${text}`)
-  if (!isRight) failures++
-}
+const { check, end } = startChecks()
 const until = async (isSo: () => boolean | Promise<boolean>, limit = 60_000): Promise<number> => {
   const start = performance.now()
   while (!(await isSo())) {
@@ -175,5 +172,4 @@ try {
   for (const close of closings) await close()
   await cluster.stop()
 }
-console.log(failures === 0 ? 'passed' : `${failures} failed`)
-process.exit(failures === 0 ? 0 : 1)
+end()

@@ -5,6 +5,7 @@
 // duration of each stage (default 10; with `-- --quick` 3). The requests are those of `mixed-load.ts`.
 import { setTimeout as pause } from 'node:timers/promises'
 import { startBalancer, type Balancer } from './balancers.ts'
+import { startChecks } from './checks.ts'
 import { buildEarlierVersion } from './earlier-version.ts'
 import { MixedLoad } from './mixed-load.ts'
 import { startServedDatabase, type Seat } from './served-database.ts'
@@ -13,11 +14,7 @@ const isQuick = process.argv.includes('--quick')
 const seconds = Number(process.env.SECONDS ?? (isQuick ? 3 : 10))
 const drainTime = 3
 
-let failures = 0
-const check = (isRight: boolean, text: string): void => {
-  console.log(`${isRight ? 'ok' : 'NOT OK'} - ${text}`)
-  if (!isRight) failures++
-}
+const { check, end } = startChecks()
 
 const earlier = await buildEarlierVersion(process.env.FROM)
 console.log(`# the earlier version is ${earlier.commit.slice(0, 10)}, with ${earlier.migrations.length} migrations`)
@@ -91,5 +88,4 @@ try {
   await earlier.remove()
 }
 
-console.log(failures === 0 ? 'passed' : `${failures} failed`)
-process.exit(failures === 0 ? 0 : 1)
+end()
