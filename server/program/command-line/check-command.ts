@@ -3,9 +3,7 @@ import { InvalidArgumentError, type Command } from 'commander'
 import { defaultIgnoreFile, levels, type Level } from '../check/finding.ts'
 import type { CheckOptions } from './check-report.ts'
 import type { Dependencies } from './dependencies.ts'
-
-/** Exit code of a failed check, distinct from that of findings (1). */
-const couldNotLook = 2
+import { failOnFindings } from './failing-on-findings.ts'
 
 export function addCheck(program: Command, dependencies: Dependencies, setExitCode: (code: number) => void): void {
   program
@@ -24,12 +22,7 @@ export function addCheck(program: Command, dependencies: Dependencies, setExitCo
     .option('-c, --config <file>', 'configuration file')
     .action(async (_own: unknown, command: Command) => {
       const { reportCheck } = await import('./check-report.ts')
-      try {
-        if (await reportCheck(command.optsWithGlobals<CheckOptions>(), dependencies)) setExitCode(1)
-      } catch (error) {
-        setExitCode(couldNotLook)
-        throw error
-      }
+      await failOnFindings(setExitCode, () => reportCheck(command.optsWithGlobals<CheckOptions>(), dependencies))
     })
 }
 

@@ -1,10 +1,9 @@
 // `rowhouse doctor`: looks at a running installation, and says what to do.
 import { InvalidArgumentError, type Command } from 'commander'
 import type { Dependencies } from './dependencies.ts'
+import { failOnFindings } from './failing-on-findings.ts'
 import type { DoctorCommandOptions } from './doctor-report.ts'
 
-/** Exit code when the doctor could not look, distinct from that of findings (1). */
-const couldNotLook = 2
 const mostProcesses = 1000
 
 export function addDoctor(program: Command, dependencies: Dependencies, setExitCode: (code: number) => void): void {
@@ -18,12 +17,9 @@ export function addDoctor(program: Command, dependencies: Dependencies, setExitC
     .option('-c, --config <file>', 'configuration file')
     .action(async (_own: unknown, command: Command) => {
       const { reportDoctor } = await import('./doctor-report.ts')
-      try {
-        if (await reportDoctor(command.optsWithGlobals<DoctorCommandOptions>(), dependencies)) setExitCode(1)
-      } catch (error) {
-        setExitCode(couldNotLook)
-        throw error
-      }
+      await failOnFindings(setExitCode, () =>
+        reportDoctor(command.optsWithGlobals<DoctorCommandOptions>(), dependencies),
+      )
     })
 }
 

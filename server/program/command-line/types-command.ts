@@ -4,6 +4,7 @@ import type { Catalogue } from '../types/catalogue.ts'
 import { readSchemaNames } from './schema-names.ts'
 import { CommandError } from './command-error.ts'
 import type { ConnectionWish, Dependencies } from './dependencies.ts'
+import { couldNotLook } from './failing-on-findings.ts'
 import { messageOf } from './error-message.ts'
 import { printable } from './text-table.ts'
 
@@ -16,9 +17,6 @@ type Options = {
   readonly json?: true
   readonly config?: string
 }
-
-/** Exit code of a comparison that failed, distinct from that of a file that is out of date (1). */
-const couldNotLook = 2
 
 const reading: ConnectionWish = { role: 'authenticator', creates: false }
 
