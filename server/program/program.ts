@@ -6,6 +6,7 @@ import type { BodyValidator } from '../rest/validation.ts'
 import type { MigrationOptions } from '../postgres/migrate.ts'
 import type { Client } from '../postgres/connection/client.ts'
 import { connectTo, hasEmbedded, withAddress, withConnection } from './command-line/connection.ts'
+import { noticeTo } from './command-line/notice.ts'
 import type { PipelineClient } from '../postgres/protocol/pipeline-client.ts'
 import type {
   Address,
@@ -30,7 +31,7 @@ import type { Laboratory } from './policy-tests/laboratory.ts'
 const print = (text: string): void => void process.stdout.write(text)
 const printError = (text: string): void => void process.stderr.write(text)
 const isJson = process.argv.includes('--json')
-const log = (message: string): void => printError(isJson ? `${JSON.stringify({ notice: message })}\n` : `${message}\n`)
+const log = noticeTo(printError, isJson)
 
 const warn = (warning: string): void =>
   printError(isJson ? `${JSON.stringify({ warning })}\n` : `WARNING: ${warning}\n`)

@@ -4,6 +4,7 @@ import { chooseDatabase } from '../../config/database-choice.ts'
 import type { Config } from '../../config/config.ts'
 import { CommandError } from './command-error.ts'
 import type { Dependencies } from './dependencies.ts'
+import { noticeTo } from './notice.ts'
 import { textRow } from './text-table.ts'
 
 type Options = {
@@ -46,8 +47,7 @@ export function addBackup(program: Command, dependencies: Dependencies): void {
         throw new CommandError(`There is no embedded database in ${config.dataDir}.`)
       }
       const { runBackup } = await import('../backups/run-backup.ts')
-      const log = (message: string): void =>
-        printError(json ? `${JSON.stringify({ notice: message })}\n` : `${message}\n`)
+      const log = noticeTo(printError, json === true)
       const { backup, objects, removed } = await runBackup(config, { folder, keep, log })
       const { name, bytes, files, stoppedAt } = backup
       if (json) return print(`${JSON.stringify({ folder, name, stoppedAt, files, bytes, objects, removed })}\n`)
@@ -111,7 +111,7 @@ export async function restoreToTime(
   const folder = from ?? config.backupDir
   if (folder === null) throw new CommandError('Name the folder of the backups: --from FOLDER, or set BACKUP_DIR.')
   const { runRestore } = await import('../backups/run-restore.ts')
-  const log = (message: string): void => printError(json ? `${JSON.stringify({ notice: message })}\n` : `${message}\n`)
+  const log = noticeTo(printError, json === true)
   const restored = await runRestore(config, { folder, to, log })
   if (json) return print(`${JSON.stringify(restored)}\n`)
   const { backup, lastTransaction, aside, objects } = restored

@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { requireEmbedded } from './backup-command.ts'
 import { CommandError } from './command-error.ts'
 import type { Dependencies } from './dependencies.ts'
+import { noticeTo } from './notice.ts'
 
 type Options = { readonly json?: true; readonly config?: string; readonly oldBinaries?: string }
 
@@ -19,8 +20,7 @@ export function addUpgrade(program: Command, dependencies: Dependencies): void {
       requireEmbedded(config, 'rowhouse upgrade-database')
       if (!(await hasDatabase(config))) throw new CommandError(`There is no embedded database in ${config.dataDir}.`)
       const { upgradeDatabase } = await import('../backups/upgrade-database.ts')
-      const log = (message: string): void =>
-        printError(json ? `${JSON.stringify({ notice: message })}\n` : `${message}\n`)
+      const log = noticeTo(printError, json === true)
       const upgraded = await upgradeDatabase(config, { oldBinaries, env, log })
       if (json) return print(`${JSON.stringify({ upgraded })}\n`)
       if (upgraded === null) return print('The database has the installed version already.\n')
