@@ -7,7 +7,8 @@ import { stripVTControlCharacters } from 'node:util'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { consoleLines, milliseconds } from '../../server/program/operations/console-lines.ts'
-import { createLog, type LogEvent } from '../../server/program/operations/log.ts'
+import { createLog } from '../../server/program/operations/log.ts'
+import type { LogEvent } from '../../server/program/operations/log-event.ts'
 import { command } from '../support/program.ts'
 
 t.setTimeout(300_000)

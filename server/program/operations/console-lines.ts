@@ -1,6 +1,6 @@
 // Formats the JSON lines of `log.ts` as short lines for a terminal.
 import pc from 'picocolors'
-import type { LogEvent } from './log.ts'
+import type { LogEvent } from './log-event.ts'
 
 type Colors = ReturnType<typeof pc.createColors>
 
