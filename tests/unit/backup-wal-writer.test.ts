@@ -1,8 +1,10 @@
-// The segments of the archive: continued after a kill, never overwritten by another log; and the switch to a restored database.
+// The segments of the archive: continued after a kill, never overwritten by another log; copies that fail; and the switch to a
+// restored database.
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { inParallel } from '../../server/postgres/backup/in-parallel.ts'
 import { WalWriter } from '../../server/postgres/backup/wal-writer.ts'
 import { finishReplacing, replaceData } from '../../server/postgres/embedded/replaced-data.ts'
 
@@ -63,6 +65,19 @@ t.test('zeros at the end, which a power failure may leave, are replaced', async 
 t.test('bytes out of order are refused', async (t) => {
   const writer = new WalWriter(await folder(t), 1, size, start)
   await t.rejects(writer.write(start + 1n, bytes(1)), /sent position 0\/100001 instead of 0\/100000/)
+})
+
+t.test('after an error, no file is begun, and those that were have ended', async (t) => {
+  let [begun, ended] = [0, 0]
+  const copy = async (item: number): Promise<void> => {
+    begun++
+    await new Promise((resolve) => setTimeout(resolve, item === 0 ? 1 : 20))
+    if (item === 0) throw new Error('the disk is full')
+    ended++
+  }
+  const items = Array.from({ length: 100 }, (_, item) => item)
+  await t.rejects(inParallel(items, copy), /the disk is full/)
+  t.strictSame([begun, ended], [8, 7])
 })
 
 t.test('a switch that was killed is completed by the next start', async (t) => {

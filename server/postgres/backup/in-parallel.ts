@@ -1,17 +1,21 @@
 /** Files that are read or written at the same time. */
 const parallel = 8
 
-/** Calls `use` with each item, several at a time. Rejects with the first error, after which it begins no more. */
+/**
+ * Calls `use` with each item, several at a time. Begins no more after an error, and settles when all calls have ended.
+ *
+ * @throws the error of a call
+ */
 export async function inParallel<T>(items: readonly T[], use: (item: T) => Promise<void>): Promise<void> {
   let next = 0
-  let hasFailed = false
+  let failure: { readonly error: unknown } | undefined
   const work = async (): Promise<void> => {
     try {
-      while (next < items.length && !hasFailed) await use(items[next++] as T)
+      while (next < items.length && !failure) await use(items[next++] as T)
     } catch (error) {
-      hasFailed = true
-      throw error
+      failure ??= { error }
     }
   }
   await Promise.all(Array.from({ length: parallel }, work))
+  if (failure) throw failure.error
 }
