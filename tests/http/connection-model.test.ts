@@ -7,6 +7,7 @@ import { command, forgetStatements, isStaleStatement, runPipeline, StatementErro
 import { PipelineClient } from '../../server/postgres/protocol/pipeline-client.ts'
 import { createDatabase } from '../support/database.ts'
 import { expected, generateTurn, type ModelState, type Step, turnOf } from '../support/connection-model.ts'
+import { watchNames } from '../support/pooled-names.ts'
 import { seededRandom } from '../support/seeded-random.ts'
 
 const steps = Number(process.env.STEPS ?? 600)
@@ -24,11 +25,13 @@ await database.query(`
 const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)
 t.comment(`seed ${seed}`)
 
-async function connect(): Promise<PipelineClient> {
+type Connected = { readonly client: PipelineClient; readonly faults: readonly string[] }
+
+async function connect(): Promise<Connected> {
   const client = new PipelineClient({ connectionString: database.adminUri }, 4)
   client.on('error', () => undefined)
   await client.connect()
-  return client
+  return { client, faults: watchNames(client) }
 }
 
 type Outcome = { readonly error: Error | undefined; readonly texts: readonly (string | null)[][] }
@@ -86,8 +89,9 @@ function check(t: Test, state: ModelState, steps: readonly (readonly Step[])[], 
 async function checkConnection(t: Test, client: PipelineClient, state: ModelState, label: string): Promise<void> {
   t.equal(client.getTransactionStatus(), 'I', `${label}: idle`)
   const { rows } = await client.query<{ name: string }>('select name from pg_prepared_statements')
-  const names = rows.map(({ name }) => name).sort()
-  const known = [...client.statements.names].sort()
+  const skipped = client.statements.names('skipped')
+  const names = rows.map(({ name }) => name).filter((name) => !skipped.includes(name)).sort() // prettier-ignore
+  const known = [...client.statements.names('prepared')].sort()
   // Statements deallocated by user code are detected at their next use.
   if (state.isForgotten)
     t.ok(names.every((name) => known.includes(name)), `${label}: prepared statements`) // prettier-ignore
@@ -111,7 +115,7 @@ for (const together of [false, true]) {
       const random = seededRandom(together ? seed + 1 : seed)
       await database.query('truncate ledger; alter sequence ticks restart; drop table changing; create table changing (c0 int); insert into changing values (0)') // prettier-ignore
       const state = turnOf.newState()
-      let client = await connect()
+      let { client, faults } = await connect()
       for (let step = 0; step < steps && t.passing(); step++) {
         const label = `seed ${seed} step ${step}`
         if (random.chance(0.05)) {
@@ -131,7 +135,7 @@ for (const together of [false, true]) {
         }
         if (isLost) {
           await client.end().catch(() => undefined)
-          client = await connect()
+          ;({ client, faults } = await connect())
           state.isForgotten = state.isChanged = state.isTerminated = false
           state.isUncertain = true
         } else if (outcomes.some(({ error }) => isStaleStatement(error))) {
@@ -139,6 +143,7 @@ for (const together of [false, true]) {
           state.isForgotten = state.isChanged = false
         }
         await checkConnection(t, client, state, label)
+        t.strictSame(faults, [], `${label}: a pooler accepts the names`)
       }
       await client.end()
     },

@@ -29,6 +29,7 @@ export class PartWriter {
   write(part: PipelinePart, parts: PartProgress[], flushes = false): void {
     const progress = nothingSent()
     parts.push(progress)
+    if (this.#cache?.hasSkipped === true) this.#close(this.#cache.closeSkipped(), progress)
     let next = 0
     let isChecked = false
     for (const statement of part) {
@@ -48,6 +49,13 @@ export class PartWriter {
       if (flushes) writer.flush()
     }
     writer.sync()
+  }
+
+  #close(names: readonly string[], { preparations }: PartProgress): void {
+    for (const name of names) {
+      writer.closeStatement(name)
+      preparations.push({ kind: 'close', name })
+    }
   }
 
   /** Writes a Sync in place of a part. */
@@ -74,7 +82,8 @@ export class PartWriter {
    * The name to bind a statement by. A part does not use a statement that another part prepares before the server has
    * confirmed it: the server skips the Parse when something before it fails.
    */
-  #prepare({ text, isUnprepared }: PipelineStatement, { preparations }: PartProgress): string {
+  #prepare({ text, isUnprepared }: PipelineStatement, progress: PartProgress): string {
+    const { preparations } = progress
     const cache = isUnprepared === true ? undefined : this.#cache
     if (cache) {
       const name = statementName(text)
@@ -82,10 +91,7 @@ export class PartWriter {
       if (state === 'prepared') return name
       if (state === 'preparing' && preparations.some((sent) => sent.name === name)) return name
       const { hasRoom, evicted } = state === undefined ? cache.reserve(name) : { hasRoom: false }
-      if (evicted !== undefined) {
-        writer.closeStatement(evicted)
-        preparations.push({ kind: 'close', name: evicted })
-      }
+      if (evicted !== undefined) this.#close([evicted], progress)
       if (hasRoom) {
         writer.parse(name, text)
         preparations.push({ kind: 'parse', name })
@@ -104,13 +110,20 @@ export class PartWriter {
     else this.#cache?.removed(preparation.name)
   }
 
-  /** Reverts the preparations that the server skips after an error. */
+  /** Call this when the server skips the rest of a part after an error. */
   skip(progress: PartProgress): void {
-    for (const { kind, name } of progress.preparations.slice(progress.prepared)) {
-      if (name === '') continue
-      if (kind === 'parse') this.#cache?.removed(name)
-      else this.#cache?.prepared(name)
+    for (const { name } of progress.preparations.slice(progress.prepared)) {
+      if (name !== '') this.#cache?.skip(name)
     }
     progress.prepared = progress.preparations.length
+  }
+
+  /** Reverts the preparations of a part that is not sent. */
+  revert({ preparations }: PartProgress): void {
+    for (const { kind, name } of preparations) {
+      if (name === '') continue
+      if (kind === 'parse') this.#cache?.removed(name)
+      else this.#cache?.skip(name)
+    }
   }
 }

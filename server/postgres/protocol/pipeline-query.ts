@@ -99,7 +99,7 @@ export class PipelineQuery implements pg.Submittable {
     } catch (error) {
       writer.undoTo(mark)
       const { parts, transaction } = running
-      for (const progress of parts.splice(0)) this.#writer.skip(progress)
+      for (const progress of parts.splice(0)) this.#writer.revert(progress)
       running.error = unsendable(transaction.parts, error)
       transaction.parts.forEach(() => this.#writer.writeEmpty(parts))
     }

@@ -111,7 +111,8 @@ async function startOver(client: PipelineClient): Promise<void> {
 
 /**
  * Runs the parts in one round trip on a client that has no other user. When a prepared statement turns out to be stale,
- * the transaction is rolled back, and runs once more if it cannot have an effect twice.
+ * the transaction is rolled back, and runs once more if it cannot have an effect twice, without prepared statements: a
+ * pooler may run it in another session where they are stale as well.
  *
  * @param parts each one an implicit transaction, unless a part begins with BEGIN
  * @param prepare whether statements are prepared and kept on the connection
@@ -126,9 +127,9 @@ export async function runPipeline(
   prepare: boolean,
   observer?: PipelineObserver,
 ): Promise<RawRow[][]> {
-  const cache = prepare ? client.statements : undefined
+  let cache = prepare ? client.statements : undefined
   const isOutermost = client.getTransactionStatus() === 'I'
-  for (let isFirst = true; ; isFirst = false) {
+  for (;;) {
     try {
       return await roundTrip(client, parts, cache, observer)
     } catch (error) {
@@ -138,7 +139,8 @@ export async function runPipeline(
         () => true,
         () => false,
       )
-      if (!isClean || !isFirst || !isRepeatable(parts, error)) throw error
+      if (!isClean || !isRepeatable(parts, error)) throw error
+      cache = undefined
     }
   }
 }

@@ -16,20 +16,26 @@ export function statementName(text: string): string {
   return name
 }
 
-/** A statement is `preparing` until the server responds to its Parse, and `closing` until it responds to its Close. */
-export type StatementState = 'preparing' | 'prepared' | 'closing'
+/**
+ * A statement is `preparing` until the server responds to its Parse, and `closing` until it responds to its Close. It is
+ * `skipped` when an error made the server skip one of them.
+ */
+export type StatementState = 'preparing' | 'prepared' | 'closing' | 'skipped'
 
 /** A statement, and whether it was used since it was last considered for eviction. */
 type Known = { state: StatementState; wasUsed: boolean }
 
 /**
  * The prepared statements of one connection, a bounded number. Only responses of the server make a statement `prepared`
- * or remove it, because after an error the server skips what was sent behind it. Eviction works as in
- * `SecondChanceCache`: a use only marks its statement, while moving it to the end would take a microsecond.
+ * or remove it, because after an error the server skips what was sent behind it. PgBouncer, which keeps names of its own
+ * (`max_prepared_statements`), skips nothing: there, a name whose Parse was skipped is taken, and one whose Close was
+ * skipped is free. Closing the name once more makes it free in both. Eviction works as in `SecondChanceCache`: a use
+ * only marks its statement, while moving it to the end would take a microsecond.
  */
 export class StatementCache {
   readonly #known = new Map<string, Known>()
   readonly #limit: number
+  #skipped: string[] = []
 
   /** @param limit maximum number of statements, at least 1 */
   constructor(limit = 500) {
@@ -74,24 +80,43 @@ export class StatementCache {
     return undefined
   }
 
-  /** Call this when the server has prepared the statement, or has skipped its Close. */
+  /** Call this when the server has prepared the statement. */
   prepared(name: string): void {
     this.#known.delete(name)
     this.#known.set(name, { state: 'prepared', wasUsed: false })
   }
 
-  /** Call this when the server has closed the statement, or has skipped or rejected its Parse. */
+  /** Call this when the server has closed the statement, or when its Parse was not sent. */
   removed(name: string): void {
     this.#known.delete(name)
   }
 
-  /** Names of the statements that the server has. */
-  get names(): readonly string[] {
-    return [...this.#known].filter(([, { state }]) => state === 'prepared').map(([name]) => name)
+  /** Call this when the server has skipped or rejected Parse or Close of the statement, or when its Close was not sent. */
+  skip(name: string): void {
+    this.#known.set(name, { state: 'skipped', wasUsed: false })
+    this.#skipped.push(name)
+  }
+
+  get hasSkipped(): boolean {
+    return this.#skipped.length > 0
+  }
+
+  /** Returns the names that were skipped, which the caller must close now. */
+  closeSkipped(): readonly string[] {
+    const names = this.#skipped
+    for (const name of names) this.#known.set(name, { state: 'closing', wasUsed: false })
+    this.#skipped = []
+    return names
+  }
+
+  /** Names of the statements in a state. Those that are `skipped` may exist on the server. */
+  names(wanted: StatementState): readonly string[] {
+    return [...this.#known].filter(([, { state }]) => state === wanted).map(([name]) => name)
   }
 
   /** Call this when the server has deallocated all statements. */
   clear(): void {
     this.#known.clear()
+    this.#skipped = []
   }
 }
