@@ -4,7 +4,7 @@ import { existsSync, openSync } from 'node:fs'
 import { chown, mkdtemp } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { installPackage, postgresUser } from './debian-user.ts'
 
@@ -16,8 +16,6 @@ export const packages = {
   '/usr/bin/etcd': 'etcd-server',
   '/usr/sbin/haproxy': 'haproxy',
 } as const
-
-export type ProgramPath = keyof typeof packages
 
 /**
  * Installs the packages that are missing. Requires root then.
@@ -55,17 +53,17 @@ export type RunningProgram = {
 /**
  * Starts a program, and waits until it accepts connections.
  *
- * @param path of the program
+ * @param path of the program, which may be another than Debian's
  * @param port that it listens on
  * @param folder with its log file
  */
 export async function startProgram(
-  path: ProgramPath,
+  path: string,
   args: readonly string[],
   port: number,
   folder: string,
 ): Promise<RunningProgram> {
-  const log = join(folder, `${packages[path]}-${port}.log`)
+  const log = join(folder, `${basename(path)}-${port}.log`)
   const output = openSync(log, 'a')
   const env = { ...process.env, HOME: folder }
   const child: ChildProcess = spawn(path, args, {

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freePort } from '../support/free-port.ts'
 import { startProgram } from './debian-packages.ts'
-import type { Pooler } from './pooler.ts'
+import { trustedUri, type Pooler } from './pooler.ts'
 
 /**
  * Starts Pgpool-II.
@@ -48,6 +48,7 @@ failover_on_backend_error = off
   return {
     name: 'pgpool2',
     port,
+    uriOf: trustedUri(port),
     restart: async () => {
       await running.stop('SIGINT')
       running = await start()

@@ -6,6 +6,7 @@ import { jwtSecret } from '../support/application.ts'
 import { startBuiltProgram } from '../support/built-program.ts'
 import { bearer } from '../support/token.ts'
 import { clientOf, startLoad, type Client } from './load.ts'
+import type { UriOf } from './pooler.ts'
 
 type Row = Record<string, unknown>
 export type Query = (text: string) => Promise<Row[]>
@@ -58,11 +59,11 @@ export type PooledProgram = {
 /**
  * Starts the program on the database.
  *
- * @param port through which it reaches the database
+ * @param uriOf connection string by which it reaches the database
  * @param parameters of the connection string
  */
 export async function startPooledProgram(
-  port: number,
+  uriOf: UriOf,
   env: Readonly<Record<string, string>>,
   parameters = '',
 ): Promise<PooledProgram> {
@@ -70,7 +71,7 @@ export async function startPooledProgram(
   const { url } = await startBuiltProgram(
     { teardown: (close: () => unknown) => void closings.push(close) },
     {
-      DATABASE_URL: `postgresql://login@127.0.0.1:${port}/${database}${parameters}`,
+      DATABASE_URL: `${uriOf(database, 'login')}${parameters}`,
       PGRST_DB_ANON_ROLE: 'pooled_anon',
       PGRST_JWT_SECRET: jwtSecret,
       PGRST_LOG_LEVEL: 'crit',

@@ -18,6 +18,7 @@ import { insertRowTables } from '../tables/write-insert-rows.ts'
 import { insertBodyTables } from '../tables/write-insert.ts'
 import { updateAndDeleteTables } from '../tables/write-update-delete.ts'
 import { upsertTables } from '../tables/write-upsert.ts'
+import { trustedUri, type UriOf } from './pooler.ts'
 
 /** Tables on one database. */
 type Suite = {
@@ -90,11 +91,8 @@ const suites: readonly Suite[] = [
   },
 ]
 
-const uriOf = (port: number, database: string, login = 'postgres'): string =>
-  `postgresql://${login}@127.0.0.1:${port}/${encodeURIComponent(database)}`
-
 async function run(port: number, database: string, text: string): Promise<void> {
-  const client = new pg.Client({ connectionString: uriOf(port, database) })
+  const client = new pg.Client({ connectionString: trustedUri(port)(database, 'postgres') })
   await client.connect()
   try {
     await client.query(text)
@@ -115,7 +113,7 @@ export async function loadFixtures(port: number): Promise<void> {
     done.add(template)
     await run(port, 'postgres', `create database ${template}`)
     if (suite.isMigrated === true) {
-      const client = new pg.Client({ connectionString: uriOf(port, template) })
+      const client = new pg.Client({ connectionString: trustedUri(port)(template, 'postgres') })
       await client.connect()
       await migrate(client)
       await client.end()
@@ -132,12 +130,13 @@ export type Replay = {
 }
 
 /**
- * Sends all requests to programs that reach new databases through a port.
+ * Sends all requests to programs that reach new databases in some way.
  *
  * @param admin port of the server itself
+ * @param uriOf connection strings of the programs
  * @param more settings of all programs
  */
-export async function replayTables(admin: number, port: number, more: Environment): Promise<Replay> {
+export async function replayTables(admin: number, uriOf: UriOf, more: Environment): Promise<Replay> {
   const failed = new Map<string, string>()
   let rows = 0
   let number = 0
@@ -155,7 +154,7 @@ export async function replayTables(admin: number, port: number, more: Environmen
       const closings: (() => unknown)[] = []
       const { url } = await startApplication(
         { teardown: (close: () => unknown) => void closings.unshift(close) },
-        uriOf(port, database, suite.login),
+        uriOf(database, suite.login),
         {
           PGRST_LOG_LEVEL: 'crit',
           SERVICES: 'rest',
