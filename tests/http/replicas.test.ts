@@ -6,6 +6,7 @@ import { connect, type ConnectOptions, type ReplicaEvent } from '../../server/po
 import type { ReplicatedDatabase } from '../../server/postgres/replicas/replicated-database.ts'
 import type { ReplicaStatistics } from '../../server/postgres/replicas/replica.ts'
 import { linksOf } from '../support/page-walk.ts'
+import { PositionTokens } from '../../server/rest/request/position-token.ts'
 import { startReplication } from '../support/replication.ts'
 import { until } from '../support/until.ts'
 
@@ -189,6 +190,51 @@ t.test('a client sees its own writes on a lagging replica', async (t) => {
   t.strictSame(await names.json(), [{ name: 'uno' }])
   const crossOrigin = await rest.ask('/items?id=eq.9', { method: 'DELETE', headers: { origin: 'https://a.example' } })
   t.match(crossOrigin.headers.get('access-control-expose-headers'), /Rowhouse-Position/)
+})
+
+t.test('positions that this process did not issue, and a flood of them', async (t) => {
+  const wait = 400
+  const rest = await start(t, { replicaWait: wait })
+  await until(() => rest.statistics().every(({ isUsable }) => isUsable))
+  const soon = Math.ceil(Date.now() / 1000) + 60
+  const tokens = (text: string): PositionTokens => new PositionTokens([Buffer.from(text)])
+  const huge = { timeline: 1, lsn: 2n ** 63n }
+  const timed = async (position: string): Promise<readonly [boolean, number]> => {
+    const started = performance.now()
+    const port = await rest.port({ headers: { 'rowhouse-position': position } })
+    return [port === primary.port, performance.now() - started]
+  }
+  const [isOnPrimary, took] = await timed(tokens(secret).seal(huge, soon))
+  t.ok(isOnPrimary, 'another process with the same secret')
+  t.ok(took < wait + 1000, `it waited ${took} ms`)
+  for (const ignored of [tokens('another secret').seal(huge, soon), tokens(secret).seal(huge, soon - 61)]) {
+    const [isOnPrimary, took] = await timed(ignored)
+    t.notOk(isOnPrimary, 'signed with another secret, or expired')
+    t.ok(took < wait, `it waited ${took} ms`)
+  }
+  const later = await timed(tokens(secret).seal({ timeline: 99, lsn: 1n }, soon))
+  t.ok(later[0] && later[1] < wait, 'no replica is on this timeline')
+
+  const position = tokens(secret).seal(huge, soon)
+  const before = process.memoryUsage().heapUsed
+  const started = performance.now()
+  const flood = Array.from({ length: 300 }, async () => {
+    const response = await rest.ask('/rpc/port', { headers: { 'rowhouse-position': position } })
+    return `${response.status} ${await response.text()}`
+  })
+  const others = Array.from({ length: 20 }, () => rest.port())
+  for (const port of await Promise.all(others)) t.ok(ports.includes(port), 'other reads are answered by replicas')
+  t.comment(`${Math.round((process.memoryUsage().heapUsed - before) / flood.length / 1024)} KiB for each waiting read`)
+  const refused = (answer: string): boolean => /^503 .*"PGRSTX04"/.test(answer)
+  const answers = await Promise.all(flood)
+  t.ok(
+    answers.every((answer) => answer === `200 ${primary.port}` || refused(answer)),
+    'the primary answers, or its queue refuses',
+  )
+  const duration = Math.round(performance.now() - started)
+  t.comment(`${answers.length} answers within ${duration} ms, ${answers.filter(refused).length} of them 503`)
+  t.ok(ports.includes(await rest.port()))
+  t.ok(rest.statistics().every(({ isUsable }) => isUsable))
 })
 
 t.test('a write and the read after it, again and again', async (t) => {

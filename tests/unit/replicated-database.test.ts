@@ -4,7 +4,11 @@ import { unreachable, type WalPosition } from '../../server/common/wal-position.
 import { connectionErrors } from '../../server/postgres/connection-error.ts'
 import { StatementError } from '../../server/postgres/protocol/statement-error.ts'
 import type { ReplicaDatabase } from '../../server/postgres/replicas/replica.ts'
-import { ReplicatedDatabase, type ReplicatedOptions } from '../../server/postgres/replicas/replicated-database.ts'
+import {
+  mostWaiting,
+  ReplicatedDatabase,
+  type ReplicatedOptions,
+} from '../../server/postgres/replicas/replicated-database.ts'
 import type { EngineDatabase, RestTransaction, TransactionResult } from '../../server/rest/database.ts'
 import { until } from '../support/until.ts'
 
@@ -161,6 +165,35 @@ t.test('the position of a client', async (t) => {
   two.timeline = 2
   await usable(false, true)
   t.equal(await run({}, { timeline: 2, lsn: 1n }), 'two')
+})
+
+t.test('reads that wait for a position are limited, and end with their callers', async (t) => {
+  const { run, replicas } = await simulate(t, { wait: 60_000 })
+  const caller = { isGone: false, onGone: () => () => undefined }
+  const answers: string[] = []
+  const left = Array.from({ length: mostWaiting }, () =>
+    run({ caller }, { timeline: 1, lsn: 500n }).then((name) => answers.push(name)),
+  )
+  t.equal(await run({}, { timeline: 1, lsn: 500n }), 'primary', 'no further one waits')
+  t.not(await run(), 'primary', 'reads without a position')
+  t.not(await run({}, { timeline: 1, lsn: 90n }), 'primary', 'a position that all replicas have')
+  t.strictSame(answers, [])
+  caller.isGone = true
+  await Promise.all(left)
+  t.strictSame([...new Set(answers)], ['primary'], 'which rejects what nobody waits for')
+  const next = run({}, { timeline: 1, lsn: 500n })
+  replicas[1].lsn = 500
+  t.equal(await next, 'two', 'there is a place again')
+})
+
+t.test('no position makes a read wait longer than the limit', async (t) => {
+  const { run } = await simulate(t, { wait: 50 })
+  for (const lsn of [101n, 2n ** 40n, unreachable.lsn]) {
+    const started = performance.now()
+    t.equal(await run({}, { timeline: 1, lsn }), 'primary')
+    const took = performance.now() - started
+    t.ok(took > 40 && took < 1000, `${lsn}: ${took} ms`)
+  }
 })
 
 t.test('positions of writes', async (t) => {

@@ -2,6 +2,7 @@
 import { hasReached, unreachable, type WalPosition } from '../../common/wal-position.ts'
 import type {
   BatchTransaction,
+  Caller,
   ChannelEvent,
   Consistency,
   EngineDatabase,
@@ -47,6 +48,8 @@ export type ReplicatedOptions = {
 const defaultCheckInterval = 500
 /** Number of replicas, the furthest ones, that are asked whether they have replayed a position. */
 const mostAsked = 2
+/** Number of reads that wait for replicas at the same time. Further ones run on the primary, which limits them as well. */
+export const mostWaiting = 1000
 /** Seconds beyond the maximum lag for which the position of a write is valid. */
 const margin = 60
 
@@ -58,6 +61,8 @@ export class ReplicatedDatabase implements EngineDatabase {
   readonly #positions: PrimaryPositions
   readonly #wait: number
   #isStarted = false
+  /** Number of reads that wait for a replica to replay a position. */
+  #waiting = 0
   /** Where the search for an idle replica begins, so that equally busy ones take turns. */
   #turn = 0
 
@@ -135,7 +140,7 @@ export class ReplicatedDatabase implements EngineDatabase {
   }
 
   async #read(transaction: RestTransaction, options: TransactionOptions): Promise<TransactionResult> {
-    const chosen = this.#choose(transaction.consistency?.after)
+    const chosen = this.#choose(transaction)
     const replica = chosen instanceof Promise ? await chosen : chosen
     if (!replica) return this.#primary.run(transaction, options)
     try {
@@ -166,35 +171,40 @@ export class ReplicatedDatabase implements EngineDatabase {
   }
 
   /** The replica for a read; undefined for the primary. */
-  #choose(after: WalPosition | undefined): Replica | undefined | Promise<Replica | undefined> {
+  #choose({ consistency, caller }: RestTransaction): Replica | undefined | Promise<Replica | undefined> {
+    const after = consistency?.after
     const usable = this.#replicas.filter((replica) => replica.isUsable)
     if (after === undefined) return this.#leastBusy(usable)
     const fresh = this.#leastBusy(usable.filter(({ replayed }) => hasReached(replayed, after)))
-    if (fresh || this.#wait === 0) return fresh
+    if (fresh || this.#wait === 0 || this.#waiting >= mostWaiting) return fresh
     const candidates = usable
       .filter(({ replayed }) => replayed.timeline >= after.timeline)
       .sort((a, b) => (a.replayed.lsn < b.replayed.lsn ? 1 : a.replayed.lsn > b.replayed.lsn ? -1 : 0))
       .slice(0, mostAsked)
-    return candidates.length === 0 ? undefined : this.#firstToReach(candidates, after)
+    return candidates.length === 0 ? undefined : this.#firstToReach(candidates, after, caller)
   }
 
-  /** The first replica that has replayed a position; undefined if none does in time. */
-  #firstToReach(candidates: readonly Replica[], after: WalPosition): Promise<Replica | undefined> {
-    return new Promise((resolve) => {
+  /** The first replica that has replayed a position; undefined if none does in time, or when the caller has left. */
+  #firstToReach(
+    candidates: readonly Replica[],
+    after: WalPosition,
+    caller: Caller,
+  ): Promise<Replica | undefined> {
+    this.#waiting++
+    return new Promise<Replica | undefined>((resolve) => {
       let isFound = false
+      const isPointless = (): boolean => isFound || caller.isGone
       let left = candidates.length
       for (const replica of candidates) {
-        void replica
-          .reach(after, this.#wait, () => isFound)
-          .then((hasReached) => {
-            left--
-            if (hasReached) {
-              isFound = true
-              resolve(replica)
-            } else if (left === 0) resolve(undefined)
-          })
+        void replica.reach(after, this.#wait, isPointless).then((hasReached) => {
+          left--
+          if (hasReached) {
+            isFound = true
+            resolve(replica)
+          } else if (left === 0) resolve(undefined)
+        })
       }
-    })
+    }).finally(() => this.#waiting--)
   }
 
   #leastBusy(replicas: readonly Replica[]): Replica | undefined {
