@@ -97,12 +97,13 @@ async function checkProgram(
   }
 }
 
-/** Shows whether the pooler can prepare statements: PgBouncer can in transaction mode from 1.21 on. */
+/** Shows whether the pooler can prepare statements: PgBouncer can in transaction mode from 1.22 on. */
 async function showPrepared({ name, uriOf }: Pooler): Promise<void> {
   const program = await startPooledProgram(uriOf, { ...prepared, ...withoutChannel })
   try {
-    const failed = (await findLeaks(program.client, 500)).filter((text) => text.includes('"42P05"'))
-    console.log(`# ${name}, with prepared statements: ${failed.length} of 500 requests failed with 42P05`)
+    const failed = await findLeaks(program.client, 2000)
+    const codes = failed.map((text) => /"code":"(\w+)"/.exec(text)?.[1] ?? text)
+    console.log(`# ${name}, with prepared statements: ${failed.length} of 2000 failed: ${[...new Set(codes)].join(', ')}`)
   } finally {
     await program.stop()
   }

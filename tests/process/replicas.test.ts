@@ -1,4 +1,5 @@
 // The program with a replica: the same answers as without, metrics, log, settings. `READS_SEED=` repeats a run.
+import { createClient, type SupabaseClient } from '@supabase/supabase-js'
 import t from 'tap'
 import { ConfigError } from '../../server/config/config-error.ts'
 import { toReplicaConfigs } from '../../server/program/connection-setting.ts'
@@ -6,9 +7,12 @@ import { startApplication } from '../support/application.ts'
 import { readFixture } from '../support/fixture.ts'
 import { generatedRead } from '../support/generated-reads.ts'
 import { startReplication } from '../support/replication.ts'
+import { freePort } from '../support/free-port.ts'
+import { readmeSection, runSection, sectionFunction } from '../support/readme-section.ts'
 import { requestOf } from '../support/request-table.ts'
 import { seededRandom } from '../support/seeded-random.ts'
 import { send, type RawAnswer, type SentRequest } from '../support/sent-request.ts'
+import { signToken } from '../support/token.ts'
 import { until } from '../support/until.ts'
 import { commonSettings, readTables } from '../tables/reads/read-tables.ts'
 
@@ -116,6 +120,47 @@ t.test('the position of a write is valid in other processes, and its cookie is t
     (await fetch(`${other.url}/rest/v1/drops`, { headers })).json()
   t.strictSame(await ids({ cookie: cookie.split(';')[0] ?? '' }), [{ id: 1 }])
   t.strictSame(await ids({}), [])
+})
+
+t.test('the lines of the README', async (t) => {
+  await primary.query(`
+    create table public.notes (text text);
+    grant all on public.notes to visitor`)
+  const ports = { 'db-1': primary.port, 'db-2': replica.port, 'db-3': await freePort() }
+  const real = Object.entries(ports).reduce(
+    (text, [name, port]) => text.replaceAll(name, `127.0.0.1:${port}`),
+    readmeSection('replica-urls').replaceAll('authenticator@', 'postgres:postgres@').replaceAll('/app', '/postgres'),
+  )
+  const settings = Array.from(real.matchAll(/export (\w+)='(.*)'/g), ([, name = '', value = '']) => [name, value])
+  t.equal(settings.length, 2)
+  const { url, service } = await startApplication(t, String(settings[0]?.[1]), {
+    PGRST_DB_ANON_ROLE: 'visitor',
+    PGRST_DB_SCHEMAS: 'public',
+    PGRST_LOG_LEVEL: 'crit',
+    ...(Object.fromEntries(settings) as Record<string, string>),
+  })
+  const usable = new RegExp(`^rowhouse_replica_usable{replica="127.0.0.1:${replica.port}"} 1$`, 'm')
+  t.ok(await until(async () => usable.test(await service.metrics.text())))
+  await replica.query('select pg_wal_replay_pause()')
+  t.teardown(() => replica.query('select pg_wal_replay_resume()'))
+  const plain = async (): Promise<unknown> => (await fetch(`${url}/rest/v1/notes`)).json()
+  const stdout = await runSection('replica-curl', { URL: url, AUTH: 'X-Nothing: 1' })
+  t.strictSame(JSON.parse(stdout), [{ text: 'new' }], 'curl sees its own write')
+  t.strictSame(await plain(), [], 'another client reads from the replica')
+  const connect = await sectionFunction<
+    [(url: string, key: string, options: object) => SupabaseClient, string, string]
+  >('replica-client', ['createClient', 'url', 'key'], ['client'])
+  // supabase-js wants a WebSocket, which Node 20 lacks.
+  const create = (to: string, key: string, options: object): SupabaseClient =>
+    createClient(to, key, { ...options, realtime: { transport: class {} as never } }) as SupabaseClient
+  const { client } = (await connect(create, url, await signToken({ role: 'visitor' }))) as { client: SupabaseClient }
+  t.equal((await client.from('notes').insert({ text: 'newer' })).error, null)
+  t.strictSame(
+    (await client.from('notes').select()).data,
+    [{ text: 'new' }, { text: 'newer' }],
+    'and so does supabase-js',
+  )
+  t.strictSame(await plain(), [])
 })
 
 t.test('invalid connection strings are reported without their passwords', (t) => {

@@ -39,7 +39,7 @@ export function poolerFindings(pooling: Pooling, settings: PoolerSettings): Doct
       what: 'Sessions change between transactions, the pooler keeps no prepared statements, and PGRST_DB_PREPARED_STATEMENTS is true.',
       why: 'Requests fail when their statement was prepared in another session.',
       advice:
-        'Set PGRST_DB_PREPARED_STATEMENTS=false, or use PgBouncer 1.21 or later with max_prepared_statements above 0.',
+        'Set PGRST_DB_PREPARED_STATEMENTS=false, or use PgBouncer 1.22 or later with max_prepared_statements above 0.',
     })
   }
   if (settings.dbChannelEnabled) {
