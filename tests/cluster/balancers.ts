@@ -1,7 +1,7 @@
 // Debian's haproxy and nginx, with the configurations of the README.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -20,6 +20,8 @@ export type Balancer = {
    * @param index in the list of servers
    */
   readonly setState: (index: number, state: 'drain' | 'ready') => Promise<void>
+  /** What nginx has logged about its connections to the processes, with the number of times. */
+  readonly errors: () => Promise<ReadonlyMap<string, number>>
   readonly stop: () => Promise<void>
 }
 
@@ -86,6 +88,13 @@ export async function startBalancer(name: BalancerName, servers: readonly number
     setState: async (index, state) => {
       const answer = await tell(socketIn(folder), `set server rowhouse/${'abc'[index] ?? ''} state ${state}`)
       if (answer.trim() !== '') throw new Error(`haproxy: ${answer}`)
+    },
+    errors: async () => {
+      const log = name === 'nginx' ? await readFile(join(folder, 'error.log'), 'utf8') : ''
+      const counts = new Map<string, number>()
+      for (const [, text = ''] of log.matchAll(/\*\d+ (.* upstream), client: /g))
+        counts.set(text, (counts.get(text) ?? 0) + 1)
+      return counts
     },
     stop: async () => {
       child.kill('SIGTERM')
