@@ -77,6 +77,8 @@ export async function startPooledProgram(
       PGRST_LOG_LEVEL: 'crit',
       REST_BASE_PATH: '/',
       SERVICES: 'rest',
+      // A busy machine would be taken for an overload.
+      LOAD_SHEDDING_WAIT: '0',
       ...env,
     },
   )
