@@ -36,6 +36,7 @@ import type { LoadShedding } from './operations/load-shedding.ts'
 import type { Metrics } from './operations/metrics.ts'
 import type { RequestRecorder } from './operations/request-recorder.ts'
 import { observeRest } from './operations/observer.ts'
+import { observeRefusals } from './operations/refused-requests.ts'
 import { overloadResponder } from './overload-response.ts'
 import { readUsedSchemas } from './schema-files.ts'
 import { describedRoutes, serviceTables } from './service-routes.ts'
@@ -145,9 +146,11 @@ const explainingEngine = (
   })
 
 /** What `createApp` asks before it serves a request. Operations and preflight requests are never refused. */
-function refuseWhenOverloaded({ shedding, config, current, allowedOrigins, has }: Parts): AppOptions['refuse'] {
+function refuseWhenOverloaded(parts: Parts): AppOptions['refuse'] {
+  const { shedding, config, current, allowedOrigins, has } = parts
   const analysisPath = has('analysis') ? basePathOf(config.imageBasePath) : undefined
   const respond = overloadResponder({ analysisPath, allowedOrigins, verbosity: () => current().clientErrorVerbosity })
+  const observe = observeRefusals(parts.log, parts.metrics)
   const health = analysisPath === undefined ? [] : [`${analysisPath}/health`]
   const exempt = new Set(['', '/health', '/ready', '/openapi.json', '/docs-json', '/docs', ...health])
   const isExempt = (target: string): boolean => {
@@ -159,7 +162,9 @@ function refuseWhenOverloaded({ shedding, config, current, allowedOrigins, has }
     const reason = shedding.reasonFor(method, isRest)
     if (reason === undefined || method === 'OPTIONS' || (!isRest && isExempt(target))) return false
     shedding.refused(reason)
+    const begun = performance.now()
     respond(request, response, target, isRest)
+    observe(request, response, target, performance.now() - begun)
     return true
   }
 }

@@ -35,6 +35,7 @@ async function overloaded(t: Test, name: string): Promise<Stuck> {
     DB_POOL_RESERVE: '1',
     LOAD_SHEDDING_WAIT: '50',
     PGRST_SERVER_CORS_ALLOWED_ORIGINS: origin,
+    PGRST_ADMIN_SERVER_PORT: '1',
   })
   const leaving = new AbortController()
   const held = Array.from({ length: 2 + waiting }, () =>
@@ -85,7 +86,15 @@ t.test('reads are refused while others wait too long, and served again afterward
   t.equal((await call('GET', '/health')).status, 200)
   const ready = await call('GET', '/ready')
   t.match(ready, { status: 200, body: { status: 'ready', checks: { database: true }, overload: 'pool' } })
-  t.match(await service.metrics.text(), /rowhouse_shed_requests_total\{reason="pool"\} 20[4-9]/)
+  const metrics = await service.metrics.text()
+  t.match(metrics, /rowhouse_shed_requests_total\{reason="pool"\} 20[4-9]/)
+  t.match(
+    metrics,
+    /http_request_duration_seconds_count\{method="GET",route="unknown",role="unknown",status="503"\} 20[3-9]/,
+  )
+  const lines = logged().filter(({ event, status }) => event === 'request' && status === 503)
+  t.match(lines[0], { method: 'GET', path: '/rest/v1/films', role: null, level: 'error' })
+  t.ok(lines.length >= 5 && lines.length <= 40, `a flood of 200 has few lines: ${lines.length}`)
 
   await latch.release()
   const answers = await Promise.all(held)

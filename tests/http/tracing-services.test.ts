@@ -5,6 +5,7 @@ import { password } from '../support/auth.ts'
 import { startCollector, type CollectedSpan } from '../support/collector.ts'
 import { listen } from '../support/listening.ts'
 import { startMailingService } from '../support/mailing-service.ts'
+import { bearer } from '../support/token.ts'
 import { until } from '../support/until.ts'
 
 process.env.OTEL_BSP_SCHEDULE_DELAY = '20'
@@ -27,10 +28,11 @@ const env = {
   GOTRUE_HOOK_CUSTOM_ACCESS_TOKEN_ENABLED: 'true',
   GOTRUE_HOOK_CUSTOM_ACCESS_TOKEN_URI: `${hook}/hooks/secret-path`,
   GOTRUE_HOOK_CUSTOM_ACCESS_TOKEN_SECRETS: `v1,whsec_${Buffer.from('s'.repeat(32)).toString('base64')}`,
+  PGRST_ADMIN_SERVER_PORT: '1',
   OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
   OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
 }
-const { ask, call, startAnother } = await startMailingService(t, env)
+const { ask, call, service, startAnother } = await startMailingService(t, env)
 
 const tracesOf = (collected: readonly CollectedSpan[], trace: string | undefined) =>
   collected.filter(({ traceId }) => traceId === trace)
@@ -50,6 +52,43 @@ t.test('a sign-up has its statements and its hook in one trace', async (t) => {
   t.ok(children.every(({ parentSpanId }) => parentSpanId === server.spanId))
   const shown = JSON.stringify(collector.spans(), (_, value: unknown) => (typeof value === 'bigint' ? null : value))
   t.notMatch(shown, new RegExp(`${password}|somebody|whsec|secret-path`))
+})
+
+t.test('requests to /auth/v1 have the role of their credentials', async (t) => {
+  const rolesOf = async (): Promise<readonly string[]> => {
+    const lines = (await service.metrics.text()).split('\n')
+    const counted = lines.filter((line) =>
+      /^http_request_duration_seconds_count.*route="\/auth\/v1\/(user|settings)"/.test(line),
+    )
+    return [
+      ...new Set(counted.map((line) => line.replace(/.*route="([^"]*)",role="([^"]*)",status="(\d*)".*/, '$1 $2 $3'))),
+    ]
+  }
+  const anonymous = (await bearer('anon')).replace('Bearer ', '')
+  await call('GET', '/auth/v1/settings', { headers: { apikey: anonymous } })
+  await call('GET', '/auth/v1/settings', {
+    headers: { apikey: anonymous, Authorization: await bearer('authenticated') },
+  })
+  for (let forged = 0; forged < 5; forged++) {
+    await call('GET', '/auth/v1/settings', {
+      headers: { apikey: `${anonymous}x`, Authorization: `Bearer a.b.c${forged}` },
+    })
+    await call('GET', '/auth/v1/settings', { headers: { apikey: `sb_secret_${'x'.repeat(22)}_${forged}` } })
+    // Signed, but refused: the role is not known to exist.
+    await call('GET', '/auth/v1/user', { headers: { Authorization: await bearer(`no_role_${forged}`) } })
+  }
+  await call('GET', '/auth/v1/user', { headers: { Authorization: await bearer('authenticated') } })
+  t.strictSame(
+    [...(await rolesOf())].sort(),
+    [
+      '/auth/v1/settings anon 200',
+      '/auth/v1/settings authenticated 200',
+      '/auth/v1/settings unknown 200',
+      '/auth/v1/user authenticated 403',
+      '/auth/v1/user other 403',
+    ],
+    'forged credentials change no response, and add no roles',
+  )
 })
 
 t.test('two users at once have separate traces', async (t) => {

@@ -5,6 +5,7 @@ import type { AuthDatabase } from './auth-database.ts'
 import type { AuthHooks } from './auth-hooks.ts'
 import type { AuthLimits } from './auth-limits.ts'
 import type { Confirmations } from './confirmations.ts'
+import type { CredentialRole } from './credential-role.ts'
 import type { FlowStates } from './flow-states.ts'
 import type { Providers } from './oauth/providers.ts'
 import type { CodeFlows } from './mail/code-flows.ts'
@@ -38,6 +39,8 @@ export type AuthContext = {
   readonly mailer: Mailer
   /** Identifies callers; used by `defineAuthRoute`. */
   readonly callers: AuthCallers
+  /** Finds the role for logs, metrics and traces; used by `defineAuthRoute`. */
+  readonly credentialRole: CredentialRole
   /** The claim `iss` of access tokens. */
   readonly issuer: () => string
   /** Public URL of `/auth/v1` for a request, without a slash at the end. */

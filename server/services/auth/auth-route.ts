@@ -1,5 +1,6 @@
 // Route definitions of `/auth/v1`, from which both the router and the OpenAPI document are derived.
 import type { Request, Response } from 'express'
+import { noteRole } from '../../http/request-log.ts'
 import type { Route, Responses } from '../../http/route.ts'
 import type { PathParameter } from '../../http/path-id.ts'
 import type { JsonSchema } from '../../http/json-schema.ts'
@@ -82,7 +83,7 @@ export type AuthRouteDefinition<Kind extends CallerKind, Body, Path> = {
 /** Where all routes are. */
 export const authPath = '/auth/v1'
 
-/** A route of `/auth/v1`: identifies the caller, counts the limit, reads the body, and sends the reply. */
+/** A route of `/auth/v1`: notes the role of the credentials, identifies the caller, counts the limit, reads the body, and sends the reply. */
 export function defineAuthRoute<Kind extends CallerKind, Body = undefined, Path = unknown>(
   definition: AuthRouteDefinition<Kind, Body, Path>,
 ): AuthRoute {
@@ -155,6 +156,7 @@ function handlerOf<Kind extends CallerKind, Body, Path>(
   const readers = Object.entries<PathParameter<unknown>>(definition.pathParameters ?? {})
   const validate = schema && validator.forDto(schema.$ref)
   return async (request, response) => {
+    context.credentialRole(request, (role) => noteRole(response, role))
     const identify = identifyBy[kind]
     const caller = (await identify(context, request)) as CallerOf<Kind>
     if (limit) await context.limits.countRequest(limit, request)

@@ -13,6 +13,7 @@ import { authDatabase } from './auth-database.ts'
 import { authRouter } from './auth-router.ts'
 import { BackgroundTasks } from './background-tasks.ts'
 import { createCallers } from './callers.ts'
+import { credentialRole } from './credential-role.ts'
 import { externalUrlOf } from './external-url.ts'
 import { FlowStates } from './flow-states.ts'
 import { liveHooks } from './hooks/live-hooks.ts'
@@ -101,6 +102,7 @@ export function createAuth(options: AuthOptions): AuthService {
     codeFlows,
     mailer,
     callers: createCallers({ settings, database, accessTokens }),
+    credentialRole: credentialRole({ verifier, lookupApiKey }),
     issuer,
     externalUrl: (request) => settings().apiExternalUrl ?? externalUrlOf(request, ownUrl),
     trustedProxies,
