@@ -16,7 +16,9 @@ import { listensOnLoopback } from '../config/loopback.ts'
 import { missingAddresses } from '../config/missing-addresses.ts'
 import { missingSecrets } from '../config/missing-secrets.ts'
 import { servingFrom, toPoolConfig } from './connection-setting.ts'
+import { receiveArchiveStatus, sendArchiveStatus } from './backups/archive-messages.ts'
 import { backupDirUnused, startArchive } from './backups/serve-archive.ts'
+import type { ArchiveStatus } from '../postgres/backup/archive-status.ts'
 import { startEmbedded, type EmbeddedDatabase } from '../postgres/embedded/embedded.ts'
 import { withClient } from '../postgres/connection/client.ts'
 import { embeddedVariable, withEmbedded } from './embedded-environment.ts'
@@ -26,7 +28,7 @@ import { missingBinaries } from './missing-binaries.ts'
 import { ensureJwtKeysFile } from './jwt-keys-file.ts'
 import { createHttpServer } from './http-server.ts'
 import type { UpgradeHandler } from '../http/upgrade.ts'
-import { createAdmin } from './operations/admin.ts'
+import { createAdmin, type AdminOptions } from './operations/admin.ts'
 import { consoleLines } from './operations/console-lines.ts'
 import { createLog, type Log } from './operations/log.ts'
 import { startService, type ServiceOptions, type ServiceParts } from './service.ts'
@@ -84,7 +86,8 @@ export async function serve(options: ServeOptions): Promise<void> {
       if (advice !== undefined) log.write({ kind: 'warning', message: advice })
     }
     const embedded = await startDatabase(given, log, termination.signal)
-    if (embedded) stops.unshift(await startArchive(embedded, given.config.backupDir, log))
+    const archive = embedded && (await startArchive(embedded, given.config.backupDir, log))
+    if (archive) stops.unshift(archive.stop)
     else if (given.config.backupDir !== null && workerIndex() === undefined)
       log.write({ kind: 'warning', message: backupDirUnused })
     const env = embedded
@@ -99,7 +102,10 @@ export async function serve(options: ServeOptions): Promise<void> {
       await migrateAtStart(given.config, toPoolConfig(owner, env), servingFrom(uri, env), embedded !== undefined, log)
     }
     const start = config.serverWorkers > 1 && worker === undefined ? serveByWorkers : serveHere
-    const { address, failed, drain } = await start({ env, configFile, loaded, uri, log }, stops)
+    const { address, failed, drain } = await start(
+      { env, configFile, loaded, uri, log, archive: archive?.status },
+      stops,
+    )
     if (worker === undefined) log.write({ kind: 'listening', address })
     if (!given.config.migrateOnStart && worker === undefined) {
       // Does not wait for a database that does not answer.
@@ -162,9 +168,14 @@ type Serving = {
   readonly drain: () => Promise<void>
 }
 
+type ServingOptions = Omit<ServiceOptions, 'beforeLoading' | 'isEnding'> & {
+  /** How far the archive of the write-ahead log is; undefined if this process does not archive. */
+  readonly archive: (() => ArchiveStatus) | undefined
+}
+
 /** Serves in this process. A worker uses its share of the connections. */
 async function serveHere(
-  { loaded, ...options }: Omit<ServiceOptions, 'beforeLoading' | 'isEnding'>,
+  { loaded, archive: own, ...options }: ServingOptions,
   stops: (() => Promise<unknown>)[],
 ): Promise<Serving> {
   const worker = workerIndex()
@@ -173,9 +184,13 @@ async function serveHere(
   const dbPool = worker === undefined ? config.dbPool : poolShare(config.dbPool, config.serverWorkers)
   let api: Listening | undefined = undefined
   let isEnding = false
+  const isArchived = config.backupDir !== null && options.env[embeddedVariable] !== undefined
+  const archive = own ?? (worker === 0 && isArchived ? receiveArchiveStatus() : undefined)
   const beforeLoading = async (parts: ServiceParts): Promise<void> => {
     const isFirst = worker === undefined || worker === 0
-    const admin = isFirst ? await startAdmin(parts, config, () => !isEnding && api?.isServing() === true) : undefined
+    if (archive) parts.metrics.watchArchive(archive)
+    const isListening = (): boolean => !isEnding && api?.isServing() === true
+    const admin = isFirst ? await startAdmin(parts, config, { isListening, archive }) : undefined
     if (admin) stops.unshift(() => admin.end(log))
     // Without listeners, SIGUSR1 would start a debugger, and SIGUSR2 would end the process.
     process.on('SIGUSR1', () => void parts.engine.reload())
@@ -230,7 +245,7 @@ async function serveHere(
 
 /** Serves in worker processes. */
 async function serveByWorkers(
-  { loaded, env, log }: Omit<ServiceOptions, 'beforeLoading' | 'isEnding'>,
+  { loaded, env, log, archive }: ServingOptions,
   stops: (() => Promise<unknown>)[],
 ): Promise<Serving> {
   const { serverWorkers, serverDrainTime } = loaded.config
@@ -242,6 +257,10 @@ async function serveByWorkers(
     ),
   )
   stops.unshift(() => workers.stop())
+  if (archive) {
+    const stopSending = sendArchiveStatus(workers, archive)
+    stops.unshift(() => Promise.resolve(stopSending()))
+  }
   for (const signal of ['SIGUSR1', 'SIGUSR2'] as const) process.on(signal, () => workers.signal(signal))
   // Each worker drains when it is stopped.
   return { ...workers, drain: () => Promise.resolve() }
@@ -283,11 +302,11 @@ async function greet(embedded: EmbeddedDatabase, config: Config, url: string, is
 async function startAdmin(
   { engine, metrics, isReady }: ServiceParts,
   config: Config,
-  isListening: () => boolean,
+  state: Pick<AdminOptions, 'isListening' | 'archive'>,
 ): Promise<Listening | undefined> {
   const { adminServerPort: port, adminServerUnixSocket: socket } = config
   if (port === null && socket === null) return undefined
-  const admin = createAdmin({ schemaCache: () => engine.snapshot.schemaCache, metrics, isReady, isListening })
+  const admin = createAdmin({ schemaCache: () => engine.snapshot.schemaCache, metrics, isReady, ...state })
   return listen(admin, socket, config.adminServerUnixSocketMode, {
     serverHost: config.adminServerHost,
     serverPort: port ?? 0,

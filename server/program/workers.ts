@@ -19,6 +19,8 @@ export type Workers = {
   /** Rejects when a worker gives up with an error that also ends a single process. */
   readonly failed: Promise<never>
   readonly signal: (signal: NodeJS.Signals) => void
+  /** Sends a message to the first worker, if it runs: it has the admin server. */
+  readonly sendToFirst: (message: object) => void
   /** Stops all workers. Resolves when they have ended. */
   readonly stop: () => Promise<void>
 }
@@ -84,6 +86,12 @@ class WorkerSlot {
 
   signal(signal: NodeJS.Signals): void {
     this.#worker?.process.kill(signal)
+  }
+
+  send(message: object): void {
+    const worker = this.#worker
+    // The worker may end at any time. Then its replacement gets the next message.
+    if (worker?.isConnected() === true) worker.send(message, undefined, () => undefined)
   }
 
   /** Stops the worker, or kills it when that takes too long. Resolves when it has ended. */
@@ -168,7 +176,13 @@ export async function startWorkers(options: WorkerOptions, observe: (event: Work
   }
   try {
     const address = await Promise.race([first, failed])
-    return { address, failed, stop, signal: (signal) => slots.forEach((slot) => slot.signal(signal)) }
+    return {
+      address,
+      failed,
+      stop,
+      signal: (signal) => slots.forEach((slot) => slot.signal(signal)),
+      sendToFirst: (message) => slots[0]?.send(message),
+    }
   } catch (error) {
     await stop()
     throw error

@@ -5,7 +5,9 @@ import { join } from 'node:path'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { rowhouse } from '../support/command.ts'
+import { freePort } from '../support/free-port.ts'
 import { says, startProgram, type Program } from '../support/program.ts'
+import { until } from '../support/until.ts'
 
 t.setTimeout(120_000)
 
@@ -47,6 +49,32 @@ const now = async (client: pg.Client): Promise<string> => {
   return rows[0]?.time ?? ''
 }
 
+type ArchiveAnswer = {
+  readonly status: number
+  readonly body: {
+    readonly status: string
+    readonly ageSeconds: number
+    readonly behindBytes: number
+    readonly failures: number
+    readonly error?: string
+  }
+}
+
+/** What the admin server says about the archive. */
+async function archiveOf(admin: string): Promise<ArchiveAnswer> {
+  const response = await fetch(`${admin}/archive`)
+  return { status: response.status, body: (await response.json()) as ArchiveAnswer['body'] }
+}
+
+/** The codes of what `rowhouse doctor` finds about the backups. */
+async function doctorFinds({ env }: Installation): Promise<readonly string[]> {
+  const { out } = await rowhouse(['doctor', '--json'], env)
+  const { findings } = JSON.parse(out) as {
+    readonly findings: readonly { readonly area: string; readonly code: string }[]
+  }
+  return findings.filter(({ area, code }) => area === 'backup' || code === 'replication_slot').map(({ code }) => code)
+}
+
 async function killDatabase({ dataDir }: Installation): Promise<void> {
   const pid = Number((await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8')).split('\n')[0])
   process.kill(pid, 'SIGKILL')
@@ -63,21 +91,37 @@ const idsOf = async ({ env }: Installation): Promise<string> => {
 t.test('restores to a moment, although server and database are killed', async (t) => {
   const installation = await install(t)
   const { env, dataDir, backupDir } = installation
-  const program = await serve(t, env)
+  const adminPort = String(await freePort())
+  const admin = `http://127.0.0.1:${adminPort}`
+  const program = await serve(t, { ...env, PGRST_ADMIN_SERVER_PORT: adminPort, SERVER_WORKERS: '2' })
   const client = await connect(t, installation)
   await client.query('create table ledger (id integer primary key)')
   await client.query('insert into ledger values (1)')
   const made = await rowhouse(['backup', '--json'], env)
   t.equal(made.code, 0, made.err)
   t.match(await rowhouse(['restore', '--to', 'latest'], env), { code: 1, err: /is in use by another rowhouse/ })
+  t.ok(await until(async () => (await archiveOf(admin)).status === 200))
+  const archived = await archiveOf(admin)
+  t.match(archived.body, { status: 'archiving', failures: 0, gaps: 0 })
+  t.ok(archived.body.ageSeconds < 30, `age ${archived.body.ageSeconds} s`)
 
   await rename(backupDir, `${backupDir}-away`)
   await client.query('insert into ledger values (2)')
   const failure = await program.line((line) => says('wal-archive')(line) && line.level === 'error')
   t.match(failure.msg, /is not archived to .*; the database keeps \d+ MiB; retrying/, 'a missing folder is reported')
   t.equal((await program.call('GET', '/ready')).status, 200, 'and the server goes on')
+  t.ok(await until(async () => (await archiveOf(admin)).body.error !== undefined))
+  const stopped = await archiveOf(admin)
+  t.match(stopped, { status: 503, body: { status: 'stopped', error: /ENOENT/ } })
+  t.ok(stopped.body.failures > 0)
+  const metrics = await (await fetch(`${admin}/metrics`)).text()
+  t.match(metrics, /^rowhouse_archive_connected 0$/m)
+  t.match(metrics, /^rowhouse_archive_failures_total [1-9]/m)
+  t.match(metrics, /^rowhouse_archive_bytes_total [1-9]\d{3}/m)
+  t.strictSame([...(await doctorFinds(installation))].sort(), ['archive_stopped', 'no_base_backup'])
   await rename(`${backupDir}-away`, backupDir)
   await program.line((line) => says('wal-archive')(line) && line.level === 'info', program.logged().length)
+  t.ok(await until(async () => (await archiveOf(admin)).status === 200), 'the archive goes on')
 
   const time = await now(client)
   await client.query('insert into ledger values (3)')

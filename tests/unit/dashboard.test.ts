@@ -1,6 +1,7 @@
 // The dashboard for Grafana: what it shows exists in the metrics.
 import t from 'tap'
 import { readFile } from 'node:fs/promises'
+import { startedStatus } from '../../server/postgres/backup/archive-status.ts'
 import { createMetrics } from '../../server/program/operations/metrics.ts'
 
 type Panel = { readonly title: string; readonly targets?: readonly { readonly expr: string }[] }
@@ -28,6 +29,8 @@ metrics.roundTripEnded(0.01, undefined)
 metrics.schemaCacheLoaded(1)
 metrics.exportEnded({ rows: 1, bytes: 1, milliseconds: 1, error: undefined })
 metrics.spansExported(1, true)
+metrics.watchRefusals(() => ({ pool: 1 }))
+metrics.watchArchive(() => startedStatus(Date.now()))
 const text = await metrics.text()
 /** The labels of each metric. */
 const labels = new Map<string, Set<string>>()

@@ -2,6 +2,7 @@
 import t from 'tap'
 import type { Client } from '../../server/postgres/connection/client.ts'
 import { loadConfig, type Environment } from '../../server/config/load.ts'
+import { archiveFindings, type ArchiveFacts } from '../../server/program/doctor/archive.ts'
 import { clockFindings, skewOf } from '../../server/program/doctor/clocks.ts'
 import { connectionFindings, loginFindings, wantedConnections } from '../../server/program/doctor/database-findings.ts'
 import type { DatabaseFacts } from '../../server/program/doctor/facts.ts'
@@ -37,6 +38,33 @@ const healthy: DatabaseFacts = {
   ...{ extensions: [], tables: [], indexes: [], slots: [], transactions: [] },
   ...{ xidAge: 1000, multixactAge: 1, statisticsDays: 30 },
 }
+
+t.test('the archive of the embedded database', (t) => {
+  const config = { backupDir: '/backups', serverHost: '127.0.0.1', serverUnixSocket: null }
+  const now = Date.parse('2026-03-01T12:00:00Z')
+  const archive = { folder: '/backups', until: now - 4000, backups: 1 }
+  const slot = { name: 'rowhouse_backup', isActive: true, retained: 1000, isLost: false }
+  const found = (facts: ArchiveFacts | undefined, slots: DatabaseFacts['slots'], isServed = true): DoctorFinding[] =>
+    archiveFindings(facts, { slots }, config, isServed, now)
+  t.strictSame(found(archive, [slot]), [])
+  t.strictSame(brief(found(undefined, [])), ['INFO not_archived'])
+  t.strictSame(brief(archiveFindings(undefined, { slots: [] }, { ...config, serverHost: '*' }, true, now)), [
+    'WARN not_archived',
+  ])
+  t.strictSame(brief(found({ ...archive, until: now - 60_000 }, [slot])), ['WARN archive_behind'])
+  t.strictSame(brief(found(archive, [{ ...slot, retained: 2 ** 30 }])), ['WARN archive_behind'])
+  const [stopped] = found({ ...archive, until: now - 60_000 }, [{ ...slot, isActive: false, retained: 48 * 2 ** 20 }])
+  t.match(stopped, { level: 'ERROR', code: 'archive_stopped' })
+  t.equal(
+    stopped?.what,
+    'Nothing is archived since 2026-03-01T11:59:00.000Z; the database keeps 48 MB of the log for it.',
+  )
+  t.strictSame(brief(found(archive, [])), ['ERROR archive_stopped'])
+  t.strictSame(found(archive, [{ ...slot, isActive: false }], false), [], 'the server does not run')
+  t.strictSame(brief(found({ ...archive, backups: 0 }, [slot])), ['ERROR no_base_backup'])
+  t.strictSame(brief(found({ ...archive, problem: 'EACCES' }, [slot])), ['ERROR backups_unreadable'])
+  t.end()
+})
 
 t.test('versions', (t) => {
   t.strictSame(brief(nodeFindings('20.20.2', on('2026-04-01'))), ['INFO node_support'])

@@ -1,4 +1,4 @@
-// The write-ahead log on its way from a replication stream to the archive.
+// One stream of the write-ahead log that is written to the archive, flushed at intervals, and confirmed to the server.
 import { parseLsn } from '../../common/wal-position.ts'
 import type { Client } from '../connection/client.ts'
 import type { ReplicationStream } from './replication-stream.ts'
@@ -8,6 +8,19 @@ import type { WalWriter } from './wal-writer.ts'
 const syncInterval = 200
 /** Bytes that may wait to be written. */
 const maxWaiting = 8 * 1024 * 1024
+
+/** What a session has done. */
+export type ArchivingProgress = {
+  readonly bytes: number
+  /** Segments that were completed. */
+  readonly segments: number
+  /** The position up to which the log is on disk. */
+  readonly position: bigint
+  /** Bytes that the archive lacked when the server was asked last; undefined before. */
+  readonly behind: number | undefined
+  /** What was committed before is on disk; undefined before this is known. */
+  readonly until: Date | undefined
+}
 
 /** Writes what a stream delivers, flushes it at intervals, and confirms it to the server. */
 export class ArchivingSession {
@@ -25,6 +38,9 @@ export class ArchivingSession {
   /** When everything up to a position is on disk, everything that was committed before a time is. */
   #pendingMark: { readonly lsn: bigint; readonly time: Date } | undefined
   #hasEnded = false
+  #bytes = 0
+  #behind: number | undefined
+  #until: Date | undefined
   #fail: (error: unknown) => void = () => undefined
   /** Rejects when something cannot be written. */
   readonly failed: Promise<never>
@@ -38,6 +54,11 @@ export class ArchivingSession {
     this.#saveMark = saveMark
     this.failed = new Promise((_resolve, reject) => (this.#fail = reject))
     this.failed.catch(() => undefined)
+  }
+
+  get progress(): ArchivingProgress {
+    const { synced: position, completed: segments } = this.#writer
+    return { bytes: this.#bytes, segments, position, behind: this.#behind, until: this.#until }
   }
 
   onBytes(lsn: bigint, bytes: Buffer): void {
@@ -65,6 +86,7 @@ export class ArchivingSession {
       const { rows } = await client.query<{ lsn: string }>('select pg_current_wal_flush_lsn()::text as lsn')
       const lsn = parseLsn(rows[0]?.lsn ?? '')
       if (lsn === undefined || times[0] === undefined) return
+      this.#behind = Math.max(0, Number(lsn - this.#writer.synced))
       this.#pendingMark ??= { lsn, time: new Date(times[0].time) }
       this.#wake()
     } catch {
@@ -86,7 +108,7 @@ export class ArchivingSession {
     if (this.error !== undefined) return
     try {
       await this.#writer.sync()
-      if (isComplete) await this.#saveMark(new Date())
+      if (isComplete) await this.#mark(new Date())
     } catch (error) {
       this.error = error
     }
@@ -108,6 +130,7 @@ export class ArchivingSession {
       for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
         await this.#writer.write(next.lsn, next.bytes)
         this.#waitingSize -= next.bytes.length
+        this.#bytes += next.bytes.length
         if (this.#isPaused && this.#waitingSize < maxWaiting / 2) {
           this.#isPaused = false
           this.#stream.resume()
@@ -134,6 +157,11 @@ export class ArchivingSession {
     const mark = this.#pendingMark
     if (!mark || this.#writer.synced < mark.lsn) return
     this.#pendingMark = undefined
-    await this.#saveMark(mark.time)
+    await this.#mark(mark.time)
+  }
+
+  async #mark(until: Date): Promise<void> {
+    await this.#saveMark(until)
+    this.#until = until
   }
 }

@@ -2,9 +2,10 @@
 // arrives in the folder within milliseconds. A replication slot keeps on the server what has not arrived yet.
 import { setTimeout as pause } from 'node:timers/promises'
 import { isInTime } from '../../common/in-time.ts'
-import { formatLsn } from '../../common/wal-position.ts'
+import { formatLsn, parseLsn } from '../../common/wal-position.ts'
 import { withClient, type Client } from '../connection/client.ts'
 import { connectionConfig } from '../connection/pool-config.ts'
+import { startedStatus, type ArchiveStatus } from './archive-status.ts'
 import { ArchivingSession } from './archiving-session.ts'
 import { ensureSlot, hasSlot, slotName } from './backup-slot.ts'
 import { BackupError } from './backup-error.ts'
@@ -50,6 +51,7 @@ export type ReceiverOptions = {
 }
 
 export type WalReceiver = {
+  readonly status: () => ArchiveStatus
   /**
    * Prepares for the server's end: call it before the server is stopped, and `finished` afterwards. A server that is stopped
    * sends everything before it ends. Resolves when the stream has begun, or cannot.
@@ -67,7 +69,11 @@ const endTimeout = 5000
 /** Archives until `finish` is called and the server ends. Failures are reported, and retried forever. */
 export function startReceiver(options: ReceiverOptions): WalReceiver {
   const receiver = new Receiver(options)
-  return { finish: () => receiver.finish(), finished: () => receiver.finished() }
+  return {
+    status: () => receiver.status,
+    finish: () => receiver.finish(),
+    finished: () => receiver.finished(),
+  }
 }
 
 class Receiver {
@@ -79,10 +85,17 @@ class Receiver {
   /** Resolves when the stream of the current attempt has begun, or failed. */
   #begun: Promise<void> = Promise.resolve()
   #begin: () => void = () => undefined
+  #status = startedStatus(Date.now())
+  /** Writes the log at the moment. */
+  #session: ArchivingSession | undefined
 
   constructor(options: ReceiverOptions) {
     this.#options = { retryDelay: 5000, markInterval: 5000, ...options }
     this.#done = this.#run()
+  }
+
+  get status(): ArchiveStatus {
+    return this.#session ? withProgress(this.#status, this.#session) : this.#status
   }
 
   async finish(): Promise<void> {
@@ -112,10 +125,15 @@ class Receiver {
 
   async #report(error: unknown): Promise<void> {
     const now = performance.now()
+    const { failures, behind } = this.#status
+    const message = error instanceof Error ? error.message : String(error)
+    this.#status = { ...this.#status, failures: failures + 1, error: message }
+    const retained = await this.#retained()
+    this.#status = { ...this.#status, behind: retained ?? behind }
     if (now - this.#reportedAt < reportInterval) return
     this.#reportedAt = now
     const retries = !this.#ending.signal.aborted
-    this.#options.onEvent({ kind: 'failing', error, retained: await this.#retained(), retries })
+    this.#options.onEvent({ kind: 'failing', error, retained, retries })
   }
 
   /** Bytes that the server keeps for the archive; null when it cannot be asked. */
@@ -156,6 +174,7 @@ class Receiver {
         const available = segmentStart(oldest, archive.segmentSize)
         // The slot was removed for a while. What the server no longer has cannot be archived.
         if (start < available && !(await hasLog(client, identity.timeline, start, archive.segmentSize))) {
+          this.#status = { ...this.#status, gaps: this.#status.gaps + 1 }
           this.#options.onEvent({ kind: 'gap', from: formatLsn(start), to: formatLsn(available) })
           await this.#receive(stream, client, archive, identity.timeline, available)
         } else await this.#receive(stream, client, archive, identity.timeline, start)
@@ -183,6 +202,8 @@ class Receiver {
     }
     const state = onTimeline(found ?? { ...(await describeServer(client)), timelines: [] }, timeline)
     await createArchive(folder, state)
+    const until = state.timelines.at(-1)?.until ?? found?.timelines.at(-1)?.until
+    this.#status = { ...this.#status, until: until?.getTime() ?? null }
     return state
   }
 
@@ -199,12 +220,14 @@ class Receiver {
       await writeArchive(folder, completeUntil(archive, until))
     })
     const timer = setInterval(() => void session.mark(client), markInterval)
+    this.#session = session
     try {
       const streaming = stream.stream(slotName, timeline, start, session)
       streaming.catch(() => undefined)
       this.#reportedAt = -Infinity
       // The server answers after it has begun to stream.
       await Promise.race([stream.begun, streaming, session.failed])
+      this.#status = { ...this.#status, isConnected: true, error: undefined }
       onEvent({ kind: 'archiving', position: formatLsn(start) })
       this.#begin()
       await session.mark(client)
@@ -216,8 +239,25 @@ class Receiver {
     } finally {
       clearInterval(timer)
       await session.end(false)
+      this.#status = { ...withProgress(this.#status, session), isConnected: false }
+      this.#session = undefined
       await writer.close()
     }
+  }
+}
+
+/** Adds what a session has done. */
+function withProgress(status: ArchiveStatus, { progress }: ArchivingSession): ArchiveStatus {
+  const { bytes, segments, behind, until, position } = progress
+  const known = status.position === null ? undefined : parseLsn(status.position)
+  return {
+    ...status,
+    bytes: status.bytes + bytes,
+    segments: status.segments + segments,
+    until: until?.getTime() ?? status.until,
+    behind: behind ?? status.behind,
+    // A new session begins with a segment that may be on disk already.
+    position: formatLsn(known !== undefined && known > position ? known : position),
   }
 }
 

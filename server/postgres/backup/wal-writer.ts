@@ -24,6 +24,7 @@ export class WalWriter {
   #synced: bigint
   #segment: OpenSegment | undefined
   #isDirty = false
+  #completed = 0
 
   /** @param start beginning of a segment */
   constructor(folder: string, timeline: number, segmentSize: number, start: bigint) {
@@ -43,6 +44,11 @@ export class WalWriter {
   /** What is on disk. */
   get synced(): bigint {
     return this.#synced
+  }
+
+  /** Segments that were completed. */
+  get completed(): number {
+    return this.#completed
   }
 
   /**
@@ -131,6 +137,7 @@ export class WalWriter {
     }
     this.#isDirty = false
     this.#synced = this.#position
+    this.#completed++
   }
 }
 

@@ -1,6 +1,7 @@
 // The archive of the embedded database's write-ahead log while the server runs.
 import { resolve } from 'node:path'
 import { listBackups } from '../../postgres/backup/base-backup.ts'
+import type { ArchiveStatus } from '../../postgres/backup/archive-status.ts'
 import { dropSlot } from '../../postgres/backup/backup-slot.ts'
 import { startReceiver } from '../../postgres/backup/wal-receiver.ts'
 import { withClient } from '../../postgres/connection/client.ts'
@@ -11,17 +12,23 @@ import type { Log } from '../operations/log.ts'
 export const backupDirUnused =
   'BACKUP_DIR has no effect: it is for the embedded database. Back up your own database with the tools of PostgreSQL.'
 
+export type ServedArchive = {
+  /** How far the archive is; undefined if there is none. */
+  readonly status: (() => ArchiveStatus) | undefined
+  /** Stops the database, after everything that it has committed is in the archive. */
+  readonly stop: () => Promise<void>
+}
+
 /**
  * Starts the archive, if there is to be one. Without, the database no longer keeps its log for it.
  *
  * @param folder backup folder; null for none
- * @returns stops the database, after everything that it has committed is in the archive
  */
 export async function startArchive(
   embedded: EmbeddedDatabase,
   folder: string | null,
   log: Log,
-): Promise<() => Promise<void>> {
+): Promise<ServedArchive> {
   if (folder === null) {
     const wasArchived = await withClient(toPoolConfig(embedded.adminUri, {}), dropSlot)
     if (wasArchived) {
@@ -29,7 +36,7 @@ export async function startArchive(
         'BACKUP_DIR is not set any more: the write-ahead log is no longer archived. If you set it again, run rowhouse backup.'
       log.write({ kind: 'warning', message })
     }
-    return () => embedded.stop()
+    return { status: undefined, stop: () => embedded.stop() }
   }
   const path = resolve(folder)
   const receiver = startReceiver({
@@ -40,10 +47,13 @@ export async function startArchive(
       if (change.kind === 'archiving') void warnWithoutBackup(path, log)
     },
   })
-  return async () => {
-    await receiver.finish()
-    await embedded.stop()
-    await receiver.finished()
+  return {
+    status: receiver.status,
+    stop: async () => {
+      await receiver.finish()
+      await embedded.stop()
+      await receiver.finished()
+    },
   }
 }
 

@@ -11,6 +11,7 @@ export const areas = [
   'extensions',
   'policies',
   'storage',
+  'backup',
   'service',
 ] as const
 export type Area = (typeof areas)[number]

@@ -3,9 +3,11 @@ import type { Config } from '../../config/config.ts'
 import type { Client } from '../../postgres/connection/client.ts'
 import { version } from '../../common/version.ts'
 import { levels } from '../check/finding.ts'
+import { slotName } from '../../postgres/backup/backup-slot.ts'
+import { archiveFindings, readArchiveFacts } from './archive.ts'
 import { clockFindings, type ClockReading } from './clocks.ts'
 import { connectionFindings, extensionFindings, loginFindings, serverSettingFindings } from './database-findings.ts'
-import { readFacts } from './facts.ts'
+import { readFacts, type DatabaseFacts } from './facts.ts'
 import type { DoctorFinding, Skipped } from './finding.ts'
 import { policyFindings, statementFindings } from './policies.ts'
 import { poolerFindings } from './pooler.ts'
@@ -62,7 +64,8 @@ export async function runDoctor(options: DoctorOptions): Promise<DoctorResult> {
     ...extensionFindings(facts),
     ...(await policyFindings((text, values) => first.query(text, values), config)),
     ...(statements ?? []),
-    ...storageFindings(facts),
+    ...storageFindings(withoutArchive(facts, options)),
+    ...(isEmbedded ? await backupFindings(facts, options) : []),
     ...service.findings,
   ]
   const severity = ({ level }: DoctorFinding): number => levels.indexOf(level)
@@ -70,6 +73,7 @@ export async function runDoctor(options: DoctorOptions): Promise<DoctorResult> {
     findings: findings.sort((a, b) => severity(b) - severity(a)),
     skipped: [
       ...service.skipped,
+      ...(isEmbedded ? [] : [ownBackups]),
       ...(statements === undefined
         ? [
             {
@@ -80,6 +84,23 @@ export async function runDoctor(options: DoctorOptions): Promise<DoctorResult> {
         : []),
     ],
   }
+}
+
+const ownBackups: Skipped = { area: 'backup', reason: 'backups: those of a database of your own are made by its tools' }
+
+/** The slot of the archive has findings of its own. */
+const withoutArchive = (facts: DatabaseFacts, { config, isEmbedded }: DoctorOptions): DatabaseFacts =>
+  isEmbedded && config.backupDir !== null
+    ? { ...facts, slots: facts.slots.filter(({ name }) => name !== slotName) }
+    : facts
+
+async function backupFindings(facts: DatabaseFacts, { config, owner, now }: DoctorOptions): Promise<DoctorFinding[]> {
+  const { rows } = await owner.query<{ started: number }>(
+    'select extract(epoch from pg_catalog.pg_postmaster_start_time())::float8 * 1000 as started',
+  )
+  // A database that was started after this program runs for it alone.
+  const isServed = (rows[0]?.started ?? Infinity) < Date.now() - process.uptime() * 1000
+  return archiveFindings(await readArchiveFacts(config.backupDir), facts, config, isServed, now.getTime())
 }
 
 type ServiceFindings = {

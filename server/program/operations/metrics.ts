@@ -1,5 +1,6 @@
 // Metrics for Prometheus: PostgREST's under their original names, durations of requests, and the image analysis.
 // https://docs.postgrest.org/en/v14/references/observability.html#metrics
+import type { ArchiveStatus } from '../../postgres/backup/archive-status.ts'
 import type { DatabaseStatistics } from '../../postgres/database.ts'
 import type { ReplicaStatistics } from '../../postgres/replicas/replica.ts'
 import type { StreamEnd } from '../../rest/database.ts'
@@ -7,6 +8,7 @@ import { Counter, Gauge, Histogram } from 'prom-client'
 import type { JwtCacheStatistics } from '../../identity/jwt/jwt.ts'
 import { collectedMetrics } from './collected-metrics.ts'
 import { databaseMetrics, type PlanCacheStatistics } from './database-metrics.ts'
+import { archiveMetrics } from './archive-metrics.ts'
 import { createRegistry, type Exposition, type MetricRegistry } from './exposition.ts'
 import { requestMetrics, type MeasuredRequest } from './request-metrics.ts'
 import type { TraceIds } from './request-record.ts'
@@ -42,6 +44,8 @@ export type Metrics = {
   readonly analysis: AnalysisMetrics
   /** Sets the function that returns the number of requests that were refused because of overload, by reason. */
   readonly watchRefusals: (refusals: () => Readonly<Record<string, number>>) => void
+  /** Adds the metrics of the archive of the write-ahead log. Call it at most once. */
+  readonly watchArchive: (status: () => ArchiveStatus) => void
   /** Sets the function that returns the number of images waiting for their analysis. */
   readonly watchAnalysisQueue: (length: () => number) => void
 }
@@ -139,6 +143,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
       killed: () => kills.inc(),
     },
     watchRefusals: (read) => (refusals = read),
+    watchArchive: (status) => archiveMetrics(registry, status),
     watchAnalysisQueue: (length) => (analysisQueue = length),
     schemaCacheLoaded: (seconds) => {
       loads.inc({ status: 'SUCCESS' })
