@@ -9,7 +9,25 @@ export type OutgoingRequest = {
   end(status: number | undefined): void
 }
 
+/** Work outside of this process, such as an operation of another service, in the trace of the request that waits for it. */
+export type Call = {
+  /** What is done: one of few names. */
+  readonly name: string
+  /** `client` for another service, `internal` for a child process. */
+  readonly kind: 'client' | 'internal'
+  readonly attributes: Readonly<Record<string, string | number>>
+}
+
+export type CallEnd = {
+  /** What is known at the end. Undefined values are left out. */
+  readonly attributes?: Readonly<Record<string, string | number | undefined>>
+  /** The kind of error, one of few; undefined if the call succeeded. */
+  readonly error?: string | undefined
+}
+
 export type RequestScope = {
+  /** Begins a call. The function ends it; undefined if it is not to be recorded. */
+  call(call: Call): ((end: CallEnd) => void) | undefined
   /** Begins a request to another server; undefined if it is not to be recorded. Query and user of the URL are not recorded. */
   outgoing(method: string, url: URL): OutgoingRequest | undefined
 }

@@ -103,6 +103,7 @@ export async function compose(options: CompositionOptions): Promise<Composition>
         runValidator: validator.forTable('public', 'classification_runs'),
         documentation: new Map([...routers].filter(([segment]) => segment === 'docs' || segment === 'openapi.json')),
         observer: { ...metrics.analysis, warned: warn },
+        observeSocket: options.recorder?.socket,
         onError,
       })
     : undefined

@@ -19,6 +19,7 @@ export type CollectedSpan = {
   readonly isError: boolean
   readonly message: string | undefined
   readonly attributes: Readonly<Record<string, Value>>
+  readonly links: readonly { readonly traceId: string; readonly spanId: string }[]
   /** Of the process. */
   readonly resource: Readonly<Record<string, Value>>
 }
@@ -88,6 +89,7 @@ type Exported = {
         readonly endTimeUnixNano: string
         readonly status: { readonly code?: number; readonly message?: string }
         readonly attributes: readonly Attribute[]
+        readonly links?: readonly { readonly traceId: string; readonly spanId: string }[]
       }[]
     }[]
   }[]
@@ -108,6 +110,7 @@ function readSpans(text: string): CollectedSpan[] {
         isError: span.status.code === 2,
         message: span.status.message,
         attributes: attributesOf(span.attributes),
+        links: span.links ?? [],
         resource: attributesOf(resource.attributes),
       })),
     ),

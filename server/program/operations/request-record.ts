@@ -1,5 +1,5 @@
 // What is recorded of one request while it runs: its span, the time of its statements, and those that are slow.
-import type { OutgoingRequest, RequestScope } from '../../common/request-scope.ts'
+import type { Call, CallEnd, OutgoingRequest, RequestScope } from '../../common/request-scope.ts'
 import type { PipelineStatement, ServerError, StatementObserver, TraceNote } from '../../rest/database.ts'
 import { sqlState } from '../../postgres/database-error.ts'
 import type { RequestSpan } from './tracing/request-span.ts'
@@ -82,6 +82,10 @@ export class RequestRecord implements StatementObserver, RequestScope {
 
   outgoing(method: string, url: URL): OutgoingRequest | undefined {
     return this.span?.outgoing(method, url)
+  }
+
+  call(call: Call): ((end: CallEnd) => void) | undefined {
+    return this.span?.call(call)
   }
 
   /** Undefined before the request was answered. */

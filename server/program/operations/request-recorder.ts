@@ -3,11 +3,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { observerOf, setObserver } from '../../adapters/request-observer.ts'
 import { requestScope } from '../../common/request-scope.ts'
+import type { ObserveSocket } from '../../common/socket-observer.ts'
 import type { EndedRequest } from '../../http/request-log.ts'
 import type { StatementObserver } from '../../rest/database.ts'
 import { knownMethod } from './known-method.ts'
 import type { Metrics } from './metrics.ts'
 import { BackgroundRecord, RequestRecord, type Recording } from './request-record.ts'
+import { recordSocket } from './socket-record.ts'
 import type { Tracer } from './tracing/tracer.ts'
 
 export type RecorderOptions = Recording & {
@@ -42,6 +44,9 @@ export class RequestRecorder {
   service(request: IncomingMessage, response: ServerResponse, handle: () => void): void {
     requestScope.run(this.#begin(request, response), handle)
   }
+
+  /** Records a request that upgrades its connection, and the messages on it. */
+  readonly socket: ObserveSocket = (request, route) => recordSocket(this.#options, request, route)
 
   /** Call this at the end of a request to another service than the REST API. */
   ended({ line, route }: EndedRequest, response: ServerResponse): void {

@@ -38,6 +38,10 @@ export class Analyser {
       },
       // Loading models takes time, so the next process starts right away.
       restarts: options.classifier !== null || options.detector !== null,
+      describe: ({ decodeMilliseconds, inferenceMilliseconds }) => ({
+        'rowhouse.image.decode_seconds': decodeMilliseconds / 1000,
+        'rowhouse.image.inference_seconds': inferenceMilliseconds / 1000,
+      }),
       observer: {
         waited: observer.waited,
         ready: (models) => {

@@ -1,5 +1,6 @@
 // Creates the image analysis service from the settings.
 import type { Router } from 'express'
+import type { ObserveSocket } from '../../common/socket-observer.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { UpgradeHandler } from '../../http/upgrade.ts'
 import { BodyBudget } from '../../rest/request/body-budget.ts'
@@ -29,6 +30,8 @@ export type AnalysisOptions = {
   readonly runValidator: TableBodies | undefined
   readonly documentation: Documentation
   readonly observer: AnalyserObserver
+  /** Undefined: nothing is recorded of WebSockets. */
+  readonly observeSocket?: ObserveSocket | undefined
   readonly onError: (error: unknown) => void
 }
 
@@ -99,6 +102,7 @@ export function createAnalysis(options: AnalysisOptions): AnalysisService {
     path: pathBelow(prefix, '/ws/live-detect'),
     fileLimit: limits.fileLimit,
     socketLimit: config.imageSocketLimit,
+    observe: options.observeSocket,
   })
   return {
     router,

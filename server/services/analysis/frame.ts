@@ -40,6 +40,10 @@ export async function answerFrame(message: Buffer, settings: FrameSettings): Pro
   }
 }
 
+/** The status of an answer with an error; undefined for a prediction. */
+export const errorOfFrame = (answer: FrameAnswer): string | undefined =>
+  'detail' in answer ? String(answer.status_code ?? 400) : undefined
+
 function frameIn(message: Buffer): { readonly frame_id: unknown; readonly image_base64: unknown } | undefined {
   const reading = readJsonBytes(message)
   if (reading.kind === 'fault') return undefined

@@ -3,11 +3,12 @@
 import { STATUS_CODES, type IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer, type WebSocket } from 'ws'
+import { unobservedSocket, type ObserveSocket, type SocketObserver } from '../../common/socket-observer.ts'
 import { clientNetwork } from '../../http/client-address.ts'
 import { isTrustedOrigin } from '../../http/cross-origin.ts'
 import type { BodyBudget } from '../../rest/request/body-budget.ts'
 import { callerOf, type Caller, type CallerSettings } from './caller.ts'
-import { answerFrame } from './frame.ts'
+import { answerFrame, errorOfFrame } from './frame.ts'
 import type { Predictor } from './predictor.ts'
 import { internalError, Problem, problemOf, problems } from './problem.ts'
 import type { CountImages } from './request-limit.ts'
@@ -24,6 +25,8 @@ export type LiveDetectionSettings = {
   readonly budget: BodyBudget
   /** Maximum number of concurrent connections. */
   readonly socketLimit: number
+  /** Records handshakes and frames; undefined: nothing is recorded. */
+  readonly observe?: ObserveSocket | undefined
   /** Called with unexpected errors, for the log. */
   readonly onError: (error: unknown) => void
 }
@@ -38,6 +41,9 @@ export type LiveDetection = {
 /** Close codes of RFC 6455 and its registry: going away, try again later. */
 const goingAway = 1001
 const tryAgainLater = 1013
+/** HTTP statuses of an upgraded connection, and of a request that is no valid handshake. */
+const switchingProtocols = 101
+const badHandshake = 400
 /** Milliseconds between pings. */
 const heartbeat = 30_000
 /** Fraction of all connections that one network may have. */
@@ -67,9 +73,9 @@ export function liveDetection(settings: LiveDetectionSettings): LiveDetection {
     }
     return callerOf(request, settings.caller)
   }
-  const begin = async (socket: WebSocket, request: IncomingMessage, caller: Caller): Promise<void> => {
+  const begin = async (socket: WebSocket, request: IncomingMessage, by: ObservedCaller): Promise<void> => {
     const network = clientNetwork(request, settings.caller.trustedProxies)
-    const connection = new Connection(socket, request.socket, network, caller, settings)
+    const connection = new Connection(socket, request.socket, network, by, settings)
     const ofNetwork = [...connections].filter((other) => other.network === network).length
     connections.add(connection)
     socket.once('close', () => connections.delete(connection))
@@ -84,21 +90,29 @@ export function liveDetection(settings: LiveDetectionSettings): LiveDetection {
       if (target !== path || request.headers.upgrade?.toLowerCase() !== 'websocket') return false
       const onError = (): void => void socket.destroy()
       socket.on('error', onError)
-      admit(request).then(
-        (caller) => {
-          socket.off('error', onError)
-          server.handleUpgrade(request, socket, head, (accepted) => {
-            begin(accepted, request, caller).catch((error: unknown) => {
-              settings.onError(error)
-              accepted.terminate()
+      const observer = settings.observe?.(request, path) ?? unobservedSocket
+      observer
+        .handshake(() => admit(request))
+        .then(
+          (caller) => {
+            socket.off('error', onError)
+            let status = badHandshake
+            server.handleUpgrade(request, socket, head, (accepted) => {
+              status = switchingProtocols
+              begin(accepted, request, { caller, observer }).catch((error: unknown) => {
+                settings.onError(error)
+                accepted.terminate()
+              })
             })
-          })
-        },
-        (error: unknown) => {
-          if (!problemOf(error)) settings.onError(error)
-          refuseHandshake(socket, problemOf(error) ?? internalError())
-        },
-      )
+            observer.answered(status, caller.identity?.role)
+          },
+          (error: unknown) => {
+            if (!problemOf(error)) settings.onError(error)
+            const problem = problemOf(error) ?? internalError()
+            refuseHandshake(socket, problem)
+            observer.answered(problem.status, undefined)
+          },
+        )
       return true
     },
     stop: () => {
@@ -119,21 +133,31 @@ function refuseHandshake(socket: Duplex, { status, detail, headers }: Problem): 
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('\r\n')}\r\n\r\n${body}`)
 }
 
+type ObservedCaller = { readonly caller: Caller; readonly observer: SocketObserver }
+
 /** One client. Handles one frame at a time and pauses reading meanwhile, so that the client buffers further frames. */
 class Connection {
   readonly network: string
   readonly #socket: WebSocket
   readonly #caller: Caller
+  readonly #observer: SocketObserver
   readonly #settings: LiveDetectionSettings
   readonly #waiting: Buffer[] = []
   readonly #gone = new AbortController()
   #isAnswering = false
   #isAlive = true
 
-  constructor(socket: WebSocket, carrier: Duplex, network: string, caller: Caller, settings: LiveDetectionSettings) {
+  constructor(
+    socket: WebSocket,
+    carrier: Duplex,
+    network: string,
+    { caller, observer }: ObservedCaller,
+    settings: LiveDetectionSettings,
+  ) {
     this.network = network
     this.#socket = socket
     this.#caller = caller
+    this.#observer = observer
     this.#settings = settings
     // ws closes the connection after an error itself.
     socket.on('error', () => undefined)
@@ -201,11 +225,16 @@ class Connection {
     this.#isAnswering = true
     this.#socket.pause()
     for (let message = this.#waiting.shift(); message; message = this.#waiting.shift()) {
-      const answer = await answerFrame(message, {
-        ...this.#settings,
-        count: () => this.#settings.countImages(this.#caller, 1),
-        signal: this.#gone.signal,
-      })
+      const frame = message
+      const answer = await this.#observer.message(
+        () =>
+          answerFrame(frame, {
+            ...this.#settings,
+            count: () => this.#settings.countImages(this.#caller, 1),
+            signal: this.#gone.signal,
+          }),
+        errorOfFrame,
+      )
       await this.#send(JSON.stringify(answer))
     }
     this.#onAnswered()

@@ -1,5 +1,6 @@
 // Sends images to a child process: a bounded queue with a timeout per image. The process starts on first use and is
 // replaced when it hangs or ends.
+import { requestScope, type CallEnd } from '../../common/request-scope.ts'
 import { ImageProcess } from './image-process.ts'
 import type { ImageReply } from './message.ts'
 
@@ -39,6 +40,8 @@ export type ImageQueueOptions<Options extends object, State, Result> = ImageQueu
   readonly texts: ImageQueueTexts
   /** Whether a process that ended is replaced at once, because its start takes long. */
   readonly restarts: boolean
+  /** What traces say about a result. */
+  readonly describe?: (result: Result) => Readonly<Record<string, number>>
   readonly observer: ImageQueueObserver<State, Result>
 }
 
@@ -78,6 +81,10 @@ type Job<Task, Result> = {
   readonly since: number
   readonly resolve: (result: Result) => void
   readonly reject: (error: Error) => void
+  /** Ends the span of the job; undefined if it is not traced. */
+  readonly traced: ((end: CallEnd) => void) | undefined
+  /** Seconds that it has waited; undefined while it waits. */
+  waited: number | undefined
   timer: NodeJS.Timeout | undefined
 }
 
@@ -150,16 +157,24 @@ export class ImageQueue<Options extends object, State, Task, Result, Fault> {
     if (this.#waiting.length >= this.#settings.queueLimit + (this.#current ? 0 : 1)) return Promise.reject(busy())
     return new Promise((resolve, reject) => {
       const leave = (): void => this.#withdraw(job, new ImageTaskError('busy', 'The request was cancelled.'))
-      const done = (): void => {
+      const done = (error: string | undefined, result?: Result): void => {
         clearTimeout(job.timer)
         signal?.removeEventListener('abort', leave)
+        const described = result === undefined ? {} : this.#settings.describe?.(result)
+        job.traced?.({ attributes: { 'rowhouse.image.wait_seconds': job.waited, ...described }, error })
       }
       const job: Job<Task, Result> = {
         image,
         task,
         since: performance.now(),
-        resolve: (result) => (done(), resolve(result)),
-        reject: (error) => (done(), reject(error)),
+        resolve: (result) => (done(undefined, result), resolve(result)),
+        reject: (error) => (done(error instanceof ImageTaskError ? error.failure : error.name), reject(error)),
+        traced: requestScope.getStore()?.call({
+          name: `image ${this.#settings.texts.work}`,
+          kind: 'internal',
+          attributes: { 'rowhouse.image.bytes': image.length },
+        }),
+        waited: undefined,
         timer: setTimeout(() => this.#withdraw(job, busy()), this.#settings.timeout * waitingShare),
       }
       signal?.addEventListener('abort', leave)
@@ -193,6 +208,7 @@ export class ImageQueue<Options extends object, State, Task, Result, Fault> {
     if (!job || !this.#process) return
     const waited = performance.now() - job.since
     this.#settings.observer.waited(waited / 1000)
+    job.waited = waited / 1000
     clearTimeout(job.timer)
     job.timer = setTimeout(() => this.#timeOut(job), this.#settings.timeout - waited)
     this.#current = { id: ++this.#id, job }

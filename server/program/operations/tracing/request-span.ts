@@ -1,8 +1,8 @@
 // The span of a request, and those of what it causes: statements, and requests to other servers. Spans contain no values of
 // parameters, bodies, tokens or query strings, and no messages of the database, which may quote them.
 // https://opentelemetry.io/docs/specs/semconv/database/postgresql/
-import type { Attributes, Context, Span, Tracer } from '@opentelemetry/api'
-import type { OutgoingRequest } from '../../../common/request-scope.ts'
+import type { Attributes, Context, Span, SpanContext, Tracer } from '@opentelemetry/api'
+import type { Call, CallEnd, OutgoingRequest } from '../../../common/request-scope.ts'
 import type { PipelineStatement } from '../../../rest/database.ts'
 import { operationOf } from './statement-operation.ts'
 
@@ -91,6 +91,35 @@ export class RequestSpan {
         span?.end()
       },
     }
+  }
+
+  call({ name, kind, attributes }: Call): ((end: CallEnd) => void) | undefined {
+    const { SpanKind, SpanStatusCode } = this.#parts.api
+    const since = performance.now()
+    const span = this.#child(name, kind === 'client' ? SpanKind.CLIENT : SpanKind.INTERNAL, since, attributes)
+    if (!span) return undefined
+    return ({ attributes: known = {}, error }) => {
+      span.setAttributes(known)
+      if (error !== undefined) {
+        span.setAttribute('error.type', error)
+        span.setStatus({ code: SpanStatusCode.ERROR })
+      }
+      span.end()
+    }
+  }
+
+  /** @param error the kind of error that the message was answered with; undefined if there was none */
+  endMessage(role: string | undefined, error: string | undefined): void {
+    const { api, span } = this.#parts
+    if (role !== undefined) span.setAttribute('rowhouse.role', role)
+    if (error !== undefined) span.setAttribute('error.type', error)
+    if (Number(error) >= 500) span.setStatus({ code: api.SpanStatusCode.ERROR })
+    span.end()
+  }
+
+  /** For links from other spans. */
+  get spanContext(): SpanContext {
+    return this.#parts.span.spanContext()
   }
 
   end({ method, route, role, status, aborted }: SpanEnd): void {

@@ -1,7 +1,7 @@
 // Creates traces with OpenTelemetry's SDK, and sends them to a collector. Its packages are loaded only if requests are traced.
 // https://opentelemetry.io/docs/specs/semconv/http/http-spans/
 import type { IncomingMessage } from 'node:http'
-import type { Context, TextMapGetter } from '@opentelemetry/api'
+import type { Context, Span, TextMapGetter } from '@opentelemetry/api'
 import type { Sampler, SpanExporter } from '@opentelemetry/sdk-trace-base'
 import { isInTime } from '../../../common/in-time.ts'
 import { version } from '../../../common/version.ts'
@@ -19,6 +19,13 @@ export type Tracer = {
    * @returns the span, which may not be sampled: then only its context matters, for requests to others
    */
   readonly begin: (request: IncomingMessage) => RequestSpan
+  /**
+   * Begins the span of a message on a WebSocket, in a trace of its own: a connection may stay open for days.
+   *
+   * @param route path of the WebSocket
+   * @param handshake the span of the request that has opened the connection, which the message is linked to
+   */
+  readonly beginMessage: (route: string, handshake: RequestSpan) => RequestSpan
   /** Sends what is left, for up to three seconds, and stops. */
   readonly stop: () => Promise<void>
 }
@@ -64,6 +71,10 @@ export async function createTracer(config: OperationConfig, report: ExportReport
   const tracer = provider.getTracer('rowhouse', version)
   const propagates = config.otelPropagators.includes('tracecontext')
   const propagator = new W3CTraceContextPropagator()
+  const requestSpan = (span: Span, parent: Context): RequestSpan => {
+    const context = api.trace.setSpan(parent, span)
+    return new RequestSpan({ api, tracer, span, context, propagated: propagates ? inject(propagator, context) : {} })
+  }
   return {
     begin: (request) => {
       const parent = propagates ? propagator.extract(api.ROOT_CONTEXT, request.headers, headerGetter) : api.ROOT_CONTEXT
@@ -72,8 +83,13 @@ export async function createTracer(config: OperationConfig, report: ExportReport
         { kind: api.SpanKind.SERVER, attributes: attributesOf(request) },
         parent,
       )
-      const context = api.trace.setSpan(parent, span)
-      return new RequestSpan({ api, tracer, span, context, propagated: propagates ? inject(propagator, context) : {} })
+      return requestSpan(span, parent)
+    },
+    beginMessage: (route, handshake) => {
+      const attributes = { 'http.route': route, 'network.protocol.name': 'websocket' }
+      const links = [{ context: handshake.spanContext }]
+      const { ROOT_CONTEXT: root, SpanKind } = api
+      return requestSpan(tracer.startSpan(`message ${route}`, { kind: SpanKind.SERVER, attributes, links }, root), root)
     },
     stop: async () => {
       // The collector may delay the end. Failures were reported by the exporter.

@@ -21,6 +21,7 @@ import { composeParts } from './s3-compose.ts'
 import { isMissing, isUnsupported, loadS3, quotedETag, type S3Library } from './s3-library.ts'
 import type { S3Place, S3Target } from './s3-multipart.ts'
 import { abortUnfinished } from './s3-remnants.ts'
+import { traceOperations } from './s3-trace.ts'
 import { uploadChunks } from './s3-upload.ts'
 
 export type S3StoreSettings = {
@@ -86,6 +87,7 @@ export class S3Store implements ObjectStore {
         httpsAgent: { maxSockets: mostConnections },
       },
     })
+    traceOperations(client, { bucket, endpoint, region })
     const store = new S3Store(client, library, bucket)
     await store.#requireBucket().catch((error: unknown) => {
       client.destroy()
