@@ -4,7 +4,7 @@
 // runs beside it. Then the server and the database are killed, and sometimes the backup or a restore. The database is
 // restored to a random time, and must have exactly the rows that were committed before, without the old data folder at
 // least those that were acknowledged `bound` milliseconds before the kill. Then PostgreSQL 17 is upgraded (`--no-upgrade`
-// leaves it out, because it downloads a package).
+// leaves it out, because it downloads a package), and `archive.ts` checks full disks, `--keep` and pg_verifybackup.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -18,7 +18,11 @@ import { withOldBinaries } from '../../server/program/backups/old-binaries.ts'
 import { rowhouse, type Ran } from '../support/command.ts'
 import { main } from '../support/program.ts'
 import { seededRandom } from '../support/seeded-random.ts'
+<<<<<<< HEAD
 import { startChecks } from './checks.ts'
+=======
+import { checkArchive } from './archive.ts'
+>>>>>>> 8b087f2 (Test the doctor and the archive on servers that are really sick)
 
 const rounds = Number(process.env.ROUNDS ?? 12)
 const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)
@@ -249,6 +253,7 @@ await endOf(server)
 succeed(await rowhouse(['restore', '--to', 'latest'], env), 'restore')
 compare(await stored(), history, Date.now(), 'after a clean end, everything is in the archive')
 if (!process.argv.includes('--no-upgrade')) await upgrade()
+await checkArchive(check)
 await rm(root, { recursive: true, force: true })
 console.log(`# SEED=${seed} repeats the choices`)
 end()

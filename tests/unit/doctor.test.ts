@@ -129,7 +129,7 @@ function clients({ pools, keeps }: { readonly pools: 'none' | 'session' | 'trans
       const statements = prepared.get(pid) ?? new Set<string>()
       prepared.set(pid, statements)
       if (given === 'begin') bound = pid
-      else if (pools === 'transaction' && (given === 'rollback' || bound === undefined)) {
+      else if (pools === 'transaction' && (given === 'rollback' || given === 'commit' || bound === undefined)) {
         bound = undefined
         idle.push(pid)
       }

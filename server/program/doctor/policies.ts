@@ -43,10 +43,11 @@ type StatementRow = { readonly text: string; readonly calls: number; readonly me
  * @returns undefined when it is not installed, or not loaded
  */
 export async function statementFindings(query: RunClientQuery, login: string): Promise<DoctorFinding[] | undefined> {
+  // The library has settings where it is loaded. Not every owner may read shared_preload_libraries.
   const { rows: found } = await query(
     `select pg_catalog.quote_ident(n.nspname) as schema from pg_catalog.pg_extension e join pg_catalog.pg_namespace n on n.oid = e.extnamespace
      where e.extname = 'pg_stat_statements'
-       and pg_catalog.current_setting('shared_preload_libraries') ~ '(^|,)\\s*pg_stat_statements\\s*(,|$)'`,
+       and exists (select from pg_catalog.pg_settings where name = 'pg_stat_statements.max')`,
   )
   const schema = found[0]?.schema
   if (typeof schema !== 'string') return undefined

@@ -1,5 +1,7 @@
 // Looks at the connections of the program: encryption, poolers, and the clock of the database.
+import { randomBytes } from 'node:crypto'
 import { isIP } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import { TLSSocket } from 'node:tls'
 import { connectionSocket, type Client } from '../../postgres/connection/client.ts'
 import { isLoopbackHost } from '../../text/loopback-host.ts'
@@ -27,6 +29,9 @@ const processOf = async (client: Client): Promise<number> =>
 /** SQLSTATE invalid_sql_statement_name. */
 const noStatement = '26000'
 
+/** Milliseconds that a statement may wait for a server process: a pool may have no other one. */
+const patience = 2000
+
 /**
  * Whether there is a pooler in front of the database. A server process that two open connections use in turn is certain;
  * the server process may also differ from the one that the pooler named.
@@ -38,36 +43,78 @@ export async function examinePooling(first: Client, second: Client): Promise<Poo
   const announced = (first as Client & { readonly processID?: number | null }).processID
   const own = await processOf(first)
   const other = await processOf(second)
-  const isPooled = announced !== own
-  if (own !== other)
-    return { isPooled, sharesSessions: isPooled && (await isMoved(first, second, own)), keepsPrepared: undefined }
-  return { isPooled: true, sharesSessions: true, keepsPrepared: await keepsPrepared(first, second) }
+  const isPooled = announced !== own || own === other
+  const sharesSessions = own === other || (isPooled && (await isMoved(first, second, own)))
+  return { isPooled, sharesSessions, keepsPrepared: sharesSessions ? await keepsPrepared(first, second) : undefined }
 }
 
 /** Whether the first connection gets another server process while the second one uses its own. */
 async function isMoved(first: Client, second: Client, own: number): Promise<boolean> {
   await second.query('begin')
+  const moved = first.query('select').then(() => processOf(first))
   try {
-    await first.query('select')
-    return (await processOf(first)) !== own
+    const pid = await inTime(moved)
+    return pid !== undefined && pid !== own
   } finally {
     await second.query('rollback')
+    // Without a server process of its own, it has waited for this one.
+    await moved.catch(() => undefined)
   }
 }
 
-async function keepsPrepared(first: Client, second: Client): Promise<boolean> {
-  const prepared = { name: 'rowhouse_doctor', text: 'select 1' }
+/** Attempts to get the server process where a statement was prepared. */
+const attempts = 20
+
+/** Undefined when that cannot be tried, because the pool has one server process, or another client has the one that matters. */
+async function keepsPrepared(first: Client, second: Client): Promise<boolean | undefined> {
+  const prepared = { name: `rowhouse_doctor_${randomBytes(4).toString('hex')}`, text: 'select 1' }
+  await first.query('begin')
+  const pid = await processOf(first)
   await first.query(prepared)
-  // Occupies the server process where it was prepared, so that the first connection gets another one.
-  await second.query('begin')
-  try {
-    await first.query(prepared)
-    return true
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === noStatement) return false
-    throw error
-  } finally {
+  await first.query('commit')
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    await second.query('begin')
+    if ((await processOf(second)) === pid) return usePrepared(first, second, prepared)
     await second.query('rollback')
+  }
+  return undefined
+}
+
+/**
+ * Runs a prepared statement in another server process.
+ *
+ * @param second has an open transaction in the server process where it was prepared
+ */
+async function usePrepared(
+  first: Client,
+  second: Client,
+  prepared: { readonly name: string; readonly text: string },
+): Promise<boolean | undefined> {
+  const used = first.query(prepared).then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof Error && 'code' in error && error.code === noStatement) return false
+      throw error
+    },
+  )
+  try {
+    return await inTime(used)
+  } finally {
+    // A pooler that prepares statements itself has it under another name.
+    await second.query(`deallocate "${prepared.name}"`).catch(() => undefined)
+    await second.query('rollback')
+    await used.catch(() => undefined)
+  }
+}
+
+/** Undefined when the task takes too long. */
+async function inTime<T>(task: Promise<T>): Promise<T | undefined> {
+  const ended = new AbortController()
+  const late = pause(patience, undefined, { signal: ended.signal }).catch(() => undefined)
+  try {
+    return await Promise.race([task, late])
+  } finally {
+    ended.abort()
   }
 }
 
