@@ -1,9 +1,12 @@
 // When requests are refused because the server is overloaded, with a clock that the test sets.
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
 import t from 'tap'
 import { Admission } from '../../server/postgres/admission.ts'
 import { connectionErrors } from '../../server/postgres/connection-error.ts'
 import { QueueLimit } from '../../server/postgres/queue-limit.ts'
 import { LoadShedding } from '../../server/program/operations/load-shedding.ts'
+import { observeRefusals } from '../../server/program/operations/refused-requests.ts'
 import { LoopDelay } from '../../server/program/operations/loop-delay.ts'
 
 /** A queue in front of `places` servers, each of which takes `service` milliseconds, with arrivals at a constant rate. */
@@ -171,5 +174,35 @@ t.test('load shedding: state, method and service -> reason', (t) => {
   t.strictSame(shedding.refusals, { pool: 0, processor: 1 })
   const off = new LoadShedding({ wait: 0, isPoolOverloaded: () => true }, loop)
   t.equal(off.reasonFor('GET', true), undefined)
+  t.end()
+})
+
+t.test('a flood of refusals is counted, and has few lines', (t) => {
+  let time = 0
+  let isWanted = true
+  let lines = 0
+  let measured = 0
+  const observe = observeRefusals(
+    { wants: () => isWanted, write: () => void lines++ },
+    { requestAnswered: ({ status, role, route }) => void (measured += Number(status === 503 && !role && !route)) },
+    () => time,
+  )
+  const request = Object.assign(new IncomingMessage(new Socket()), { method: 'GET' })
+  const response = Object.assign(new ServerResponse(request), { statusCode: 503 })
+  const flood = (): void => {
+    for (let count = 0; count < 1000; count++) observe(request, response, '/rest/v1/films?secret=1', 0.1)
+  }
+  flood()
+  t.strictSame([lines, measured], [10, 1000])
+  time = 999
+  flood()
+  t.equal(lines, 10)
+  time = 1000
+  flood()
+  t.strictSame([lines, measured], [20, 3000])
+  time = 2000
+  isWanted = false
+  flood()
+  t.equal(lines, 20, 'none at this level')
   t.end()
 })
