@@ -18,11 +18,8 @@ import { withOldBinaries } from '../../server/program/backups/old-binaries.ts'
 import { rowhouse, type Ran } from '../support/command.ts'
 import { main } from '../support/program.ts'
 import { seededRandom } from '../support/seeded-random.ts'
-<<<<<<< HEAD
-import { startChecks } from './checks.ts'
-=======
 import { checkArchive } from './archive.ts'
->>>>>>> 8b087f2 (Test the doctor and the archive on servers that are really sick)
+import { startChecks } from './checks.ts'
 
 const rounds = Number(process.env.ROUNDS ?? 12)
 const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)
