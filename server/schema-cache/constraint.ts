@@ -22,6 +22,63 @@ export type Constraint = KeyColumns & {
   readonly foreign: (KeyColumns & { readonly relation: CatalogueRelation }) | null
 }
 
+/** A row of the statement `constraints`: a relation with its keys. */
+export type KeyedRelationRow = Constraint['relation'] & {
+  /** Names of its columns by number. */
+  readonly columns: Readonly<Record<string, string>>
+  readonly keys: readonly KeyRow[]
+}
+
+/** In the order of the statement. An array, because the names of members would be most of the text. */
+type KeyRow = readonly [
+  type: Constraint['type'],
+  name: string,
+  isInherited: boolean,
+  attributes: readonly number[],
+  /** The oid of the referenced relation. */
+  foreign: string | null,
+  foreignAttributes: readonly number[] | null,
+]
+
+/** The keys of the relations, in their order. */
+export function* constraintsOf(rows: readonly KeyedRelationRow[]): Steps<Constraint[]> {
+  const relations = new Map<string, KeyedRelationRow>()
+  yield* eachOf(rows, (row) => relations.set(row.oid, row))
+  return yield* flatMapOf(rows, (row) => {
+    const { columns, keys, ...relation } = row
+    return keys.map(([type, name, isInherited, attributes, foreignOid, foreignAttributes]): Constraint => {
+      const foreign = foreignOid === null ? undefined : relations.get(foreignOid)
+      return {
+        type,
+        name,
+        isInherited,
+        relation,
+        attributes,
+        columns: columnNames(columns, attributes),
+        foreign:
+          foreign && foreignAttributes
+            ? {
+                relation: foreignRelation(foreign),
+                attributes: foreignAttributes,
+                columns: columnNames(foreign.columns, foreignAttributes),
+              }
+            : null,
+      }
+    })
+  })
+}
+
+const foreignRelation = ({ oid, schema, name }: CatalogueRelation): CatalogueRelation => ({ oid, schema, name })
+
+function columnNames(names: KeyedRelationRow['columns'], attributes: readonly number[]): readonly string[] {
+  const columns: string[] = []
+  for (const attribute of attributes) {
+    const name = names[attribute]
+    if (name !== undefined) columns.push(name)
+  }
+  return columns
+}
+
 export const identifierOf = ({ schema, name }: QualifiedIdentifier): QualifiedIdentifier => ({ schema, name })
 
 /** Primary key columns by `qualifiedKey(table)`, sorted by name. */
@@ -54,9 +111,13 @@ export function* uniqueKeysOf(constraints: readonly Constraint[]): Steps<Map<str
 export function* foreignKeyRelationships(constraints: readonly Constraint[]): Steps<ForeignKeyRelationship[]> {
   const attributeSet = ({ relation, attributes }: Constraint): string =>
     [relation.oid, ...[...attributes].sort((a, b) => a - b)].join()
+  const referencing = new Set<string>()
+  yield* eachOf(constraints, ({ type, relation }) => {
+    if (type === 'f') referencing.add(relation.oid)
+  })
   const unique = new Set<string>()
   yield* eachOf(constraints, (key) => {
-    if (key.type !== 'f') unique.add(attributeSet(key))
+    if (key.type !== 'f' && referencing.has(key.relation.oid)) unique.add(attributeSet(key))
   })
   return yield* flatMapOf(constraints, (key): ForeignKeyRelationship[] => {
     if (key.foreign === null || key.isInherited) return []

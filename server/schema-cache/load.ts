@@ -1,5 +1,11 @@
 // Loads the schema cache from the system catalog of PostgreSQL 12 and later.
-import { foreignKeyRelationships, primaryKeysOf, uniqueKeysOf, type Constraint } from './constraint.ts'
+import {
+  constraintsOf,
+  foreignKeyRelationships,
+  primaryKeysOf,
+  uniqueKeysOf,
+  type KeyedRelationRow,
+} from './constraint.ts'
 import { qualifiedKey, type QualifiedIdentifier } from './identifier.ts'
 import {
   decodeRow,
@@ -18,8 +24,10 @@ import { decodeRoutines, routinesQuery } from './routine-row.ts'
 import type { SchemaCache } from './schema-cache.ts'
 import { eachOf, inSlices, mapOf, type Steps } from './steps.ts'
 import {
+  CatalogTable,
   columnTypesOf,
-  tableOf,
+  compareTables,
+  decodeTable,
   type ColumnTypeRow,
   type ColumnTypes,
   type TableFacts,
@@ -40,9 +48,12 @@ export type SchemaCacheOptions = {
 
 /**
  * Settings of the introspection transaction. With an empty search_path Postgres qualifies every name. JIT is off because
- * compiling these statements takes longer than running them.
+ * compiling these statements takes longer than running them. Without parallel workers, they leave processors to requests.
  */
-export const introspectionSettings = `select set_config('search_path', '', true), set_config('jit', 'off', true)`
+export const introspectionSettings = `select
+  set_config('search_path', '', true),
+  set_config('jit', 'off', true),
+  set_config('max_parallel_workers_per_gather', '0', true)`
 
 /** Whether all functions of a name are declared stable or immutable. */
 const preRequestStability = `select pg_catalog.bool_and(p.provolatile <> 'v') as is_stable
@@ -53,7 +64,7 @@ const preRequestStability = `select pg_catalog.bool_and(p.provolatile <> 'v') as
 type Catalog = {
   readonly columnTypes: ColumnTypes
   readonly tables: readonly TableRow[]
-  readonly constraints: readonly Constraint[]
+  readonly keyedRelations: readonly KeyedRelationRow[]
   readonly views: readonly StoredView[]
   readonly computed: readonly Omit<ComputedRelationship, 'kind'>[]
   readonly routines: Routines
@@ -97,8 +108,9 @@ async function readCatalog(query: RunQuery, options: SchemaCacheOptions): Promis
   await query(introspectionSettings, [])
   const schemas = JSON.stringify(options.schemas)
   const columnTypes = columnTypesOf(await read<ColumnTypeRow>('column-types', schemas))
-  const tables = await read<TableRow>('tables', schemas)
-  const constraints = await read<Constraint>('constraints')
+  // Usually they are in this order already: see `tables.sql`.
+  const tables = (await run(introspectionQuery('tables', schemas))).map(decodeTable).sort(compareTables)
+  const keyedRelations = await read<KeyedRelationRow>('constraints')
   const views = (await run(introspectionQuery('views', schemas, JSON.stringify(options.extraSearchPath)))).map(
     decodeView,
   )
@@ -121,7 +133,7 @@ async function readCatalog(query: RunQuery, options: SchemaCacheOptions): Promis
   return {
     columnTypes,
     tables,
-    constraints,
+    keyedRelations,
     views,
     computed,
     routines,
@@ -138,7 +150,8 @@ async function readCatalog(query: RunQuery, options: SchemaCacheOptions): Promis
 }
 
 function* schemaCacheOf(catalog: Catalog, { schemas, preRequest }: SchemaCacheOptions): Steps<SchemaCache> {
-  const { constraints, columnTypes, routines, isSound, postgresVersion, checksSessions, keepsResponses } = catalog
+  const { columnTypes, routines, isSound, postgresVersion, checksSessions, keepsResponses } = catalog
+  const constraints = yield* constraintsOf(catalog.keyedRelations)
   const viewKeys = yield* viewKeysOf(catalog.views, constraints)
   const primaryKeys = yield* primaryKeysOf(constraints)
   yield* eachOf(viewPrimaryKeys(viewKeys), ([key, columns]) => primaryKeys.set(key, columns))
@@ -150,7 +163,7 @@ function* schemaCacheOf(catalog: Catalog, { schemas, preRequest }: SchemaCacheOp
   const named = {
     tables: yield* mapOf(
       catalog.tables,
-      (row) => [qualifiedKey(row.schema, row.name), tableOf(row, columnTypes, facts)] as const,
+      (row) => [qualifiedKey(row.schema, row.name), new CatalogTable(row, columnTypes, facts)] as const,
     ),
     relationships: yield* relationshipsOf({
       foreignKeys: yield* foreignKeyRelationships(constraints),

@@ -55,7 +55,7 @@ export function* relationshipsOf(sources: Sources): Steps<Relationships> {
   }
   const overridden = new Set(computed.map((relationship) => pathKey(relationship.table, relationship.function)))
   const addUnlessOverridden = (relationship: ForeignKeyRelationship): void => {
-    if (overridden.has(pathKey(relationship.table, relationship.foreignTable))) return
+    if (overridden.size > 0 && overridden.has(pathKey(relationship.table, relationship.foreignTable))) return
     add(relationship, relationship.foreignTable.schema)
   }
   yield* eachOf(owning, addUnlessOverridden)
@@ -95,8 +95,11 @@ function* throughViews(
   viewKeys: readonly ViewKey[],
 ): Steps<OwningRelationship[]> {
   const keys = yield* groupsOf(viewKeys, ({ table, role, constraint }) => viewKeyIndex(table, role, constraint))
+  const shown = new Set(viewKeys.map(({ table }) => qualifiedKey(table.schema, table.name)))
+  const isShown = ({ schema, name }: QualifiedIdentifier): boolean => shown.has(qualifiedKey(schema, name))
   return yield* flatMapOf(relationships, (relationship): OwningRelationship[] => {
     const { table, foreignTable, cardinality } = relationship
+    if (!isShown(table) && !isShown(foreignTable)) return []
     const { constraint, columns } = cardinality
     // A view can show a key column several times: every combination makes a separate side.
     const choices = (side: QualifiedIdentifier, role: KeyRole): ViewSide[] =>

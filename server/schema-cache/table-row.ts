@@ -1,5 +1,7 @@
 // Tables as `tables.sql` and `column-types.sql` return them.
+import { compareText } from '../text/code-point-order.ts'
 import { qualifiedKey } from './identifier.ts'
+import { decodeRow, type CatalogRow } from './introspection.ts'
 import type { Column, Table } from './table.ts'
 
 export type TableRow = Omit<
@@ -8,22 +10,38 @@ export type TableRow = Omit<
 > & {
   /** Bit mask of the commands that the relation supports. */
   readonly events: number
-  readonly columns: readonly ColumnRow[]
+  /** JSON of `ColumnLists`; null without columns. */
+  readonly columns: string | null
 }
 
-/** In the order of the statement. An array, because the names of members would be most of the text. */
-type ColumnRow = readonly [
-  name: string,
-  /** `key` of its `ColumnTypeRow` */
-  type: string,
-  isNotNull: boolean,
-  /** Whether the constraint NOT NULL does not rule out nulls. */
-  isUnchecked: boolean,
-  defaultText: string | null,
-  /** Whether it has a default or is generated, so that the default of its domain does not apply. */
-  hasDefault: boolean,
-  description: string | null,
+/** Decodes a row of the statement `tables`. */
+export const decodeTable = (row: CatalogRow): TableRow => ({
+  ...decodeRow<Omit<TableRow, 'columns'>>(row),
+  columns: typeof row.columns === 'string' ? row.columns : null,
+})
+
+/** The order of relations in the schema cache: by code points, as Postgres sorts names. */
+export const compareTables = (a: TableRow, b: TableRow): number =>
+  compareText(a.schema, b.schema) || compareText(a.name, b.name)
+
+/** The columns of a relation in their order: an array for each property, because names of members would be most of the text. */
+type ColumnLists = readonly [
+  names: readonly string[],
+  /** `key` of their `ColumnTypeRow` */
+  types: readonly string[],
+  /** Bit sets of `columnFlag`. */
+  flags: readonly number[],
+  defaultTexts: readonly (string | null)[],
+  descriptions: readonly (string | null)[],
 ]
+
+const columnFlag = {
+  isNotNull: 1,
+  /** The constraint NOT NULL does not rule out nulls. */
+  isUnchecked: 2,
+  /** It has a default or is generated, so that the default of its domain does not apply. */
+  hasDefault: 4,
+}
 
 /** What all columns of one type and modifier have in common. */
 export type ColumnTypeRow = Pick<Column, 'type' | 'nominalType' | 'maxLength' | 'enumValues' | 'default'> & {
@@ -47,33 +65,80 @@ export type TableFacts = {
 /** Bits of `pg_relation_is_updatable`: 1 shifted left by the command's number (`CmdType`). */
 const event = { update: 1 << 2, insert: 1 << 3, delete: 1 << 4 }
 
-/** @throws Error when the type of a column is missing */
-export function tableOf(
-  row: TableRow,
-  types: ColumnTypes,
-  { primaryKeys, uniqueKeys, distributed }: TableFacts,
-): Table {
-  const { events, columns, ...table } = row
-  const key = qualifiedKey(table.schema, table.name)
-  const keys = uniqueKeys.get(key)
-  return {
-    ...table,
-    insertable: (events & event.insert) !== 0,
-    updatable: (events & event.update) !== 0,
-    deletable: (events & event.delete) !== 0,
-    primaryKey: primaryKeys.get(key) ?? [],
-    ...(keys ? { keys } : {}),
-    ...(distributed.has(key) ? { isDistributed: true } : {}),
-    columns: new Map(columns.map((column) => [column[0], columnOf(column, types)] as const)),
+const withoutColumns: Table['columns'] = new Map()
+const noColumns: readonly string[] = []
+
+/**
+ * The table of a row. Its columns are decoded when they are first read: few of the tables of a large database are used, and
+ * their columns would be most of the work and of the memory of a schema cache.
+ */
+export class CatalogTable implements Table {
+  readonly schema: string
+  readonly name: string
+  readonly description: string | null
+  readonly isView: boolean
+  readonly insertable: boolean
+  readonly updatable: boolean
+  readonly deletable: boolean
+  readonly hasSystemVersion: boolean | undefined
+  readonly hasColumnGrants: boolean | undefined
+  readonly isDistributed: boolean
+  readonly primaryKey: readonly string[]
+  readonly keys: Table['keys']
+  /** What the columns are decoded from, until they are. */
+  #source: { readonly text: string; readonly types: ColumnTypes } | undefined
+  #columns: Table['columns'] = withoutColumns
+
+  constructor(row: TableRow, types: ColumnTypes, { primaryKeys, uniqueKeys, distributed }: TableFacts) {
+    const { schema, name, events, columns } = row
+    const key = qualifiedKey(schema, name)
+    this.schema = schema
+    this.name = name
+    this.description = row.description
+    this.isView = row.isView
+    this.insertable = (events & event.insert) !== 0
+    this.updatable = (events & event.update) !== 0
+    this.deletable = (events & event.delete) !== 0
+    this.hasSystemVersion = row.hasSystemVersion
+    this.hasColumnGrants = row.hasColumnGrants
+    this.isDistributed = distributed.has(key)
+    this.primaryKey = primaryKeys.get(key) ?? noColumns
+    this.keys = uniqueKeys.get(key)
+    if (columns !== null) this.#source = { text: columns, types }
+  }
+
+  /** @throws Error at the first use, when the type of a column is missing */
+  get columns(): Table['columns'] {
+    if (this.#source) {
+      this.#columns = columnsOf(this.#source.text, this.#source.types)
+      this.#source = undefined
+    }
+    return this.#columns
   }
 }
 
-function columnOf(row: ColumnRow, types: ColumnTypes): Column {
-  const [name, typeKey, isNotNull, isUnchecked, defaultText, hasDefault, description] = row
-  const found = types.get(typeKey)
-  if (!found) throw new Error(`The type of the column "${name}" is unknown`)
-  const { isNotNull: isDomainNotNull, operatorSchema, type, nominalType, maxLength, enumValues } = found
-  const hasUncheckedNulls = isNotNull ? isUnchecked : isDomainNotNull
+function columnsOf(text: string, types: ColumnTypes): Table['columns'] {
+  const [names, keys, flags, defaultTexts, descriptions] = JSON.parse(text) as ColumnLists
+  return new Map(
+    names.map((name, index): [string, Column] => {
+      const type = types.get(keys[index] ?? '')
+      if (!type) throw new Error(`The type of the column "${name}" is unknown`)
+      const [bits, defaultText, description] = [flags[index] ?? 0, defaultTexts[index], descriptions[index]]
+      return [name, columnOf(name, type, bits, defaultText ?? null, description ?? null)]
+    }),
+  )
+}
+
+function columnOf(
+  name: string,
+  columnType: ColumnTypeRow,
+  flags: number,
+  defaultText: string | null,
+  description: string | null,
+): Column {
+  const { isNotNull: isDomainNotNull, operatorSchema, type, nominalType, maxLength, enumValues } = columnType
+  const isNotNull = (flags & columnFlag.isNotNull) !== 0
+  const hasUncheckedNulls = isNotNull ? (flags & columnFlag.isUnchecked) !== 0 : isDomainNotNull
   return {
     name,
     description,
@@ -81,7 +146,7 @@ function columnOf(row: ColumnRow, types: ColumnTypes): Column {
     type,
     nominalType,
     maxLength,
-    default: hasDefault ? defaultText : (defaultText ?? found.default),
+    default: (flags & columnFlag.hasDefault) !== 0 ? defaultText : (defaultText ?? columnType.default),
     enumValues,
     // Few columns have the following members.
     ...(hasUncheckedNulls ? { hasUncheckedNulls } : {}),

@@ -55,7 +55,11 @@ type TableKey = {
 export function* viewKeysOf(views: readonly StoredView[], constraints: readonly Constraint[]): Steps<ViewKey[]> {
   if (views.length === 0) return []
   const origins = yield* mapOf(views, ({ oid, query }) => [oid, indexOrigins(query)] as const)
-  const tableKeys = yield* indexTableKeys(constraints)
+  const copied = new Set<string>()
+  yield* eachOf(origins.values(), (columns) => {
+    for (const { relation } of columns.values()) copied.add(relation)
+  })
+  const tableKeys = yield* indexTableKeys(constraints, copied)
   const keys = yield* flatMapOf(views, (view) => (view.isExposed ? keysOfView(view, origins, tableKeys) : []))
   return keys.sort(
     (a, b) =>
@@ -132,12 +136,16 @@ function copiesOf(view: StoredView, origins: ReadonlyMap<string, ReadonlyMap<num
 }
 
 /**
- * The keys of each table (by oid). Constraints are identified by name, not by oid: the inherited keys of partitions have
+ * The keys of each of the tables, by oid. Constraints are identified by name, not by oid: the inherited keys of partitions have
  * the columns and name of their parent's key and are one key.
  */
-function* indexTableKeys(constraints: readonly Constraint[]): Steps<Map<string, TableKey[]>> {
+function* indexTableKeys(
+  constraints: readonly Constraint[],
+  tables: ReadonlySet<string>,
+): Steps<Map<string, TableKey[]>> {
   const keys = new Map<string, Map<string, TableKey>>()
   const add = (role: KeyRole, constraint: string, relation: CatalogueRelation, attributes: readonly number[]): void => {
+    if (!tables.has(relation.oid)) return
     const ofTable = keys.get(relation.oid) ?? new Map<string, TableKey>()
     keys.set(relation.oid, ofTable)
     const name = `${role} ${attributes.length} ${constraint}`

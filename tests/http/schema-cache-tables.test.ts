@@ -1,5 +1,6 @@
 import t from 'tap'
 import { qualifiedKey } from '../../server/schema-cache/identifier.ts'
+import type { SchemaCache } from '../../server/schema-cache/schema-cache.ts'
 import type { Column, Table } from '../../server/schema-cache/table.ts'
 import { createSchemaCacheDatabase, loadFrom } from '../support/schema-cache.ts'
 
@@ -12,6 +13,10 @@ function tableOf(name: string, schema = 'api', from = cache): Table {
   if (!table) throw new Error(`no relation ${schema}.${name}`)
   return table
 }
+
+/** All tables with their columns, which comparisons do not see because they are decoded at their first use. */
+const withColumns = ({ tables }: SchemaCache): unknown =>
+  [...tables].map(([key, table]) => [key, { ...table }, [...table.columns]])
 
 t.test('tables of the exposed schemas only, without partitions', async (t) => {
   const keys = [...cache.tables.values()].map(({ schema }) => schema)
@@ -26,7 +31,7 @@ t.test('a cache that is built in slices is the same as one built in one piece', 
   const options = { schemas: ['internal', 'api', 'extra'] }
   const [whole, sliced] = [await loadFrom(database, options, Infinity), await loadFrom(database, options, 0)]
   // In this order, because requests depend on it.
-  t.strictSame([...sliced.tables], [...whole.tables])
+  t.strictSame(withColumns(sliced), withColumns(whole))
   t.strictSame([...sliced.relationships], [...whole.relationships])
   t.strictSame([...sliced.routines], [...whole.routines])
   t.strictSame(sliced.representations, whole.representations)
