@@ -1,7 +1,7 @@
 // Loads settings and schema cache at the start, and reloads them when they may have changed.
 import { SingleFlight } from '../common/single-flight.ts'
 import { readCatalogVersion, type CatalogVersion } from '../schema-cache/catalog-version.ts'
-import { loadSchemaCache } from '../schema-cache/load.ts'
+import { loadSchemaCache, SchemaCacheMemory, servingPace, startPace } from '../schema-cache/load.ts'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
 import type { EngineDatabase } from './database.ts'
 import { Snapshot, type EngineState, type LoadedSettings } from './snapshot.ts'
@@ -57,6 +57,7 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
   readonly #options: SchemaLoaderOptions<Loaded>
   readonly #settings: SingleFlight = new SingleFlight(() => this.#readSettings())
   readonly #schema: SingleFlight = new SingleFlight(() => this.#load())
+  readonly #memory = new SchemaCacheMemory()
   #snapshot: Snapshot<Loaded>
   /** The error of reading the settings, if the database was unavailable. */
   #unavailable: Error | undefined
@@ -155,12 +156,17 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
       if (this.#unavailable) throw this.#unavailable
       const { config } = this.#snapshot
       const cache = await this.database.read((query) =>
-        loadSchemaCache(query, {
-          schemas: config.dbSchemas,
-          extraSearchPath: config.dbExtraSearchPath,
-          hoistedSettings: config.dbHoistedTxSettings,
-          preRequest: config.dbPreRequest,
-        }),
+        loadSchemaCache(
+          query,
+          {
+            schemas: config.dbSchemas,
+            extraSearchPath: config.dbExtraSearchPath,
+            hoistedSettings: config.dbHoistedTxSettings,
+            preRequest: config.dbPreRequest,
+          },
+          isFirst ? startPace : servingPace,
+          this.#memory,
+        ),
       )
       this.#snapshot = new Snapshot(this.#snapshot.loaded, cache)
       this.#catalogVersion = version

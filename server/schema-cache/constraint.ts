@@ -2,7 +2,8 @@
 import { qualifiedKey, type QualifiedIdentifier } from './identifier.ts'
 import { compareText } from '../text/code-point-order.ts'
 import { pairColumns, type ForeignKeyRelationship } from './relationship.ts'
-import { eachOf, flatMapOf, type Steps } from './steps.ts'
+import { hasSameElements } from './catalog-memory.ts'
+import { eachOf, flatMapOf, mapOf, type Steps } from './steps.ts'
 
 /** A relation of the catalog. Its oid is a string, as in a stored query. */
 export type CatalogueRelation = QualifiedIdentifier & { readonly oid: string }
@@ -40,31 +41,62 @@ type KeyRow = readonly [
   foreignAttributes: readonly number[] | null,
 ]
 
-/** The keys of the relations, in their order. */
-export function* constraintsOf(rows: readonly KeyedRelationRow[]): Steps<Constraint[]> {
-  const relations = new Map<string, KeyedRelationRow>()
-  yield* eachOf(rows, (row) => relations.set(row.oid, row))
-  return yield* flatMapOf(rows, (row) => {
-    const { columns, keys, ...relation } = row
-    return keys.map(([type, name, isInherited, attributes, foreignOid, foreignAttributes]): Constraint => {
-      const foreign = foreignOid === null ? undefined : relations.get(foreignOid)
-      return {
-        type,
-        name,
-        isInherited,
-        relation,
-        attributes,
-        columns: columnNames(columns, attributes),
-        foreign:
-          foreign && foreignAttributes
-            ? {
-                relation: foreignRelation(foreign),
-                attributes: foreignAttributes,
-                columns: columnNames(foreign.columns, foreignAttributes),
-              }
-            : null,
-      }
-    })
+/** Keys by the oid of their relation, in the order of the relations. */
+export type RelationKeys = ReadonlyMap<
+  string,
+  {
+    /** The rows that they were made from: of their relation, and of those that it refers to. */
+    readonly sources: readonly KeyedRelationRow[]
+    readonly constraints: readonly Constraint[]
+  }
+>
+
+/**
+ * The keys of the relations.
+ *
+ * @param known keys that are used again if they are the same
+ */
+export function* relationKeysOf(
+  rows: readonly KeyedRelationRow[],
+  known: RelationKeys = new Map(),
+): Steps<RelationKeys> {
+  const byOid = yield* mapOf(rows, (row) => [row.oid, row] as const)
+  return yield* mapOf(rows, (row) => {
+    const foreign = row.keys.flatMap(([, , , , oid]) => (oid === null ? [] : (byOid.get(oid) ?? [])))
+    const sources = foreign.length === 0 ? [row] : [row, ...foreign]
+    const last = known.get(row.oid)
+    if (last && hasSameElements(last.sources, sources)) return [row.oid, last] as const
+    const constraints = constraintsOfRow(row, byOid)
+    // A row also changes with columns that are not part of a key.
+    const isEqual = last !== undefined && JSON.stringify(last.constraints) === JSON.stringify(constraints)
+    return [row.oid, { sources, constraints: isEqual ? last.constraints : constraints }] as const
+  })
+}
+
+/** All keys in the order of their relations. */
+export const constraintsOf = (keys: RelationKeys): Steps<Constraint[]> =>
+  flatMapOf(keys.values(), ({ constraints }) => constraints)
+
+function constraintsOfRow(row: KeyedRelationRow, byOid: ReadonlyMap<string, KeyedRelationRow>): readonly Constraint[] {
+  const { columns, keys, ...relation } = row
+  return keys.map(([type, name, isInherited, attributes, foreignOid, foreignAttributes]): Constraint => {
+    const foreign = foreignOid === null ? undefined : byOid.get(foreignOid)
+    return {
+      type,
+      name,
+      isInherited,
+      relation,
+      attributes,
+      columns: columnNames(columns, attributes),
+      foreign:
+        foreign && foreignAttributes
+          ? {
+              relation: foreignRelation(foreign),
+              attributes: foreignAttributes,
+              columns: columnNames(foreign.columns, foreignAttributes),
+            }
+          : null,
+    }
   })
 }
 

@@ -1,86 +1,162 @@
 // Loads the schema cache from the system catalog of PostgreSQL 12 and later.
+import { EqualValues, Remembered, sameOrNext } from './catalog-memory.ts'
+import { CatalogReader, type Catalog, type SchemaCacheOptions } from './catalog-reader.ts'
 import {
   constraintsOf,
   foreignKeyRelationships,
   primaryKeysOf,
+  relationKeysOf,
   uniqueKeysOf,
+  type Constraint,
   type KeyedRelationRow,
+  type RelationKeys,
 } from './constraint.ts'
-import { qualifiedKey, type QualifiedIdentifier } from './identifier.ts'
-import {
-  decodeRow,
-  introspectionQuery,
-  type IntrospectionQuery,
-  type CatalogRow,
-  type RunQuery,
-} from './introspection.ts'
-import { mediaHandlersOf, type MediaHandlerRow } from './media-handler.ts'
+import { qualifiedKey } from './identifier.ts'
+import type { RunQuery } from './introspection.ts'
+import { mediaHandlersOf } from './media-handler.ts'
 import { NameIndex } from './name-index.ts'
-import { representationKey, type Representation } from './representation.ts'
+import type { ComputedRelationship, Relationships } from './relationship.ts'
 import { relationshipsOf } from './relationship-graph.ts'
-import type { ComputedRelationship } from './relationship.ts'
-import type { Routines } from './routine.ts'
-import { decodeRoutines, routinesQuery } from './routine-row.ts'
+import { representationKey } from './representation.ts'
+import { routinesOf } from './routine-row.ts'
 import type { SchemaCache } from './schema-cache.ts'
-import { eachOf, inSlices, mapOf, type Steps } from './steps.ts'
+import { eachOf, inSlices, type Steps } from './steps.ts'
 import {
   CatalogTable,
   columnTypesOf,
   compareTables,
-  decodeTable,
-  type ColumnTypeRow,
   type ColumnTypes,
   type TableFacts,
   type TableRow,
 } from './table-row.ts'
-import { decodeView, viewKeysOf, viewPrimaryKeys, type StoredView } from './view-key.ts'
+import type { Tables } from './table.ts'
+import { viewKeysOf, viewPrimaryKeys, type ViewKey } from './view-key.ts'
 
-export type SchemaCacheOptions = {
-  /** Exposed schemas: `db-schemas`. */
-  readonly schemas: readonly string[]
-  /** `db-extra-search-path`: columns of exposed views are traced through the views of these schemas. */
-  readonly extraSearchPath: readonly string[]
-  /** Regular expressions of function settings to hoist: `db-hoisted-tx-settings`. */
-  readonly hoistedSettings: readonly string[]
-  /** `db-pre-request` */
-  readonly preRequest?: QualifiedIdentifier | null
+export { introspectionSettings, type SchemaCacheOptions } from './catalog-reader.ts'
+
+/** How much is done at a time, between which requests are handled. */
+export type LoadPace = {
+  /** Milliseconds that building the cache takes at a time; Infinity for building it in one piece. */
+  readonly slice: number
+  /** Number of rows that are fetched at a time. */
+  readonly batch: number
 }
 
-/**
- * Settings of the introspection transaction. With an empty search_path Postgres qualifies every name. JIT is off because
- * compiling these statements takes longer than running them. Without parallel workers, they leave processors to requests.
- */
-export const introspectionSettings = `select
-  set_config('search_path', '', true),
-  set_config('jit', 'off', true),
-  set_config('max_parallel_workers_per_gather', '0', true)`
+/** While requests are answered: they wait little longer than without a reload. */
+export const servingPace: LoadPace = { slice: 1, batch: 100 }
 
-/** Whether all functions of a name are declared stable or immutable. */
-const preRequestStability = `select pg_catalog.bool_and(p.provolatile <> 'v') as is_stable
-  from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
-  where n.nspname = $1 and p.proname = $2`
-
-/** What the statements of `sql/introspection/` return. */
-type Catalog = {
-  readonly columnTypes: ColumnTypes
-  readonly tables: readonly TableRow[]
-  readonly keyedRelations: readonly KeyedRelationRow[]
-  readonly views: readonly StoredView[]
-  readonly computed: readonly Omit<ComputedRelationship, 'kind'>[]
-  readonly routines: Routines
-  readonly representations: readonly Representation[]
-  readonly mediaHandlers: readonly MediaHandlerRow[]
-  readonly isSound: boolean
-  readonly stableRelations: readonly QualifiedIdentifier[]
-  readonly isPreRequestStable: boolean
-  readonly distributed: readonly QualifiedIdentifier[]
-} & Pick<SchemaCache, 'postgresVersion' | 'checksSessions' | 'keepsResponses'>
+/** While no requests are answered. */
+export const startPace: LoadPace = { slice: 50, batch: 5000 }
 
 /**
- * Milliseconds that building the cache takes at a time, between which requests are handled. With tens of thousands of
- * columns, building it in one piece takes half a second.
+ * What one load leaves to the next, which reads the whole catalog, but decodes and builds only what has changed. A load
+ * with a new memory has the same result. A memory serves one load at a time.
  */
-const defaultSlice = 2
+export class SchemaCacheMemory {
+  readonly reader = new CatalogReader()
+  readonly #columnTypes = new Remembered(columnTypesOf)
+  readonly #relationKeys = new Remembered((rows: readonly KeyedRelationRow[]) => this.#buildRelationKeys(rows))
+  readonly #constraints = new Remembered(constraintsOf)
+  readonly #viewKeys = new Remembered(viewKeysOf)
+  readonly #facts = new Remembered(factsOf)
+  readonly #relationships = new Remembered(buildRelationships)
+  readonly #tables = new Remembered((...sources: TableSources) => this.#buildTables(...sources))
+  readonly #routines = new Remembered(routinesOf)
+  readonly #stableRelations = new Remembered(stableRelationsOf)
+  readonly #equalTables = new EqualValues<CatalogTable>((last, next) => last.isSame(next))
+  #lastKeys: RelationKeys = new Map()
+  #lastConstraints: readonly Constraint[] = [];
+
+  /** Builds the schema cache from the catalog. */
+  *build(catalog: Catalog, { schemas, preRequest }: SchemaCacheOptions): Steps<SchemaCache> {
+    const relationKeys = yield* this.#relationKeys.of(catalog.keyedRelations)
+    const constraints = (this.#lastConstraints = sameOrNext(
+      this.#lastConstraints,
+      yield* this.#constraints.of(relationKeys),
+    ))
+    const viewKeys = yield* this.#viewKeys.of(catalog.views, constraints)
+    const facts = yield* this.#facts.of(constraints, viewKeys, catalog.distributed)
+    const columnTypes = yield* this.#columnTypes.of(catalog.columnTypes)
+    const named = {
+      tables: yield* this.#tables.of(catalog.tables, columnTypes, facts),
+      relationships: yield* this.#relationships.of(
+        constraints,
+        viewKeys,
+        catalog.computed,
+        facts.primaryKeys,
+        JSON.stringify(schemas),
+      ),
+      routines: yield* this.#routines.of(catalog.routines),
+    }
+    const { postgresVersion, checksSessions, keepsResponses } = catalog
+    return {
+      ...named,
+      names: new NameIndex(named),
+      representations: new Map(
+        catalog.representations.map((cast) => [representationKey(cast.sourceType, cast.targetType), cast] as const),
+      ),
+      mediaHandlers: mediaHandlersOf(catalog.mediaHandlers),
+      isSound: catalog.stability[0] === true,
+      isDistributed: catalog.distributed.length > 0,
+      stableRelations: yield* this.#stableRelations.of(catalog.stability),
+      ...(preRequest && catalog.isPreRequestStable ? { stablePreRequest: preRequest } : {}),
+      postgresVersion,
+      checksSessions,
+      keepsResponses,
+    }
+  }
+
+  *#buildRelationKeys(rows: readonly KeyedRelationRow[]): Steps<RelationKeys> {
+    return (this.#lastKeys = yield* relationKeysOf(rows, this.#lastKeys))
+  }
+
+  *#buildTables(rows: readonly TableRow[], types: ColumnTypes, facts: TableFacts): Steps<Tables> {
+    // Usually they are in this order already: see `tables.sql`.
+    const sorted = [...rows].sort(compareTables)
+    const entries = function* (): Iterable<readonly [string, CatalogTable]> {
+      for (const row of sorted) yield [qualifiedKey(row.schema, row.name), new CatalogTable(row, types, facts)]
+    }
+    return yield* this.#equalTables.of(entries())
+  }
+}
+
+type TableSources = [rows: readonly TableRow[], types: ColumnTypes, facts: TableFacts]
+
+function* factsOf(
+  constraints: readonly Constraint[],
+  viewKeys: readonly ViewKey[],
+  distributed: readonly string[],
+): Steps<TableFacts> {
+  const primaryKeys = yield* primaryKeysOf(constraints)
+  yield* eachOf(viewPrimaryKeys(viewKeys), ([key, columns]) => primaryKeys.set(key, columns))
+  return { primaryKeys, uniqueKeys: yield* uniqueKeysOf(constraints), distributed: new Set(distributed) }
+}
+
+/** @param schemas JSON of the exposed schemas */
+function* buildRelationships(
+  constraints: readonly Constraint[],
+  viewKeys: readonly ViewKey[],
+  computed: readonly ComputedRelationship[],
+  primaryKeys: TableFacts['primaryKeys'],
+  schemas: string,
+): Steps<Relationships> {
+  const foreignKeys = yield* foreignKeyRelationships(constraints)
+  return yield* relationshipsOf({
+    foreignKeys,
+    viewKeys,
+    computed,
+    primaryKeys,
+    schemas: JSON.parse(schemas) as readonly string[],
+  })
+}
+
+function* stableRelationsOf(stability: Catalog['stability']): Steps<ReadonlySet<string>> {
+  const relations = new Set<string>()
+  yield* eachOf(stability, (value) => {
+    if (typeof value === 'string') relations.add(value)
+  })
+  return relations
+}
 
 /**
  * Reads the snapshot of the database's metadata that requests are planned against, with PostgREST v16's rules.
@@ -90,103 +166,14 @@ const defaultSlice = 2
  * parameters are text. Rejects with Postgres's error when a schema does not exist (SQLSTATE 3F000) or the connection
  * fails.
  *
- * @param slice milliseconds after which other work gets a turn; Infinity builds the cache in one piece
+ * @param memory of the loads before this one
  */
 export async function loadSchemaCache(
   query: RunQuery,
   options: SchemaCacheOptions,
-  slice = defaultSlice,
+  pace: LoadPace = servingPace,
+  memory: SchemaCacheMemory = new SchemaCacheMemory(),
 ): Promise<SchemaCache> {
-  return inSlices(schemaCacheOf(await readCatalog(query, options), options), slice)
-}
-
-async function readCatalog(query: RunQuery, options: SchemaCacheOptions): Promise<Catalog> {
-  const run = ({ text, values }: IntrospectionQuery): Promise<readonly CatalogRow[]> => query(text, [...values])
-  const read = async <T>(name: string, ...values: string[]): Promise<T[]> =>
-    (await run(introspectionQuery(name, ...values))).map(decodeRow<T>)
-
-  await query(introspectionSettings, [])
-  const schemas = JSON.stringify(options.schemas)
-  const columnTypes = columnTypesOf(await read<ColumnTypeRow>('column-types', schemas))
-  // Usually they are in this order already: see `tables.sql`.
-  const tables = (await run(introspectionQuery('tables', schemas))).map(decodeTable).sort(compareTables)
-  const keyedRelations = await read<KeyedRelationRow>('constraints')
-  const views = (await run(introspectionQuery('views', schemas, JSON.stringify(options.extraSearchPath)))).map(
-    decodeView,
-  )
-  const computed = await read<Omit<ComputedRelationship, 'kind'>>('computed-relationships')
-  const routines = decodeRoutines(await run(routinesQuery(options)))
-  const representations = await read<Representation>('representations')
-  const mediaHandlers = await read<MediaHandlerRow>('media-handlers', schemas)
-  const [soundness, ...stableRelations] = await read<QualifiedIdentifier & { isSound?: boolean }>(
-    'stable-relations',
-    schemas,
-  )
-  const [server] = await read<{ version: number }>('server-version')
-  if (!server) throw new Error('The server did not report its version')
-  const { preRequest } = options
-  const [stability] = preRequest ? await query(preRequestStability, [preRequest.schema, preRequest.name]) : []
-  const [product] = await read<{ checksSessions: boolean; keepsResponses: boolean; hasCitus: boolean }>(
-    'product-functions',
-  )
-  const distributed = product?.hasCitus === true ? await read<QualifiedIdentifier>('distributed-relations') : []
-  return {
-    columnTypes,
-    tables,
-    keyedRelations,
-    views,
-    computed,
-    routines,
-    representations,
-    mediaHandlers,
-    isSound: soundness?.isSound === true,
-    stableRelations,
-    isPreRequestStable: stability?.is_stable === true,
-    distributed,
-    postgresVersion: server.version,
-    checksSessions: product?.checksSessions === true,
-    keepsResponses: product?.keepsResponses === true,
-  }
-}
-
-function* schemaCacheOf(catalog: Catalog, { schemas, preRequest }: SchemaCacheOptions): Steps<SchemaCache> {
-  const { columnTypes, routines, isSound, postgresVersion, checksSessions, keepsResponses } = catalog
-  const constraints = yield* constraintsOf(catalog.keyedRelations)
-  const viewKeys = yield* viewKeysOf(catalog.views, constraints)
-  const primaryKeys = yield* primaryKeysOf(constraints)
-  yield* eachOf(viewPrimaryKeys(viewKeys), ([key, columns]) => primaryKeys.set(key, columns))
-  const facts: TableFacts = {
-    primaryKeys,
-    uniqueKeys: yield* uniqueKeysOf(constraints),
-    distributed: new Set(catalog.distributed.map(({ schema, name }) => qualifiedKey(schema, name))),
-  }
-  const named = {
-    tables: yield* mapOf(
-      catalog.tables,
-      (row) => [qualifiedKey(row.schema, row.name), new CatalogTable(row, columnTypes, facts)] as const,
-    ),
-    relationships: yield* relationshipsOf({
-      foreignKeys: yield* foreignKeyRelationships(constraints),
-      viewKeys,
-      computed: catalog.computed.map((relationship) => ({ kind: 'computed', ...relationship })),
-      primaryKeys,
-      schemas,
-    }),
-    routines,
-  }
-  return {
-    ...named,
-    names: new NameIndex(named),
-    representations: new Map(
-      catalog.representations.map((cast) => [representationKey(cast.sourceType, cast.targetType), cast] as const),
-    ),
-    mediaHandlers: mediaHandlersOf(catalog.mediaHandlers),
-    isSound,
-    isDistributed: catalog.distributed.length > 0,
-    stableRelations: new Set(catalog.stableRelations.map(({ schema, name }) => qualifiedKey(schema, name))),
-    ...(preRequest && catalog.isPreRequestStable ? { stablePreRequest: preRequest } : {}),
-    postgresVersion,
-    checksSessions,
-    keepsResponses,
-  }
+  const catalog = await memory.reader.read(query, options, pace.batch)
+  return inSlices(memory.build(catalog, options), pace.slice)
 }

@@ -3,6 +3,7 @@ import { qualifiedKey } from './identifier.ts'
 import { decodeRow, introspectionQuery, type IntrospectionQuery, type CatalogRow } from './introspection.ts'
 import { compareRoutines } from './order.ts'
 import type { IsolationLevel, Routine, Routines } from './routine.ts'
+import { atOnce, eachOf, groupsOf, type Steps } from './steps.ts'
 
 type Options = {
   readonly schemas: readonly string[]
@@ -14,21 +15,18 @@ type Options = {
 export const routinesQuery = ({ schemas, hoistedSettings, executableOnly = false }: Options): IntrospectionQuery =>
   introspectionQuery('routines', JSON.stringify(schemas), JSON.stringify(hoistedSettings), String(executableOnly))
 
-/** Groups the rows of `routinesQuery` into overloads, in the order in which error messages list them. */
-export function decodeRoutines(rows: readonly CatalogRow[]): Routines {
-  const routines = new Map<string, Routine[]>()
-  for (const row of rows) {
-    const routine = decodeRoutine(row)
-    const key = qualifiedKey(routine.schema, routine.name)
-    const overloads = routines.get(key)
-    if (overloads) overloads.push(routine)
-    else routines.set(key, [routine])
-  }
-  for (const overloads of routines.values()) overloads.sort(compareRoutines)
+/** Groups overloads, in the order in which error messages list them. */
+export function* routinesOf(list: readonly Routine[]): Steps<Routines> {
+  const routines = yield* groupsOf(list, ({ schema, name }) => qualifiedKey(schema, name))
+  yield* eachOf(routines.values(), (overloads) => overloads.sort(compareRoutines))
   return routines
 }
 
-function decodeRoutine(row: CatalogRow): Routine {
+/** The routines of rows of `routinesQuery`. */
+export const decodeRoutines = (rows: readonly CatalogRow[]): Routines => atOnce(routinesOf(rows.map(decodeRoutine)))
+
+/** Decodes a row of `routinesQuery`. */
+export function decodeRoutine(row: CatalogRow): Routine {
   const routine = decodeRow<Omit<Routine, 'isolationLevel'> & { readonly isolationLevel: string | null }>(row)
   const { returns, isolationLevel } = routine
   return {

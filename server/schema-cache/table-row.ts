@@ -1,7 +1,9 @@
 // Tables as `tables.sql` and `column-types.sql` return them.
 import { compareText } from '../text/code-point-order.ts'
+import { hasSameElements } from './catalog-memory.ts'
 import { qualifiedKey } from './identifier.ts'
 import { decodeRow, type CatalogRow } from './introspection.ts'
+import { mapOf, type Steps } from './steps.ts'
 import type { Column, Table } from './table.ts'
 
 export type TableRow = Omit<
@@ -53,7 +55,8 @@ export type ColumnTypeRow = Pick<Column, 'type' | 'nominalType' | 'maxLength' | 
 
 export type ColumnTypes = ReadonlyMap<string, ColumnTypeRow>
 
-export const columnTypesOf = (rows: readonly ColumnTypeRow[]): ColumnTypes => new Map(rows.map((row) => [row.key, row]))
+export const columnTypesOf = (rows: readonly ColumnTypeRow[]): Steps<ColumnTypes> =>
+  mapOf(rows, (row) => [row.key, row] as const)
 
 /** What other statements return about tables, by `qualifiedKey`. */
 export type TableFacts = {
@@ -65,7 +68,6 @@ export type TableFacts = {
 /** Bits of `pg_relation_is_updatable`: 1 shifted left by the command's number (`CmdType`). */
 const event = { update: 1 << 2, insert: 1 << 3, delete: 1 << 4 }
 
-const withoutColumns: Table['columns'] = new Map()
 const noColumns: readonly string[] = []
 
 /**
@@ -85,12 +87,12 @@ export class CatalogTable implements Table {
   readonly isDistributed: boolean
   readonly primaryKey: readonly string[]
   readonly keys: Table['keys']
-  /** What the columns are decoded from, until they are. */
-  #source: { readonly text: string; readonly types: ColumnTypes } | undefined
-  #columns: Table['columns'] = withoutColumns
+  readonly #row: TableRow
+  readonly #types: ColumnTypes
+  #columns: Table['columns'] | undefined
 
   constructor(row: TableRow, types: ColumnTypes, { primaryKeys, uniqueKeys, distributed }: TableFacts) {
-    const { schema, name, events, columns } = row
+    const { schema, name, events } = row
     const key = qualifiedKey(schema, name)
     this.schema = schema
     this.name = name
@@ -104,20 +106,29 @@ export class CatalogTable implements Table {
     this.isDistributed = distributed.has(key)
     this.primaryKey = primaryKeys.get(key) ?? noColumns
     this.keys = uniqueKeys.get(key)
-    if (columns !== null) this.#source = { text: columns, types }
+    this.#row = row
+    this.#types = types
   }
 
   /** @throws Error at the first use, when the type of a column is missing */
   get columns(): Table['columns'] {
-    if (this.#source) {
-      this.#columns = columnsOf(this.#source.text, this.#source.types)
-      this.#source = undefined
-    }
-    return this.#columns
+    return (this.#columns ??= columnsOf(this.#row.columns, this.#types))
+  }
+
+  /** Whether it was made from the same row and types, and has the same keys as the other. */
+  isSame(other: CatalogTable): boolean {
+    return (
+      this.#row === other.#row &&
+      this.#types === other.#types &&
+      this.isDistributed === other.isDistributed &&
+      hasSameElements(this.primaryKey, other.primaryKey) &&
+      (this.keys === other.keys || JSON.stringify(this.keys) === JSON.stringify(other.keys))
+    )
   }
 }
 
-function columnsOf(text: string, types: ColumnTypes): Table['columns'] {
+function columnsOf(text: string | null, types: ColumnTypes): Table['columns'] {
+  if (text === null) return new Map()
   const [names, keys, flags, defaultTexts, descriptions] = JSON.parse(text) as ColumnLists
   return new Map(
     names.map((name, index): [string, Column] => {

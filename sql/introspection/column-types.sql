@@ -68,7 +68,7 @@ select json_build_object(
   -- The default of a domain is that of columns without one.
   'default', case t.typtype when 'd' then pg_get_expr(t.typdefaultbin, 0) end,
   'enumValues', coalesce(enums.labels, '[]')
-) as row
+)::text as row
 from used
 join pg_type t on t.oid = used.type
 cross join lateral (

@@ -13,7 +13,7 @@ select json_build_object(
   -- A function declared with ROWS 1 yields an object, not an array.
   'isToOne', not p.proretset or p.prorows = 1,
   'isSelf', source.oid = target.oid
-) as row
+)::text as row
 from pg_proc p
 join pg_namespace n on n.oid = p.pronamespace
 join row_types source on source.oid = p.proargtypes[0]

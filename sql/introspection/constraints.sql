@@ -32,7 +32,7 @@ select json_build_object(
   'isListed', not c.relispartition and n.nspname not in ('pg_catalog', 'information_schema'),
   'columns', columns.names,
   'keys', coalesce(lists.keys, '[]')
-) as row
+)::text as row
 from columns
 join pg_class c on c.oid = columns.relation
 join pg_namespace n on n.oid = c.relnamespace

@@ -74,7 +74,7 @@ select json_build_object(
     from unnest(p.proconfig) with ordinality as settings (setting, position)
     where setting ~ any (array(select json_array_elements_text($2::json)))
   )
-) as row
+)::text as row
 from pg_proc p
 join pg_namespace n on n.oid = p.pronamespace
 left join domains on domains.domain = p.prorettype

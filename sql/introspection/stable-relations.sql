@@ -133,10 +133,10 @@ unstable (relation) as (
   from unstable u
   join references_to reference on reference.target = u.relation and reference.kind = 'relid'
 )
-select json_build_object('schema', null, 'name', null, 'isSound', it) as row
+select json_build_object('schema', null, 'name', null, 'isSound', it)::text as row
 from is_sound
 union all
-select json_build_object('schema', n.nspname, 'name', r.name)
+select json_build_object('schema', n.nspname, 'name', r.name)::text
 from relations r
 join pg_namespace n on n.oid = r.namespace
 where (select it from is_sound)

@@ -88,7 +88,7 @@ select
     end,
     'hasSystemVersion', r.kind in ('r', 'p'),
     'hasColumnGrants', granted_columns.relation is not null
-  ) as row,
+  )::text as row,
   lists.columns::text as columns
 from relations r
 left join lists on lists.relation = r.oid

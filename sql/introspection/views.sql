@@ -22,7 +22,7 @@ select
       from pg_attribute a
       where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
     )
-  ) as row,
+  )::text as row,
   rule.ev_action::text as query
 from pg_class c
 join pg_namespace n on n.oid = c.relnamespace

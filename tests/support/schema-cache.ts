@@ -1,6 +1,11 @@
 // Loads the schema cache of a test database, as the server does.
 import pg from 'pg'
-import { loadSchemaCache, type SchemaCacheOptions } from '../../server/schema-cache/load.ts'
+import {
+  loadSchemaCache,
+  type LoadPace,
+  type SchemaCacheMemory,
+  type SchemaCacheOptions,
+} from '../../server/schema-cache/load.ts'
 import type { SchemaCache } from '../../server/schema-cache/schema-cache.ts'
 import type { TestDatabase } from './database.ts'
 import { createFixtureDatabase } from './fixture.ts'
@@ -17,7 +22,8 @@ export const createSchemaCacheDatabase = (): Promise<TestDatabase> => createFixt
 export async function loadFrom(
   database: TestDatabase,
   options: Partial<SchemaCacheOptions> = {},
-  slice?: number,
+  pace?: LoadPace,
+  memory?: SchemaCacheMemory,
 ): Promise<SchemaCache> {
   const client = new pg.Client({ connectionString: database.adminUri })
   await client.connect()
@@ -26,7 +32,8 @@ export async function loadFrom(
     return await loadSchemaCache(
       async (text, values) => (await client.query<Record<string, unknown>>(text, values)).rows,
       { ...defaults, ...options },
-      slice,
+      pace,
+      memory,
     )
   } finally {
     await client.end()

@@ -1,5 +1,10 @@
 // What the generated types describe: relations, functions and types of a database, as plain data.
-import { constraintsOf, foreignKeyRelationships, type KeyedRelationRow } from '../../schema-cache/constraint.ts'
+import {
+  constraintsOf,
+  foreignKeyRelationships,
+  relationKeysOf,
+  type KeyedRelationRow,
+} from '../../schema-cache/constraint.ts'
 import { decodeRow, introspectionQuery } from '../../schema-cache/introspection.ts'
 import { introspectionSettings } from '../../schema-cache/load.ts'
 import { owningRelationships, type OwningRelationship } from '../../schema-cache/relationship-graph.ts'
@@ -131,7 +136,7 @@ export async function readCatalogue(
     const relations = await read<TypedRelation>('typed-relations', wanted)
     const functions = await read<Omit<TypedFunction, 'signature'>>('typed-functions', wanted)
     const namedTypes = await read<NamedType>('named-types')
-    const constraints = atOnce(constraintsOf(await read<KeyedRelationRow>('constraints')))
+    const constraints = atOnce(constraintsOf(atOnce(relationKeysOf(await read<KeyedRelationRow>('constraints')))))
     const views = (await rows('views', wanted, JSON.stringify(extraSearchPath))).map(decodeView)
     await query(signatureSettings)
     const signatures = new Map(

@@ -1,0 +1,159 @@
+// Reads the system catalog for the schema cache.
+import { DecodedRows } from './catalog-memory.ts'
+import type { KeyedRelationRow } from './constraint.ts'
+import { qualifiedKey, type QualifiedIdentifier } from './identifier.ts'
+import {
+  decodeRow,
+  introspectionQuery,
+  type CatalogRow,
+  type IntrospectionQuery,
+  type RunQuery,
+} from './introspection.ts'
+import type { MediaHandlerRow } from './media-handler.ts'
+import type { ComputedRelationship } from './relationship.ts'
+import type { Representation } from './representation.ts'
+import type { Routine } from './routine.ts'
+import { decodeRoutine, routinesQuery } from './routine-row.ts'
+import type { SchemaCache } from './schema-cache.ts'
+import { decodeTable, type ColumnTypeRow, type TableRow } from './table-row.ts'
+import { decodeView, type StoredView } from './view-key.ts'
+
+export type SchemaCacheOptions = {
+  /** Exposed schemas: `db-schemas`. */
+  readonly schemas: readonly string[]
+  /** `db-extra-search-path`: columns of exposed views are traced through the views of these schemas. */
+  readonly extraSearchPath: readonly string[]
+  /** Regular expressions of function settings to hoist: `db-hoisted-tx-settings`. */
+  readonly hoistedSettings: readonly string[]
+  /** `db-pre-request` */
+  readonly preRequest?: QualifiedIdentifier | null
+}
+
+/**
+ * Settings of the introspection transaction. With an empty search_path Postgres qualifies every name. JIT is off because
+ * compiling these statements takes longer than running them. Without parallel workers, they leave processors to requests.
+ * All rows of a cursor are fetched.
+ */
+export const introspectionSettings = `select
+  set_config('search_path', '', true),
+  set_config('jit', 'off', true),
+  set_config('max_parallel_workers_per_gather', '0', true),
+  set_config('cursor_tuple_fraction', '1', true)`
+
+/** Whether all functions of a name are declared stable or immutable. */
+const preRequestStability = `select pg_catalog.bool_and(p.provolatile <> 'v') as is_stable
+  from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+  where n.nspname = $1 and p.proname = $2`
+
+/** What the statements of `sql/introspection/` return. Lists are the same objects as in the last reading if all is the same. */
+export type Catalog = {
+  readonly columnTypes: readonly ColumnTypeRow[]
+  readonly tables: readonly TableRow[]
+  readonly keyedRelations: readonly KeyedRelationRow[]
+  readonly views: readonly StoredView[]
+  readonly computed: readonly ComputedRelationship[]
+  readonly routines: readonly Routine[]
+  readonly representations: readonly Representation[]
+  readonly mediaHandlers: readonly MediaHandlerRow[]
+  /** `isSound` of the schema cache; then its stable relations by `qualifiedKey`. */
+  readonly stability: readonly (boolean | string)[]
+  readonly isPreRequestStable: boolean
+  /** By `qualifiedKey` */
+  readonly distributed: readonly string[]
+} & Pick<SchemaCache, 'postgresVersion' | 'checksSessions' | 'keepsResponses'>
+
+const keyOf = ({ schema, name }: QualifiedIdentifier): string => qualifiedKey(schema, name)
+
+/** The rows of the statements whose results grow with the database. */
+export class CatalogReader {
+  readonly #columnTypes = new DecodedRows(decodeRow<ColumnTypeRow>)
+  readonly #tables = new DecodedRows(decodeTable)
+  readonly #keyedRelations = new DecodedRows(decodeRow<KeyedRelationRow>)
+  readonly #views = new DecodedRows(decodeView)
+  readonly #computed = new DecodedRows(decodeComputed)
+  readonly #routines = new DecodedRows(decodeRoutine)
+  readonly #stability = new DecodedRows(decodeStability)
+  readonly #distributed = new DecodedRows((row) => keyOf(decodeRow<QualifiedIdentifier>(row)))
+
+  /**
+   * Reads the catalog. See `loadSchemaCache` for `query`.
+   *
+   * @param batch number of rows that are fetched at a time
+   */
+  async read(query: RunQuery, options: SchemaCacheOptions, batch: number): Promise<Catalog> {
+    const large = <T>(rows: DecodedRows<T>, statement: IntrospectionQuery): Promise<readonly T[]> =>
+      readRows(query, statement, rows, batch)
+    const small = async <T>(name: string, ...values: string[]): Promise<T[]> => {
+      const statement = introspectionQuery(name, ...values)
+      return (await query(statement.text, [...statement.values])).map(decodeRow<T>)
+    }
+
+    await query(introspectionSettings, [])
+    const schemas = JSON.stringify(options.schemas)
+    const columnTypes = await large(this.#columnTypes, introspectionQuery('column-types', schemas))
+    const tables = await large(this.#tables, introspectionQuery('tables', schemas))
+    const keyedRelations = await large(this.#keyedRelations, introspectionQuery('constraints'))
+    const extra = JSON.stringify(options.extraSearchPath)
+    const views = await large(this.#views, introspectionQuery('views', schemas, extra))
+    const computed = await large(this.#computed, introspectionQuery('computed-relationships'))
+    const routines = await large(this.#routines, routinesQuery(options))
+    const representations = await small<Representation>('representations')
+    const mediaHandlers = await small<MediaHandlerRow>('media-handlers', schemas)
+    const stability = await large(this.#stability, introspectionQuery('stable-relations', schemas))
+    const [server] = await small<{ version: number }>('server-version')
+    if (!server) throw new Error('The server did not report its version')
+    const { preRequest } = options
+    const [preRequestRow] = preRequest ? await query(preRequestStability, [preRequest.schema, preRequest.name]) : []
+    const [product] = await small<{ checksSessions: boolean; keepsResponses: boolean; hasCitus: boolean }>(
+      'product-functions',
+    )
+    const distributed =
+      product?.hasCitus === true ? await large(this.#distributed, introspectionQuery('distributed-relations')) : none
+    return {
+      columnTypes,
+      tables,
+      keyedRelations,
+      views,
+      computed,
+      routines,
+      representations,
+      mediaHandlers,
+      stability,
+      isPreRequestStable: preRequestRow?.is_stable === true,
+      distributed,
+      postgresVersion: server.version,
+      checksSessions: product?.checksSessions === true,
+      keepsResponses: product?.keepsResponses === true,
+    }
+  }
+}
+
+const none: readonly string[] = []
+
+const decodeComputed = (row: CatalogRow): ComputedRelationship => ({
+  kind: 'computed',
+  ...decodeRow<Omit<ComputedRelationship, 'kind'>>(row),
+})
+
+function decodeStability(row: CatalogRow): boolean | string {
+  const { isSound, ...relation } = decodeRow<QualifiedIdentifier & { isSound?: boolean }>(row)
+  return isSound ?? keyOf(relation)
+}
+
+/** Fetches the rows of a statement in batches: requests are handled, and the server rests, in between. */
+async function readRows<T>(
+  query: RunQuery,
+  { text, values }: IntrospectionQuery,
+  decoded: DecodedRows<T>,
+  batch: number,
+): Promise<readonly T[]> {
+  const rows = decoded.begin()
+  await query(`declare introspection no scroll cursor for ${text}`, [...values])
+  for (;;) {
+    const fetched = await query(`fetch ${batch} from introspection`, [])
+    rows.add(fetched)
+    if (fetched.length < batch) break
+  }
+  await query('close introspection', [])
+  return rows.end()
+}

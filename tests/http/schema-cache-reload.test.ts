@@ -1,0 +1,159 @@
+import { isDeepStrictEqual } from 'node:util'
+import pg from 'pg'
+import t, { type Test } from 'tap'
+import {
+  loadSchemaCache,
+  SchemaCacheMemory,
+  startPace,
+  type SchemaCacheOptions,
+} from '../../server/schema-cache/load.ts'
+import type { RunQuery } from '../../server/schema-cache/introspection.ts'
+import type { SchemaCache } from '../../server/schema-cache/schema-cache.ts'
+import { createSchemaCacheDatabase } from '../support/schema-cache.ts'
+import { seededRandom } from '../support/seeded-random.ts'
+
+const database = await createSchemaCacheDatabase()
+t.teardown(() => database.drop())
+
+const options: SchemaCacheOptions = {
+  schemas: ['api'],
+  extraSearchPath: ['extra'],
+  hoistedSettings: ['statement_timeout'],
+}
+
+/** Everything in a schema cache, in its order. Comparisons do not see what is decoded at its first use. */
+function contents({ tables, ...rest }: SchemaCache): unknown {
+  return {
+    ...rest,
+    names: undefined,
+    tables: [...tables].map(([key, table]) => [key, { ...table }, [...table.columns]]),
+  }
+}
+
+/** The order of a map's entries is part of it. */
+const lists = (cache: SchemaCache): unknown => [[...cache.relationships], [...cache.routines], [...cache.tables.keys()]]
+
+const isSame = (a: SchemaCache, b: SchemaCache): boolean =>
+  isDeepStrictEqual(contents(a), contents(b)) && isDeepStrictEqual(lists(a), lists(b))
+
+/** Changes of the catalog, each of which concerns another part of the schema cache. They may be made in any order. */
+const changes: readonly [string, ...string[]] = [
+  `create table api.added (id int primary key, book_id int references api.books, note text default 'x')`,
+  'drop table if exists api.added cascade',
+  'alter table api.books add column pages int not null default 5',
+  'alter table api.books drop column if exists pages',
+  'alter table api.books rename column title to heading',
+  'alter table api.books alter column heading type varchar(40)',
+  'alter table api.books alter column id set default 7',
+  'alter table api.authors rename to writers',
+  'alter table api.authors rename column name to full_name',
+  'alter table api.writers drop constraint mentor',
+  'alter table api.books rename constraint author to written_by',
+  'alter table api.books drop constraint written_by',
+  'alter table api.isbns drop constraint isbns_book_id_key',
+  'alter table api.book_covers drop constraint book_covers_pkey',
+  'alter table api.copies add unique (hall, shelf)',
+  'alter table api.books set schema internal',
+  'alter table internal.books set schema api',
+  'create view api.added_view as select id, author_id from api.books',
+  'create or replace view api.added_view as select id, author_id, editor_id from api.books',
+  'drop view if exists api.added_view',
+  `alter type api.genre add value if not exists 'letter'`,
+  `alter type api.genre rename to kind`,
+  'alter domain api.short_text drop not null',
+  `alter domain api.short_text set default 'other'`,
+  `comment on table api.books is 'Something else'`,
+  `comment on column api.books.id is 'The number'`,
+  'grant select (id) on api.tags to public',
+  'revoke select (id) on api.tags from public',
+  'create function api.added(a int, b text) returns int language sql stable as $$select 1$$',
+  'create function api.added(a int) returns setof api.books language sql as $$select * from api.books$$',
+  'alter function api.added(int, text) volatile',
+  'drop function if exists api.added(int, text)',
+  'create function api.related(api.books) returns setof api.tags rows 1 language sql stable as $$select * from api.tags$$',
+  'drop function if exists api.related(api.books)',
+  'create policy added on api.tags using (random() > 0.5)',
+  'drop policy if exists added on api.tags',
+  'alter sequence api.column_kinds_by_default_seq rename to renamed_seq',
+  'alter view api.authors_view rename column author to writer',
+]
+
+async function connect(t: Test): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: database.adminUri })
+  await client.connect()
+  t.teardown(() => client.end())
+  await client.query('begin')
+  return client
+}
+
+const runOn =
+  (client: pg.Client): RunQuery =>
+  async (text, values) =>
+    (await client.query<Record<string, unknown>>(text, values)).rows
+
+/** Makes a change, unless it is not possible at the moment. */
+async function change(client: pg.Client, text: string): Promise<boolean> {
+  await client.query('savepoint change')
+  const isDone = await client.query(text).then(
+    () => true,
+    () => false,
+  )
+  if (!isDone) await client.query('rollback to change')
+  return isDone
+}
+
+t.test('a reload has the same result as a load without a memory', async (t) => {
+  const client = await connect(t)
+  const { pick, some } = seededRandom(3)
+  const memory = new SchemaCacheMemory()
+  let last = await loadSchemaCache(runOn(client), options, startPace, memory)
+  let written = JSON.stringify(contents(last))
+  let done = 0
+  for (let step = 0; step < 12; step++) {
+    const made: string[] = []
+    for (const text of some(1, 4, () => pick(changes))) if (await change(client, text)) made.push(text)
+    done += made.length
+    const reloaded = await loadSchemaCache(runOn(client), options, { slice: 1, batch: pick([5, 40, 5000]) }, memory)
+    const fresh = await loadSchemaCache(runOn(client), options, startPace)
+    t.ok(isSame(reloaded, fresh), made.join('; '))
+    t.equal(JSON.stringify(contents(last)), written, 'requests that still use the previous schema cache see no change')
+    last = reloaded
+    written = JSON.stringify(contents(last))
+  }
+  t.ok(done > 15, `${done} changes`)
+})
+
+t.test('parts that have not changed are the same objects', async (t) => {
+  const client = await connect(t)
+  const memory = new SchemaCacheMemory()
+  const load = (): Promise<SchemaCache> => loadSchemaCache(runOn(client), options, startPace, memory)
+  const [first, second] = [await load(), await load()]
+  t.equal(second.tables, first.tables)
+  t.equal(second.relationships, first.relationships)
+  await client.query('alter table api.books add column pages int')
+  const third = await load()
+  t.equal(third.relationships, first.relationships)
+  const differing = [...third.tables].filter(([key, table]) => table !== first.tables.get(key)).map(([key]) => key)
+  t.strictSame(differing, ['api\0books'])
+})
+
+t.test('a load that fails, or has other options, leaves nothing wrong in the memory', async (t) => {
+  const client = await connect(t)
+  const run = runOn(client)
+  const memory = new SchemaCacheMemory()
+  const wide = { ...options, schemas: ['internal', 'api'], hoistedSettings: ['.*'] }
+  for (const failing of [2, 5, 12, 21]) {
+    await client.query('savepoint load')
+    let count = 0
+    const interrupted: RunQuery = (text, values) =>
+      ++count === failing ? Promise.reject(new Error('connection lost')) : run(text, values)
+    await t.rejects(loadSchemaCache(interrupted, options, { slice: 1, batch: 40 }, memory), {
+      message: 'connection lost',
+    })
+    await client.query('rollback to load')
+    await change(client, changes[failing % changes.length] ?? '')
+    const asked = failing % 2 === 0 ? wide : options
+    const reloaded = await loadSchemaCache(run, asked, startPace, memory)
+    t.ok(isSame(reloaded, await loadSchemaCache(run, asked, startPace)), `after statement ${failing}`)
+  }
+})
