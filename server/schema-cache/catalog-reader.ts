@@ -1,4 +1,5 @@
 // Reads the system catalog for the schema cache.
+import { setTimeout } from 'node:timers/promises'
 import { DecodedRows } from './catalog-memory.ts'
 import type { KeyedRelationRow } from './constraint.ts'
 import { qualifiedKey, type QualifiedIdentifier } from './identifier.ts'
@@ -45,13 +46,28 @@ const preRequestStability = `select pg_catalog.bool_and(p.provolatile <> 'v') as
   from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
   where n.nspname = $1 and p.proname = $2`
 
-/** What the statements of `sql/introspection/` return. Lists are the same objects as in the last reading if all is the same. */
-export type Catalog = {
-  readonly columnTypes: readonly ColumnTypeRow[]
-  readonly tables: readonly TableRow[]
+/** How rows are fetched. */
+export type FetchPace = {
+  /** Number of rows that are fetched at a time. */
+  readonly batch: number
+  /** The pause after a batch, as a multiple of the time that it took: the server rests, and requests get its processors. */
+  readonly rest?: number
+}
+
+/**
+ * What the statements of `sql/introspection/` return about keys: all that relationships are derived from. Lists are the
+ * same objects as in the last reading if all of their elements are.
+ */
+export type CatalogKeys = {
   readonly keyedRelations: readonly KeyedRelationRow[]
   readonly views: readonly StoredView[]
   readonly computed: readonly ComputedRelationship[]
+}
+
+/** What the other statements return. */
+export type CatalogObjects = {
+  readonly columnTypes: readonly ColumnTypeRow[]
+  readonly tables: readonly TableRow[]
   readonly routines: readonly Routine[]
   readonly representations: readonly Representation[]
   readonly mediaHandlers: readonly MediaHandlerRow[]
@@ -76,26 +92,29 @@ export class CatalogReader {
   readonly #distributed = new DecodedRows((row) => keyOf(decodeRow<QualifiedIdentifier>(row)))
 
   /**
-   * Reads the catalog. See `loadSchemaCache` for `query`.
-   *
-   * @param batch number of rows that are fetched at a time
+   * Applies `introspectionSettings` and reads the keys. See `loadSchemaCache` for `query`.
    */
-  async read(query: RunQuery, options: SchemaCacheOptions, batch: number): Promise<Catalog> {
+  async readKeys(query: RunQuery, options: SchemaCacheOptions, pace: FetchPace): Promise<CatalogKeys> {
+    await query(introspectionSettings, [])
+    const [schemas, extra] = [JSON.stringify(options.schemas), JSON.stringify(options.extraSearchPath)]
+    const views = await readRows(query, introspectionQuery('views', schemas, extra), this.#views, pace)
+    const keyedRelations = await readRows(query, introspectionQuery('constraints'), this.#keyedRelations, pace)
+    const computed = await readRows(query, introspectionQuery('computed-relationships'), this.#computed, pace)
+    return { views, keyedRelations, computed }
+  }
+
+  /** Reads everything else, in the same transaction. */
+  async readObjects(query: RunQuery, options: SchemaCacheOptions, pace: FetchPace): Promise<CatalogObjects> {
     const large = <T>(rows: DecodedRows<T>, statement: IntrospectionQuery): Promise<readonly T[]> =>
-      readRows(query, statement, rows, batch)
+      readRows(query, statement, rows, pace)
     const small = async <T>(name: string, ...values: string[]): Promise<T[]> => {
       const statement = introspectionQuery(name, ...values)
       return (await query(statement.text, [...statement.values])).map(decodeRow<T>)
     }
 
-    await query(introspectionSettings, [])
     const schemas = JSON.stringify(options.schemas)
     const columnTypes = await large(this.#columnTypes, introspectionQuery('column-types', schemas))
     const tables = await large(this.#tables, introspectionQuery('tables', schemas))
-    const keyedRelations = await large(this.#keyedRelations, introspectionQuery('constraints'))
-    const extra = JSON.stringify(options.extraSearchPath)
-    const views = await large(this.#views, introspectionQuery('views', schemas, extra))
-    const computed = await large(this.#computed, introspectionQuery('computed-relationships'))
     const routines = await large(this.#routines, routinesQuery(options))
     const representations = await small<Representation>('representations')
     const mediaHandlers = await small<MediaHandlerRow>('media-handlers', schemas)
@@ -112,9 +131,6 @@ export class CatalogReader {
     return {
       columnTypes,
       tables,
-      keyedRelations,
-      views,
-      computed,
       routines,
       representations,
       mediaHandlers,
@@ -140,19 +156,21 @@ function decodeStability(row: CatalogRow): boolean | string {
   return isSound ?? keyOf(relation)
 }
 
-/** Fetches the rows of a statement in batches: requests are handled, and the server rests, in between. */
+/** Fetches the rows of a statement in batches, between which requests are handled. */
 async function readRows<T>(
   query: RunQuery,
   { text, values }: IntrospectionQuery,
   decoded: DecodedRows<T>,
-  batch: number,
+  { batch, rest = 0 }: FetchPace,
 ): Promise<readonly T[]> {
   const rows = decoded.begin()
   await query(`declare introspection no scroll cursor for ${text}`, [...values])
   for (;;) {
+    const start = performance.now()
     const fetched = await query(`fetch ${batch} from introspection`, [])
     rows.add(fetched)
     if (fetched.length < batch) break
+    if (rest > 0) await setTimeout((performance.now() - start) * rest)
   }
   await query('close introspection', [])
   return rows.end()

@@ -1,6 +1,12 @@
 // Loads the schema cache from the system catalog of PostgreSQL 12 and later.
 import { EqualValues, Remembered, sameOrNext } from './catalog-memory.ts'
-import { CatalogReader, type Catalog, type SchemaCacheOptions } from './catalog-reader.ts'
+import {
+  CatalogReader,
+  type CatalogKeys,
+  type CatalogObjects,
+  type FetchPace,
+  type SchemaCacheOptions,
+} from './catalog-reader.ts'
 import {
   constraintsOf,
   foreignKeyRelationships,
@@ -35,15 +41,13 @@ import { viewKeysOf, viewPrimaryKeys, type ViewKey } from './view-key.ts'
 export { introspectionSettings, type SchemaCacheOptions } from './catalog-reader.ts'
 
 /** How much is done at a time, between which requests are handled. */
-export type LoadPace = {
+export type LoadPace = FetchPace & {
   /** Milliseconds that building the cache takes at a time; Infinity for building it in one piece. */
   readonly slice: number
-  /** Number of rows that are fetched at a time. */
-  readonly batch: number
 }
 
 /** While requests are answered: they wait little longer than without a reload. */
-export const servingPace: LoadPace = { slice: 1, batch: 100 }
+export const servingPace: LoadPace = { slice: 1, batch: 100, rest: 1 }
 
 /** While no requests are answered. */
 export const startPace: LoadPace = { slice: 50, batch: 5000 }
@@ -58,7 +62,7 @@ export class SchemaCacheMemory {
   readonly #relationKeys = new Remembered((rows: readonly KeyedRelationRow[]) => this.#buildRelationKeys(rows))
   readonly #constraints = new Remembered(constraintsOf)
   readonly #viewKeys = new Remembered(viewKeysOf)
-  readonly #facts = new Remembered(factsOf)
+  readonly #tableKeys = new Remembered(tableKeysOf)
   readonly #relationships = new Remembered(buildRelationships)
   readonly #tables = new Remembered((...sources: TableSources) => this.#buildTables(...sources))
   readonly #routines = new Remembered(routinesOf)
@@ -67,25 +71,32 @@ export class SchemaCacheMemory {
   #lastKeys: RelationKeys = new Map()
   #lastConstraints: readonly Constraint[] = [];
 
-  /** Builds the schema cache from the catalog. */
-  *build(catalog: Catalog, { schemas, preRequest }: SchemaCacheOptions): Steps<SchemaCache> {
-    const relationKeys = yield* this.#relationKeys.of(catalog.keyedRelations)
+  /** Builds what depends on keys alone. */
+  *relate({ keyedRelations, views, computed }: CatalogKeys, { schemas }: SchemaCacheOptions): Steps<Related> {
+    const relationKeys = yield* this.#relationKeys.of(keyedRelations)
     const constraints = (this.#lastConstraints = sameOrNext(
       this.#lastConstraints,
       yield* this.#constraints.of(relationKeys),
     ))
-    const viewKeys = yield* this.#viewKeys.of(catalog.views, constraints)
-    const facts = yield* this.#facts.of(constraints, viewKeys, catalog.distributed)
+    const viewKeys = yield* this.#viewKeys.of(views, constraints)
+    const keys = yield* this.#tableKeys.of(constraints, viewKeys)
+    const exposed = JSON.stringify(schemas)
+    return {
+      keys,
+      relationships: yield* this.#relationships.of(constraints, viewKeys, computed, keys.primaryKeys, exposed),
+    }
+  }
+
+  /** Builds the schema cache. */
+  *build(
+    catalog: CatalogObjects,
+    { keys, relationships }: Related,
+    { preRequest }: SchemaCacheOptions,
+  ): Steps<SchemaCache> {
     const columnTypes = yield* this.#columnTypes.of(catalog.columnTypes)
     const named = {
-      tables: yield* this.#tables.of(catalog.tables, columnTypes, facts),
-      relationships: yield* this.#relationships.of(
-        constraints,
-        viewKeys,
-        catalog.computed,
-        facts.primaryKeys,
-        JSON.stringify(schemas),
-      ),
+      tables: yield* this.#tables.of(catalog.tables, columnTypes, keys, catalog.distributed),
+      relationships,
       routines: yield* this.#routines.of(catalog.routines),
     }
     const { postgresVersion, checksSessions, keepsResponses } = catalog
@@ -110,9 +121,10 @@ export class SchemaCacheMemory {
     return (this.#lastKeys = yield* relationKeysOf(rows, this.#lastKeys))
   }
 
-  *#buildTables(rows: readonly TableRow[], types: ColumnTypes, facts: TableFacts): Steps<Tables> {
+  *#buildTables(...[rows, types, keys, distributed]: TableSources): Steps<Tables> {
     // Usually they are in this order already: see `tables.sql`.
     const sorted = [...rows].sort(compareTables)
+    const facts = { ...keys, distributed: new Set(distributed) }
     const entries = function* (): Iterable<readonly [string, CatalogTable]> {
       for (const row of sorted) yield [qualifiedKey(row.schema, row.name), new CatalogTable(row, types, facts)]
     }
@@ -120,16 +132,16 @@ export class SchemaCacheMemory {
   }
 }
 
-type TableSources = [rows: readonly TableRow[], types: ColumnTypes, facts: TableFacts]
+type TableSources = [rows: readonly TableRow[], types: ColumnTypes, keys: TableKeys, distributed: readonly string[]]
 
-function* factsOf(
-  constraints: readonly Constraint[],
-  viewKeys: readonly ViewKey[],
-  distributed: readonly string[],
-): Steps<TableFacts> {
+type TableKeys = Pick<TableFacts, 'primaryKeys' | 'uniqueKeys'>
+
+type Related = { readonly keys: TableKeys; readonly relationships: Relationships }
+
+function* tableKeysOf(constraints: readonly Constraint[], viewKeys: readonly ViewKey[]): Steps<TableKeys> {
   const primaryKeys = yield* primaryKeysOf(constraints)
   yield* eachOf(viewPrimaryKeys(viewKeys), ([key, columns]) => primaryKeys.set(key, columns))
-  return { primaryKeys, uniqueKeys: yield* uniqueKeysOf(constraints), distributed: new Set(distributed) }
+  return { primaryKeys, uniqueKeys: yield* uniqueKeysOf(constraints) }
 }
 
 /** @param schemas JSON of the exposed schemas */
@@ -150,7 +162,7 @@ function* buildRelationships(
   })
 }
 
-function* stableRelationsOf(stability: Catalog['stability']): Steps<ReadonlySet<string>> {
+function* stableRelationsOf(stability: CatalogObjects['stability']): Steps<ReadonlySet<string>> {
   const relations = new Set<string>()
   yield* eachOf(stability, (value) => {
     if (typeof value === 'string') relations.add(value)
@@ -174,6 +186,16 @@ export async function loadSchemaCache(
   pace: LoadPace = servingPace,
   memory: SchemaCacheMemory = new SchemaCacheMemory(),
 ): Promise<SchemaCache> {
-  const catalog = await memory.reader.read(query, options, pace.batch)
-  return inSlices(memory.build(catalog, options), pace.slice)
+  const catalogKeys = await memory.reader.readKeys(query, options, pace)
+  // Both end before the memory is used again, whatever happens to one of them.
+  const [objects, related] = await Promise.allSettled([
+    memory.reader.readObjects(query, options, pace),
+    inSlices(memory.relate(catalogKeys, options), pace.slice),
+  ])
+  return inSlices(memory.build(resultOf(objects), resultOf(related), options), pace.slice)
+}
+
+function resultOf<T>(settled: PromiseSettledResult<T>): T {
+  if (settled.status === 'rejected') throw settled.reason
+  return settled.value
 }

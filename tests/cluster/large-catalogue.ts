@@ -1,5 +1,5 @@
 // The program on a database with 10,000 tables and 1,000 roles: time from its start until it is ready, memory, and the
-// latency of reads while the schema cache is reloaded. Run it with `npm run test:large-catalogue`.
+// latency of reads while the schema cache is reloaded after changes. Run it with `npm run test:large-catalogue`.
 //
 // `TABLES` and `ROLES` change the size, `SECONDS` the duration of each window of the measurement (default 5). Fails when a
 // bar is missed by far, because other load on the machine counts, too.
@@ -113,6 +113,16 @@ try {
     return Number(/^pgrst_schema_cache_loads_total{status="SUCCESS"} (\d+)/m.exec(text)?.[1])
   }
   await readSteadily(read)
+  // Every reload finds something that has changed.
+  const changes = [
+    'alter table api.t100 add column more text',
+    `comment on table api.t20 is 'Changed'`,
+    'create table api.more (id bigint primary key references api.t50 (id))',
+    'alter table api.t100 drop column more',
+    `comment on table api.t20 is 'Changed again'`,
+    'drop table api.more',
+  ]
+  let changed = 0
   const quiet: number[] = []
   const reloading: number[] = []
   const before = await loads()
@@ -123,6 +133,7 @@ try {
     const reloads = (async () => {
       while (!isOver) {
         const count = await loads()
+        await server.query(changes[changed++ % changes.length] ?? '')
         await server.query('notify pgrst')
         while (!isOver && (await loads()) === count) await pause(100)
       }
