@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { until } from '../support/until.ts'
 import { rowhouse } from '../support/command.ts'
+import { startChecks } from './checks.ts'
 import { startDebianCluster, type DebianCluster } from './debian-cluster.ts'
 import { createFolder, installPackages } from './debian-packages.ts'
 import { startPgBouncer } from './pgbouncer.ts'
@@ -18,11 +19,7 @@ import { startPgBouncer } from './pgbouncer.ts'
 const remote = '192.0.2.1'
 const isolated = '--isolated'
 
-let failures = 0
-const check = (isRight: boolean, text: string): void => {
-  console.log(`${isRight ? 'ok' : 'NOT OK'} - ${text}`)
-  if (!isRight) failures++
-}
+const { check, end } = startChecks()
 
 type Finding = { readonly area: string; readonly code: string; readonly level: string; readonly what: string }
 type Examined = {
@@ -90,7 +87,7 @@ async function checkPoolers(folder: string, { primary }: DebianCluster): Promise
   const suited = { PGRST_DB_PREPARED_STATEMENTS: 'false', PGRST_DB_CHANNEL_ENABLED: 'false' }
   const unsuited = 'ERROR pooler_prepared_statements, INFO pooler_found, WARN pooler_channel'
   for (const size of [20, 2, 1]) {
-    const pooler = await startPgBouncer(folder, primary.port, 'transaction', size)
+    const pooler = await startPgBouncer(folder, primary.port, { mode: 'transaction', size })
     try {
       const name = `pgbouncer, transaction mode, ${size} ${size === 1 ? 'session' : 'sessions'}`
       const { findings } = await expectFindings(name, unsuited, through(pooler.port))
@@ -105,7 +102,7 @@ async function checkPoolers(folder: string, { primary }: DebianCluster): Promise
       await pooler.stop()
     }
   }
-  const pooler = await startPgBouncer(folder, primary.port, 'session')
+  const pooler = await startPgBouncer(folder, primary.port, { mode: 'session' })
   try {
     const { findings } = await expectFindings('pgbouncer, session mode', 'INFO pooler_found', through(pooler.port))
     check(
@@ -301,6 +298,5 @@ if (process.argv.includes(isolated)) {
   } finally {
     await cluster.stop()
   }
-  console.log(failures === 0 ? '# all ok' : `# ${failures} failures`)
-  process.exitCode = failures === 0 ? 0 : 1
+  end()
 } else process.exitCode = isolate()

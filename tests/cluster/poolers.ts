@@ -38,7 +38,7 @@ if (missing.length > 0) {
   process.exit(0)
 }
 
-const { check, end } = startChecks()
+const { check, failures, end } = startChecks()
 
 const prepared = { PGRST_DB_PREPARED_STATEMENTS: 'true' }
 const unprepared = { PGRST_DB_PREPARED_STATEMENTS: 'false' }
@@ -103,7 +103,9 @@ async function showPrepared({ name, uriOf }: Pooler): Promise<void> {
   try {
     const failed = await findLeaks(program.client, 2000)
     const codes = failed.map((text) => /"code":"(\w+)"/.exec(text)?.[1] ?? text)
-    console.log(`# ${name}, with prepared statements: ${failed.length} of 2000 failed: ${[...new Set(codes)].join(', ')}`)
+    console.log(
+      `# ${name}, with prepared statements: ${failed.length} of 2000 failed: ${[...new Set(codes)].join(', ')}`,
+    )
   } finally {
     await program.stop()
   }
@@ -175,7 +177,7 @@ try {
   hasEnded = true
 } finally {
   for (const close of closings) await close()
-  if (failures > 0 || !hasEnded) console.log(`# logs: ${folder}`)
+  if (failures() > 0 || !hasEnded) console.log(`# logs: ${folder}`)
   else await rm(folder, { recursive: true, force: true })
 }
 end()

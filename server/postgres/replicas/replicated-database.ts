@@ -185,11 +185,7 @@ export class ReplicatedDatabase implements EngineDatabase {
   }
 
   /** The first replica that has replayed a position; undefined if none does in time, or when the caller has left. */
-  #firstToReach(
-    candidates: readonly Replica[],
-    after: WalPosition,
-    caller: Caller,
-  ): Promise<Replica | undefined> {
+  #firstToReach(candidates: readonly Replica[], after: WalPosition, caller: Caller): Promise<Replica | undefined> {
     this.#waiting++
     return new Promise<Replica | undefined>((resolve) => {
       let isFound = false
