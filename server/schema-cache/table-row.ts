@@ -72,7 +72,8 @@ const noColumns: readonly string[] = []
 
 /**
  * The table of a row. Its columns are decoded when they are first read: few of the tables of a large database are used, and
- * their columns would be most of the work and of the memory of a schema cache.
+ * their columns would be most of the work and of the memory of a schema cache. A copy with `...` lacks the columns, which
+ * belong to the class.
  */
 export class CatalogTable implements Table {
   readonly schema: string

@@ -144,7 +144,8 @@ function planCalling(
   checkPageable(routine)
   const rowType = cache.tables.get(qualifiedKey(relation.schema, relation.name))
   // Like a view, a function may return rows with nulls where the table has none.
-  const page = planPage(read, asked, rowType && { ...rowType, isView: true }, routine.name, cache.tables)
+  const rows = rowType && { ...rowType, columns: rowType.columns, isView: true }
+  const page = planPage(read, asked, rows, routine.name, cache.tables)
   const filterFields = [...call.filterFields, ...orderColumns(page)]
   return { ...plan, call: { ...call, filterFields }, page, ...cut }
 }
