@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { startCluster } from './support/cluster.ts'
-import { bundleServer } from './support/server-bundle.ts'
+import { bundleServer, bundleTap } from './support/server-bundle.ts'
 
 const compiler = fileURLToPath(new URL('../node_modules/typescript/bin/tsc', import.meta.url))
 const project = fileURLToPath(new URL('../tsconfig.build.json', import.meta.url))
@@ -12,6 +12,7 @@ const project = fileURLToPath(new URL('../tsconfig.build.json', import.meta.url)
 await Promise.all([
   startCluster(),
   bundleServer(),
+  bundleTap(),
   // Types are checked by `npm run typecheck`.
   promisify(execFile)(process.execPath, [compiler, '-p', project, '--noCheck']),
 ])

@@ -1,5 +1,5 @@
 // The hooks of `typescript.mjs`. https://nodejs.org/docs/latest-v20.x/api/module.html#customization-hooks
-import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath, URL } from 'node:url'
@@ -10,6 +10,14 @@ const { exports: own } = JSON.parse(readFileSync(new URL('package.json', root), 
 
 /** The bundle of the service and its modules by URL, or null where each module is loaded by itself. */
 let bundle = null
+
+/** The bundle of tap, if there is one. */
+const tap = bundleOf('tap.mjs')
+
+function bundleOf(name) {
+  const url = new URL(name, compiled)
+  return existsSync(url) ? url.href : undefined
+}
 
 export function initialize({ bundled }) {
   const manifest = bundled ? readCompiled(new URL('server.json', compiled)) : undefined
@@ -39,6 +47,7 @@ function ownSource(specifier) {
 }
 
 export function resolve(specifier, context, next) {
+  if (specifier === 'tap' && tap !== undefined) return { url: tap, format: 'module', shortCircuit: true }
   return /^rowhouse(?:\/(?!package\.json)|$)/.test(specifier)
     ? { url: ownSource(specifier), shortCircuit: true }
     : next(specifier, context)

@@ -1,5 +1,5 @@
-// One file with the modules of the service, so that a test which starts it reads one file instead of several hundred.
-// Loading them one by one takes more processor time than most tests. `typescript-hooks.mjs` resolves imports to it.
+// One file with the modules of the service, and one with tap, so that a test reads two files instead of a thousand. Loading
+// modules one by one takes more processor time than most tests. `typescript-hooks.mjs` resolves imports to these files.
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build, type Plugin } from 'esbuild'
@@ -21,9 +21,10 @@ const asIfAlone: Plugin = {
     builder.onResolve({ filter: /^\./ }, ({ kind, path, importer }) =>
       kind === 'dynamic-import' ? { path: new URL(path, pathToFileURL(importer)).href, external: true } : undefined,
     )
-    builder.onLoad({ filter: /\.ts$/ }, async ({ path }) => {
+    builder.onLoad({ filter: /\.[mc]?[jt]s$/ }, async ({ path }) => {
       const source = await readFile(path, 'utf8')
-      return { loader: 'ts', contents: source.replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href)) }
+      const contents = source.replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href))
+      return { loader: path.endsWith('ts') ? 'ts' : 'js', contents }
     })
   },
 }
@@ -37,6 +38,22 @@ const shared = {
   metafile: true,
   write: false,
 } as const
+
+/** Writes the bundle of tap. */
+export async function bundleTap(): Promise<void> {
+  await build({
+    ...shared,
+    stdin: { contents: `export * from 'tap'\nexport { default } from 'tap'`, resolveDir: root },
+    packages: 'bundle',
+    bundle: true,
+    write: true,
+    outfile: `${folder}tap.mjs`,
+    plugins: [asIfAlone],
+    banner: {
+      js: `import { createRequire as createRequireOfTap } from 'node:module'\nconst require = createRequireOfTap(import.meta.url)`,
+    },
+  })
+}
 
 /** Writes the bundle of what the service imports statically, and its manifest. */
 export async function bundleServer(): Promise<void> {
@@ -65,6 +82,7 @@ export async function bundleServer(): Promise<void> {
     stdin: { contents: `import './${entry}'\n${contents}`, resolveDir: root },
     bundle: true,
     sourcemap: true,
+    sourcesContent: false,
     outfile: bundle,
     plugins: [asIfAlone],
   })
