@@ -47,8 +47,6 @@ export class ImageProcess<Options extends object, State, Task, Result, Fault> {
       env: environment(),
       execArgv: process.execArgv.filter((argument) => !argument.startsWith('--inspect')),
       stdio: ['ignore', 'ignore', 'pipe', 'ipc', 'pipe'],
-      // A session of its own, so that its priority counts among sessions, too (`low-priority.ts`). It ends with its channel.
-      detached: true,
     })
     this.#images = this.#child.stdio[imageChannel] as Writable
     // The process has ended, which is reported below.

@@ -1,6 +1,6 @@
 // The priority of processes that requests must not wait for.
 import { execFileSync } from 'node:child_process'
-import { readdirSync, writeFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
 
 /**
@@ -16,7 +16,6 @@ export function lowerPriority(): void {
   const { PRIORITY_LOW: priority } = constants.priority
   setPriority(priority)
   if (process.platform !== 'linux') return
-  lowerSessionPriority(priority)
   try {
     execFileSync('chrt', ['--idle', '--all-tasks', '--pid', '0', String(process.pid)], {
       stdio: 'ignore',
@@ -31,18 +30,5 @@ export function lowerPriority(): void {
     } catch {
       // The thread has ended.
     }
-  }
-}
-
-/**
- * Linux may divide time among sessions first (`kernel.sched_autogroup_enabled`), and the priorities of threads count only
- * within their session. A database that runs in another one would compete with the images as an equal. For the leader of
- * a session only, because it affects all processes of the session. sched(7), "The autogroup feature".
- */
-function lowerSessionPriority(priority: number): void {
-  try {
-    writeFileSync('/proc/self/autogroup', String(priority))
-  } catch {
-    // The kernel has no such groups.
   }
 }
