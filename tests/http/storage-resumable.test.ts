@@ -12,6 +12,7 @@ import {
   type StorageAnswer,
   type StorageCallerName,
 } from '../support/storage.ts'
+import { withClient } from '../support/database.ts'
 import { conflictRounds, testWithFolder } from '../support/storage-backends.ts'
 import { until } from '../support/until.ts'
 
@@ -453,6 +454,28 @@ t.test('of two requests for the same bytes, one wins', async (t) => {
   t.strictSame(answers.map(({ status }) => status).sort(), [204, 409, 409, 409])
   const index = answers.findIndex(({ status }) => status === 204)
   t.equal((await download('own/same-name.bin')).text, `n${index}!`)
+})
+
+t.test('the parts are gone when a request joins them', async (t) => {
+  const whileJoining = async (name: string, change: string): Promise<StorageAnswer> => {
+    const address = addressOf(await create('own', name, 6))
+    t.equal((await patch(address, 0, Buffer.from('one'))).status, 204)
+    return withClient(database.adminUri, async (client) => {
+      await client.query('begin; lock table rowhouse.resumable_parts in access exclusive mode')
+      const late = patch(address, 3, Buffer.from('two'))
+      const waiting = `select from pg_locks where not granted and relation = 'rowhouse.resumable_parts'::regclass`
+      t.ok(await until(async () => (await client.query(waiting)).rowCount === 1))
+      const parts = `delete from rowhouse.resumable_parts using rowhouse.resumable_uploads where upload_id = id and name = '${name}'`
+      await client.query(`${parts}; ${change} where name = '${name}'; commit`)
+      return late
+    })
+  }
+  const finished = await whileJoining('finished', 'update rowhouse.resumable_uploads set completed_at = now()')
+  t.strictSame([finished.status, finished.text], [409, 'Upload-Offset conflict\n'], 'another request has finished it')
+  const removed = await whileJoining('removed', 'delete from rowhouse.resumable_uploads')
+  t.equal(removed.status, 404, removed.text)
+  const lost = await whileJoining('lost', 'update rowhouse.resumable_uploads set owner_id = owner_id')
+  t.equal(lost.status, 500, 'the bytes are lost')
 })
 
 t.test('what has arrived before the connection breaks is kept', async (t) => {

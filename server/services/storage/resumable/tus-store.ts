@@ -24,6 +24,9 @@ export type CompleteUpload = {
   readonly length: number
 }
 
+/** Headers of an object. */
+type ObjectFile = { readonly contentType: string; readonly cacheControl: string }
+
 export class TusStore extends DataStore {
   readonly #context: Pick<StorageContext, 'store' | 'settings'>
   readonly #owner: () => string | null
@@ -129,12 +132,21 @@ export class TusStore extends DataStore {
     return { upload, last, length }
   }
 
-  /** Joins the parts to a new version of the object. */
-  async join(
-    { upload, last, length }: CompleteUpload,
-    version: string,
-    file: { readonly contentType: string; readonly cacheControl: string },
-  ): Promise<StoredBytes> {
+  /**
+   * Joins the parts to a new version of the object.
+   *
+   * @throws 409 if another request was faster, which removes the parts; 404 if the upload is removed meanwhile
+   */
+  async join(complete: CompleteUpload, version: string, file: ObjectFile): Promise<StoredBytes> {
+    try {
+      return await this.#join(complete, version, file)
+    } catch (error) {
+      const { isComplete, received } = await this.find(uploadIdText(complete.upload))
+      throw isComplete || received !== complete.upload.received ? tusErrors.offsetConflict() : error
+    }
+  }
+
+  async #join({ upload, last, length }: CompleteUpload, version: string, file: ObjectFile): Promise<StoredBytes> {
     const { store } = this.#context
     const { bucket, name } = upload
     const parts = [...(await this.uploads.parts(upload)), ...(last ? [last] : [])]
