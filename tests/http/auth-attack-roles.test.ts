@@ -1,0 +1,66 @@
+// Attacks on how requests to /auth/v1 get their role in metrics: invented keys, and the credentials of two users.
+import t from 'tap'
+import { makeApiKey } from '../../server/identity/api-key/api-key.ts'
+import { startApplication } from '../support/application.ts'
+import { createMigratedDatabase, withClient } from '../support/database.ts'
+import { signToken } from '../support/token.ts'
+
+const database = await createMigratedDatabase()
+t.teardown(() => database.drop())
+const { call, service } = await startApplication(t, database.authenticatorUri, {
+  PGRST_DB_POOL: '4',
+  PGRST_ADMIN_SERVER_PORT: '1',
+  PGRST_DB_POOL_ACQUISITION_TIMEOUT: '5',
+})
+const bearer = async (role: string, sub: string) => ({ Authorization: `Bearer ${await signToken({ role, sub })}` })
+const [ann, bob] = ['00000000-0000-4000-8000-00000000000a', '00000000-0000-4000-8000-00000000000b']
+
+t.test('a flood of invented keys leaves connections to others', async (t) => {
+  await withClient(database.adminUri, async (admin) => {
+    // All look-ups of keys wait.
+    await admin.query('begin; lock table auth.api_keys in access exclusive mode')
+    const answers = await Promise.all(
+      Array.from({ length: 150 }, (_, number) =>
+        call('GET', '/auth/v1/settings', {
+          headers:
+            number % 2 === 0
+              ? { apikey: makeApiKey('secret') }
+              : { Authorization: `Bearer ${makeApiKey('publishable')}` },
+        }),
+      ),
+    )
+    t.strictSame(new Set(answers.map(({ status }) => status)), new Set([200]))
+    const since = performance.now()
+    const read = await call('GET', '/rest/v1/reports?select=id', { headers: await bearer('authenticated', ann) })
+    t.strictSame([read.status, read.body], [200, []])
+    t.ok(performance.now() - since < 3000, 'the read has not waited for the keys')
+    await admin.query('rollback')
+  })
+})
+
+t.test('each request is counted with its own role, or none', async (t) => {
+  const forged = `${(await signToken({ role: 'service_role', sub: bob })).slice(0, -8)}AAAAAAAA`
+  const rows: readonly (readonly [headers: Readonly<Record<string, string>>, role: string])[] = [
+    [await bearer('authenticated', ann), 'authenticated'],
+    [await bearer('anon', bob), 'anon'],
+    [{ Authorization: `Bearer ${forged}` }, 'unknown'],
+    [{ apikey: forged, ...(await bearer('authenticated', bob)) }, 'unknown'],
+    [{ Authorization: 'Bearer x.y.z', apikey: "sb_secret_'; drop table x; --" }, 'unknown'],
+    [{}, 'unknown'],
+  ]
+  const counts = async (): Promise<ReadonlyMap<string, number>> => {
+    const { body } = await service.metrics.expose(false)
+    const lines = body.matchAll(
+      /^http_request_duration_seconds_count\{([^}]*route="\/auth\/v1\/health"[^}]*)\} (\d+)$/gm,
+    )
+    return new Map(
+      Array.from(lines, ([, labels = '', count]) => [/role="([^"]*)"/.exec(labels)?.[1] ?? '', Number(count)]),
+    )
+  }
+  const repetitions = 20
+  const sent = Array.from({ length: repetitions }, () => rows).flat()
+  await Promise.all(sent.map(([headers]) => call('GET', '/auth/v1/health', { headers })))
+  const wanted = new Map<string, number>()
+  for (const [, role] of sent) wanted.set(role, (wanted.get(role) ?? 0) + 1)
+  t.strictSame(new Map([...(await counts())].sort()), new Map([...wanted].sort()))
+})
