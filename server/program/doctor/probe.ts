@@ -1,8 +1,8 @@
 // Looks at the connections of the program: encryption, poolers, and the clock of the database.
 import { randomBytes } from 'node:crypto'
 import { isIP } from 'node:net'
-import { setTimeout as pause } from 'node:timers/promises'
 import { TLSSocket } from 'node:tls'
+import { isInTime } from '../../common/timeout.ts'
 import { connectionSocket, type Client } from '../../postgres/connection/client.ts'
 import { isLoopbackHost } from '../../text/loopback-host.ts'
 import type { ClockReading } from './clocks.ts'
@@ -53,8 +53,7 @@ async function isMoved(first: Client, second: Client, own: number): Promise<bool
   await second.query('begin')
   const moved = first.query('select').then(() => processOf(first))
   try {
-    const pid = await inTime(moved)
-    return pid !== undefined && pid !== own
+    return (await isInTime(patience, moved)) && (await moved) !== own
   } finally {
     await second.query('rollback')
     // Without a server process of its own, it has waited for this one.
@@ -98,23 +97,12 @@ async function usePrepared(
     },
   )
   try {
-    return await inTime(used)
+    return (await isInTime(patience, used)) ? await used : undefined
   } finally {
     // A pooler that prepares statements itself has it under another name.
     await second.query(`deallocate "${prepared.name}"`).catch(() => undefined)
     await second.query('rollback')
     await used.catch(() => undefined)
-  }
-}
-
-/** Undefined when the task takes too long. */
-async function inTime<T>(task: Promise<T>): Promise<T | undefined> {
-  const ended = new AbortController()
-  const late = pause(patience, undefined, { signal: ended.signal }).catch(() => undefined)
-  try {
-    return await Promise.race([task, late])
-  } finally {
-    ended.abort()
   }
 }
 
