@@ -14,7 +14,7 @@ export type SocketObserver = {
   /**
    * Runs the work for a message. Its statements and calls belong to the message.
    *
-   * @param errorOf the kind of error in an answer, one of few, such as a status; undefined if there is none
+   * @param errorOf the kind of error in an answer, one of few, such as a status; undefined for a success
    */
   message<T>(work: () => Promise<T>, errorOf: (answer: T) => string | undefined): Promise<T>
 }

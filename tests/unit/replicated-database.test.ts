@@ -180,7 +180,7 @@ t.test('reads that wait for a position are limited, and end with their callers',
   t.strictSame(answers, [])
   caller.isGone = true
   await Promise.all(left)
-  t.strictSame([...new Set(answers)], ['primary'], 'which rejects what nobody waits for')
+  t.strictSame([...new Set(answers)], ['primary'], 'which rejects the reads of disconnected clients')
   const next = run({}, { timeline: 1, lsn: 500n })
   replicas[1].lsn = 500
   t.equal(await next, 'two', 'there is a place again')

@@ -25,8 +25,15 @@ export type ArchiveStatus = {
 
 /** The status of a receiver that has only been started. */
 export const startedStatus = (now: number): ArchiveStatus => ({
-  ...{ isConnected: false, until: null, position: null, startedAt: now },
-  ...{ behind: 0, bytes: 0, segments: 0, failures: 0, gaps: 0 },
+  isConnected: false,
+  until: null,
+  position: null,
+  behind: 0,
+  bytes: 0,
+  segments: 0,
+  failures: 0,
+  gaps: 0,
+  startedAt: now,
 })
 
 /** Seconds for which the archive is complete at least every time, unless it is behind. The time is noted every five seconds. */

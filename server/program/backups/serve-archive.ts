@@ -13,7 +13,7 @@ export const backupDirUnused =
   'BACKUP_DIR has no effect: it is for the embedded database. Back up your own database with the tools of PostgreSQL.'
 
 export type ServedArchive = {
-  /** How far the archive is; undefined if there is none. */
+  /** How far the archive is; undefined without an archive. */
   readonly status: (() => ArchiveStatus) | undefined
   /** Stops the database, after everything that it has committed is in the archive. */
   readonly stop: () => Promise<void>

@@ -56,12 +56,10 @@ export function archiveFindings(
   if (problem !== undefined) {
     return [
       {
-        ...{
-          ...common,
-          code: 'backups_unreadable',
-          level: 'ERROR',
-          what: `The backup folder cannot be read: ${problem}`,
-        },
+        ...common,
+        code: 'backups_unreadable',
+        level: 'ERROR',
+        what: `The backup folder cannot be read: ${problem}`,
         why: 'A restore would fail.',
         advice:
           'Is the disk mounted, and may this user read it? If a backup is damaged, remove it, and run rowhouse backup.',
@@ -74,7 +72,10 @@ export function archiveFindings(
   const findings: DoctorFinding[] = []
   if (isServed && slot?.isActive !== true) {
     findings.push({
-      ...{ ...common, code: 'archive_stopped', level: 'ERROR', what: `Nothing is archived${since}${kept}.` },
+      ...common,
+      code: 'archive_stopped',
+      level: 'ERROR',
+      what: `Nothing is archived${since}${kept}.`,
       why: 'If the disk of the database is lost, so is everything since then. Until the archive has it, the log grows on the disk of DATA_DIR.',
       advice:
         'The log of the server says why (event wal-archive): the disk is full, not mounted, or not writable. The archive goes on by itself after that.',
@@ -85,14 +86,20 @@ export function archiveFindings(
     (archiveAge({ until, startedAt: now }, now) > usualAge || slot.retained > usualBytes)
   ) {
     findings.push({
-      ...{ ...common, code: 'archive_behind', level: 'WARN', what: `The archive is behind${since}${kept}.` },
+      ...common,
+      code: 'archive_behind',
+      level: 'WARN',
+      what: `The archive is behind${since}${kept}.`,
       why: 'If the disk of the database is lost, so is everything that is not archived.',
       advice: 'The disk or the network of the backup folder is slower than the database writes. Look at its load.',
     })
   }
   if (backups === 0) {
     findings.push({
-      ...{ ...common, code: 'no_base_backup', level: 'ERROR', what: 'There is no base backup.' },
+      ...common,
+      code: 'no_base_backup',
+      level: 'ERROR',
+      what: 'There is no base backup.',
       why: 'The archive of the log is of no use without one.',
       advice: 'Run `rowhouse backup`, and again once a day.',
     })
@@ -101,7 +108,9 @@ export function archiveFindings(
 }
 
 const notArchived = (config: Settings): DoctorFinding => ({
-  ...{ area: 'backup', code: 'not_archived', subject: 'BACKUP_DIR' },
+  area: 'backup',
+  code: 'not_archived',
+  subject: 'BACKUP_DIR',
   level: listensOnLoopback(config) ? 'INFO' : 'WARN',
   what: 'It is not set: there are only the backups that are made by hand.',
   why: 'If the disk of the database is lost, so is everything since the last of them.',

@@ -74,7 +74,12 @@ function archiveAnswer(status: ArchiveStatus, now: number): Answer {
     status: condition,
     until: until === null ? null : new Date(until).toISOString(),
     ageSeconds: Math.round(archiveAge(status, now) * 10) / 10,
-    ...{ position, behindBytes: behind, bytes, segments, failures, gaps },
+    position,
+    behindBytes: behind,
+    bytes,
+    segments,
+    failures,
+    gaps,
     ...(error === undefined ? {} : { error }),
   })
   return { status: condition === 'archiving' ? 200 : 503, type: 'application/json; charset=utf-8', body }

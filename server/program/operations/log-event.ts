@@ -51,7 +51,7 @@ export type LogEvent =
   | { readonly kind: 'catalog-check-failed'; readonly error: unknown }
   /** Setting `log-query`: the statements of a request, without their values. */
   | { readonly kind: 'query'; readonly status: number; readonly requestId: string; readonly text: string }
-  /** Statements that took long together, in milliseconds. The plan is JSON; undefined when there is none. */
+  /** A slow statement, or slow statements that ran together; the duration is in milliseconds. The plan is JSON, or undefined. */
   | {
       readonly kind: 'slow-query'
       readonly duration: number
