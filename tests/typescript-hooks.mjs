@@ -8,16 +8,16 @@ const root = new URL('../', import.meta.url)
 const compiled = new URL('node_modules/.cache/rowhouse-tests/', root)
 const { exports: own } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'))
 
+/** What the bundle of tap depends on. */
+const packages = new URL('node_modules/.package-lock.json', root)
+const settings = new URL('.taprc', root)
+
 /** The bundle of the service and its modules by URL, or null where each module is loaded by itself. */
 let bundle = null
 
-/** The bundle of tap, if there is one. */
-const tap = bundleOf('tap.mjs')
-
-function bundleOf(name) {
-  const url = new URL(name, compiled)
-  return existsSync(url) ? url.href : undefined
-}
+/** The bundle of tap, if there is one of these versions of packages and plugins. */
+const tap = new URL(`tap-${stampOf(packages)}-${stampOf(settings)}.mjs`, compiled)
+const hasTap = existsSync(tap)
 
 export function initialize({ bundled }) {
   const manifest = bundled ? readCompiled(new URL('server.json', compiled)) : undefined
@@ -47,7 +47,7 @@ function ownSource(specifier) {
 }
 
 export function resolve(specifier, context, next) {
-  if (specifier === 'tap' && tap !== undefined) return { url: tap, format: 'module', shortCircuit: true }
+  if (specifier === 'tap' && hasTap) return { url: tap.href, format: 'module', shortCircuit: true }
   return /^rowhouse(?:\/(?!package\.json)|$)/.test(specifier)
     ? { url: ownSource(specifier), shortCircuit: true }
     : next(specifier, context)

@@ -5,7 +5,6 @@
 // turns that off.
 import { statfsSync } from 'node:fs'
 import { register } from 'node:module'
-import { tmpdir } from 'node:os'
 import process from 'node:process'
 import { isMainThread } from 'node:worker_threads'
 
@@ -13,7 +12,7 @@ const memory = '/dev/shm'
 
 // Temporary files, and with them the databases, are kept in memory where 4 GiB are free: on a disk, creating a database
 // takes ten times the processor time.
-process.env.TMPDIR ??= freeMemory() > 4 * 2 ** 30 ? memory : tmpdir()
+if (freeMemory() > 4 * 2 ** 30) process.env.TMPDIR ??= memory
 
 function freeMemory() {
   try {

@@ -39,15 +39,28 @@ const shared = {
   write: false,
 } as const
 
-/** Writes the bundle of tap. */
+/** Changes when a file does. The hooks compare it. */
+async function stampOf(file: string): Promise<string> {
+  const { mtimeMs, size } = await stat(`${root}${file}`)
+  return `${mtimeMs}-${size}`
+}
+
+/** Removes files of earlier bundles. */
+async function removeBundles(name: RegExp): Promise<void> {
+  await mkdir(folder, { recursive: true })
+  for (const found of await readdir(folder)) if (name.test(found)) await rm(`${folder}${found}`)
+}
+
+/** Writes the bundle of tap, whose name says of which versions of packages and plugins it is. */
 export async function bundleTap(): Promise<void> {
+  await removeBundles(/^tap-/)
   await build({
     ...shared,
     stdin: { contents: `export * from 'tap'\nexport { default } from 'tap'`, resolveDir: root },
     packages: 'bundle',
     bundle: true,
     write: true,
-    outfile: `${folder}tap.mjs`,
+    outfile: `${folder}tap-${await stampOf('node_modules/.package-lock.json')}-${await stampOf('.taprc')}.mjs`,
     plugins: [asIfAlone],
     banner: {
       js: `import { createRequire as createRequireOfTap } from 'node:module'\nconst require = createRequireOfTap(import.meta.url)`,
@@ -65,8 +78,7 @@ export async function bundleServer(): Promise<void> {
   )
   const modules = await Promise.all(
     files.map(async (file) => {
-      const { mtimeMs, size } = await stat(`${root}${file}`)
-      return [file, { stamp: `${mtimeMs}-${size}`, exports: exportsOf.get(file) ?? [] }] as const
+      return [file, { stamp: await stampOf(file), exports: exportsOf.get(file) ?? [] }] as const
     }),
   )
   const contents = modules
@@ -86,8 +98,7 @@ export async function bundleServer(): Promise<void> {
     outfile: bundle,
     plugins: [asIfAlone],
   })
-  await mkdir(folder, { recursive: true })
-  for (const name of await readdir(folder)) if (/^server-.*mjs/.test(name)) await rm(`${folder}${name}`)
+  await removeBundles(/^server-.*mjs/)
   for (const { path, contents } of outputFiles) await writeFile(path, contents)
   const manifest: Manifest = { bundle: pathToFileURL(bundle).href, modules: Object.fromEntries(modules) }
   await writeFile(`${folder}server.json.new`, JSON.stringify(manifest))
