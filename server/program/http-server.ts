@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import type { Socket } from 'node:net'
 import { receivesLongUpload } from '../http/long-upload.ts'
 import { handleUpgrades, type UpgradeHandler } from '../http/upgrade.ts'
+import { joinWrites } from './joined-writes.ts'
 import { memoryConnection } from './memory-connection.ts'
 import { repairConnect, repairRequest, type ParseError, type RepairedRequest } from './repaired-request.ts'
 import { requestTimeouts } from './request-timeouts.ts'
@@ -13,6 +14,8 @@ export type HttpServerOptions = {
   readonly requestHeaderLimit: number
   /** Seconds in which a whole request must arrive; slower requests get 408. */
   readonly serverRequestTimeout: number
+  /** Whether a response is sent in one piece; true unless a test compares both. */
+  readonly joinsWrites?: boolean
 }
 
 /** Milliseconds that an idle connection stays open: longer than on load balancers. */
@@ -25,11 +28,12 @@ const keepAliveTimeout = 65_000
  */
 export function createHttpServer(
   listener: RequestListener,
-  { requestHeaderLimit, serverRequestTimeout }: HttpServerOptions,
+  { requestHeaderLimit, serverRequestTimeout, joinsWrites = true }: HttpServerOptions,
   upgrade?: UpgradeHandler,
 ): Server {
   const options = { keepAliveTimeout, maxHeaderSize: requestHeaderLimit, ...requestTimeouts(serverRequestTimeout) }
   const server = createServer(options, listener)
+  if (joinsWrites) server.on('connection', joinWrites)
   if (upgrade) handleUpgrades(server, options, upgrade)
   /** Connections that end after the current response, because their parser failed. */
   const ending = new WeakSet<Socket>()
