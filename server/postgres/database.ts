@@ -266,9 +266,9 @@ export class Database implements EngineDatabase {
     return this.#pool
   }
 
-  /** Replaces all connections that are open now; see `flushPool`. */
-  renewConnections(): void {
-    this.#pool.flush()
+  /** See `EngineDatabase` and `flushPool`. */
+  renewConnections(time: number, signal?: AbortSignal): Promise<void> {
+    return this.#pool.flush(time, signal)
   }
 
   /** Closes all connections, once those in use have been returned. Further calls wait for the same. */

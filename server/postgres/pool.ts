@@ -1,4 +1,5 @@
 // The pool of connections that requests run on.
+import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { longestTimer } from '../common/longest-timer.ts'
 import { LibpqClient } from './connection/pool-config.ts'
@@ -110,9 +111,14 @@ export class ConnectionPool extends pg.Pool {
   }
 
   /** See `flushPool`. */
-  flush(): void {
-    for (const client of this.#open) this.#stale.add(client)
-    this.reserve?.flush()
+  async flush(time = 0, signal?: AbortSignal): Promise<void> {
+    const reserve = this.reserve?.flush(time, signal)
+    const open = [...this.#open]
+    for (const [index, client] of open.entries()) {
+      if (index > 0 && time > 0) await pause(time / open.length, undefined, { signal }).catch(ignore)
+      this.#stale.add(client)
+    }
+    await reserve
   }
 
   /**
@@ -217,6 +223,11 @@ export const createPool = (connection: pg.PoolConfig, settings: PoolSettings, ob
 
 /**
  * Replaces all connections that are open now, because sessions cache the catalogue, and keep the role settings of their
- * login. Connections in use are closed when they are returned, idle ones at the next request for a connection.
+ * login. Connections in use are closed when they are returned, idle ones at the next request for a connection. Without a
+ * time, no later request uses one of them; otherwise none does after the promise has resolved.
+ *
+ * @param time milliseconds over which they are replaced, one after another
+ * @param signal ends the pauses
  */
-export const flushPool = (pool: ConnectionPool): void => pool.flush()
+export const flushPool = (pool: ConnectionPool, time?: number, signal?: AbortSignal): Promise<void> =>
+  pool.flush(time, signal)

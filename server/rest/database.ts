@@ -356,6 +356,13 @@ export type EngineDatabase = BatchDatabase & {
    * @returns a function that stops listening
    */
   listen(channel: string, onEvent: (event: ChannelEvent) => void): Promise<() => Promise<void>>
-  /** Replaces all connections that are open now, because they cache catalog data. Running requests finish first. */
-  renewConnections(): void
+  /**
+   * Replaces all connections that are open now, because they cache catalog data. Running requests finish first. Resolves
+   * when no further request uses one of them.
+   *
+   * @param time milliseconds over which they are replaced, one after another: requests wait for a new connection while it
+   *   reads what it needs of the catalog
+   * @param signal ends the pauses
+   */
+  renewConnections(time: number, signal?: AbortSignal): Promise<void>
 }

@@ -44,6 +44,11 @@ export type SchemaLoaderOptions<Loaded extends LoadedSettings> = {
 const maxRetrySeconds = 32
 /** Milliseconds after loading during which a lost connection does not trigger a reload. */
 const minRecoveryInterval = 1000
+/**
+ * Milliseconds over which connections are replaced, at most: half the time of loading. New connections take the longer
+ * for their first statements, the larger the catalog is; all at once would make requests wait.
+ */
+const longestRenewal = 3000
 
 /** The cause of a `ConnectionError`, whose own message is for clients. */
 const causeOf = (error: Error): Error => (error.cause instanceof Error ? error.cause : error)
@@ -66,7 +71,7 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
   #catalogVersion: CatalogVersion | undefined
   #loadedAt = 0
   #timer: NodeJS.Timeout | undefined
-  #isStopped = false
+  readonly #stopping = new AbortController()
   #resolveGaveUp: (error: Error) => void = () => undefined
 
   constructor(options: SchemaLoaderOptions<Loaded>) {
@@ -83,6 +88,10 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
   /** Whether there is no schema cache yet, or the last attempt to load it failed. */
   get isPending(): boolean {
     return this.#hasFailed || this.#snapshot.schemaCache === undefined
+  }
+
+  get #isStopped(): boolean {
+    return this.#stopping.signal.aborted
   }
 
   /**
@@ -117,7 +126,7 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
   /** Stops loading and retrying. */
   giveUp(error: Error): void {
     if (this.#isStopped) return
-    this.#isStopped = true
+    this.#stopping.abort()
     clearTimeout(this.#timer)
     this.#options.observe({ kind: 'gave up', error })
     this.#resolveGaveUp(error)
@@ -125,7 +134,7 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
 
   /** Stops loading and retrying. The current schema cache stays in use. */
   async stop(): Promise<void> {
-    this.#isStopped = true
+    this.#stopping.abort()
     clearTimeout(this.#timer)
     await this.#schema.settled()
     await this.#settings.settled()
@@ -170,13 +179,14 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
       )
       this.#snapshot = new Snapshot(this.#snapshot.loaded, cache)
       this.#catalogVersion = version
-      if (!isFirst) {
-        this.database.renewConnections()
-        this.#options.observe({ kind: 'connections renewed' })
-      }
       this.#hasFailed = false
       this.#loadedAt = performance.now()
-      this.#options.observe({ kind: 'schema cache loaded', milliseconds: this.#loadedAt - start, cache })
+      const milliseconds = this.#loadedAt - start
+      if (!isFirst) {
+        await this.database.renewConnections(Math.min(milliseconds / 2, longestRenewal), this.#stopping.signal)
+        this.#options.observe({ kind: 'connections renewed' })
+      }
+      this.#options.observe({ kind: 'schema cache loaded', milliseconds, cache })
     } catch (error) {
       this.#fail(errorOf(error))
     }

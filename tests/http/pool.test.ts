@@ -7,7 +7,7 @@ import { toPoolConfig } from '../../server/program/connection-setting.ts'
 import type { Caller } from '../../server/rest/database.ts'
 import { runPipeline } from '../../server/postgres/protocol/pipeline.ts'
 import { withConnection } from '../../server/postgres/lending.ts'
-import { createPool, type ConnectionPool, type PoolSettings } from '../../server/postgres/pool.ts'
+import { createPool, flushPool, type ConnectionPool, type PoolSettings } from '../../server/postgres/pool.ts'
 import { Database } from '../../server/postgres/database.ts'
 import { createOwnedDatabase } from '../support/authenticator.ts'
 import { until } from '../support/until.ts'
@@ -200,6 +200,34 @@ t.test('a connection left in a transaction is closed', async (t) => {
     never,
   )
   t.not(await run(pool, 'select pg_backend_pid()'), other)
+})
+
+t.test('a flushed pool replaces its connections one after another', async (t) => {
+  const pool = poolOf(t)
+  const pids = async (): Promise<string[]> => {
+    const found = await Promise.all(
+      Array.from({ length: 4 }, () => run(pool, 'select pg_backend_pid() from pg_sleep(0.05)')),
+    )
+    t.ok(await untilIdle(pool))
+    return found.map(String)
+  }
+  const kept = (old: readonly string[], now: readonly string[]): number => old.filter((pid) => now.includes(pid)).length
+  const first = await pids()
+  t.equal(new Set(first).size, 4)
+  const stopping = new AbortController()
+  const flushed = flushPool(pool, 3_600_000, stopping.signal)
+  const second = await pids()
+  t.equal(kept(first, second), 3, 'the next one waits')
+  stopping.abort()
+  await flushed
+  const third = await pids()
+  t.equal(kept(first, third), 0, 'the end of the pauses replaces all')
+  t.equal(kept(second, third), 1, 'a connection that is new already stays')
+  await flushPool(pool, 20)
+  const fourth = await pids()
+  t.equal(kept(third, fourth), 0)
+  void flushPool(pool)
+  t.equal(kept(fourth, await pids()), 0, 'at once without a time')
 })
 
 t.test('reserved connections are available when the pool is used up', async (t) => {

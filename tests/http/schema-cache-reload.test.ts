@@ -78,6 +78,25 @@ const changes: readonly [string, ...string[]] = [
   'alter view api.authors_view rename column author to writer',
 ]
 
+/** Each follows the ones before it. */
+const hostile = [
+  `create table api."__proto__" ("constructor" int primary key, "hasOwnProperty" text default '{1,NULL,"}')`,
+  'alter table api."__proto__" add column "a,b(c)""d" int references api.books',
+  'create view api."constructor" as select * from api."__proto__"',
+  'create function api."toString"("__proto__" int) returns setof api."__proto__" language sql as $$select null::api."__proto__"$$',
+  `comment on table api."__proto__" is '😀 "quoted" \\ {1,2,NULL}, \r\n'`,
+  `comment on column api."__proto__"."constructor" is ''`,
+  'create table api."a.b" ("select" int unique references api."__proto__", " " text)',
+  `create type api."valueOf" as enum ('', ',', '"', '\\', '{}', 'NULL', '😀')`,
+  'alter table api."a.b" add column "ü\t" api."valueOf"[]',
+  'alter table api."__proto__" rename to "hasOwnProperty"',
+  'alter table api."a.b" rename to "__proto__"',
+  'drop view api."constructor"',
+  'alter table api."hasOwnProperty" rename to "constructor"',
+  'drop table api."__proto__"',
+  'drop table api."constructor" cascade',
+]
+
 async function connect(t: Test): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: database.adminUri })
   await client.connect()
@@ -121,6 +140,19 @@ t.test('a reload has the same result as a load without a memory', async (t) => {
     written = JSON.stringify(contents(last))
   }
   t.ok(done > 15, `${done} changes`)
+})
+
+t.test('hostile names and comments', async (t) => {
+  const client = await connect(t)
+  const memory = new SchemaCacheMemory()
+  const run = runOn(client)
+  const first = await loadSchemaCache(run, options, startPace, memory)
+  for (const [index, text] of hostile.entries()) {
+    await client.query(text)
+    const reloaded = await loadSchemaCache(run, options, { slice: 1, batch: 1 + (index % 7) }, memory)
+    t.ok(isSame(reloaded, await loadSchemaCache(run, options, startPace)), text)
+    t.equal(isSame(reloaded, first), index === hostile.length - 1, 'the last change removes the last of them')
+  }
 })
 
 t.test('parts that have not changed are the same objects', async (t) => {

@@ -79,7 +79,7 @@ async function simulate(t: Test, more: Partial<ReplicatedOptions> = {}) {
   const openOf = (server: Server) => (): ReplicaDatabase => ({
     run: (it) => server.run(it),
     query: () => Promise.resolve([{ standby: server.isStandby, lsn: lsnText(server.lsn) }]),
-    renewConnections: () => undefined,
+    renewConnections: () => Promise.resolve(),
     close: () => Promise.resolve(),
   })
   const database = new ReplicatedDatabase(engine, {

@@ -13,7 +13,7 @@ type Row = Readonly<Record<string, unknown>>
 export type ReplicaDatabase = {
   run(transaction: RestTransaction, options: TransactionOptions): Promise<TransactionResult>
   readonly query: (text: string, values: unknown[]) => Promise<readonly Row[]>
-  renewConnections(): void
+  renewConnections(time: number, signal?: AbortSignal): Promise<void>
   close(): Promise<void>
 }
 
@@ -175,8 +175,8 @@ export class Replica {
   }
 
   /** Replaces all open connections; running reads finish first. */
-  renewConnections(): void {
-    this.#database.renewConnections()
+  renewConnections(time: number, signal?: AbortSignal): Promise<void> {
+    return this.#database.renewConnections(time, signal)
   }
 
   async close(): Promise<void> {

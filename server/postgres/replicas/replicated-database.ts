@@ -128,10 +128,9 @@ export class ReplicatedDatabase implements EngineDatabase {
     return this.#primary.listen(channel, onEvent)
   }
 
-  renewConnections(): void {
-    this.#primary.renewConnections()
+  async renewConnections(time: number, signal?: AbortSignal): Promise<void> {
     void this.#positions.inspect()
-    for (const replica of this.#replicas) replica.renewConnections()
+    await Promise.all([this.#primary, ...this.#replicas].map((database) => database.renewConnections(time, signal)))
   }
 
   /** Stops checking, and closes the connections to the replicas. */
