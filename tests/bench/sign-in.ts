@@ -117,7 +117,9 @@ async function playRefreshes({ server, postgres, options }: Context, round: numb
     tokens
       .map((token, index) => {
         const user = userId(index + 1)
+        // An earlier run on the same data has left sessions of the same names.
         return `
+          delete from auth.sessions where id = md5('${token}')::uuid;
           insert into auth.sessions (id, user_id, aal, created_at, updated_at)
           values (md5('${token}')::uuid, '${user}', 'aal1', now(), now());
           insert into auth.refresh_tokens (token, user_id, session_id, revoked, created_at, updated_at)
