@@ -112,6 +112,10 @@ t.test('the API root returns the document', async (t) => {
     t.ok(page.text.includes(`href="${link}"`), link)
     t.equal((await call('GET', `/${link}`)).status, 200, link)
   }
+  t.strictSame(
+    Array.from(page.text.matchAll(/<code>(.*?)<\/code>/g), ([, path]) => path),
+    ['/rest/v1', '/auth/v1', '/storage/v1', '/report', '/api/v1/water-hyacinth'],
+  )
   for (const accept of ['*/*', 'application/json', 'text/plain', undefined]) {
     const { status, body } = await call('GET', '/', accept === undefined ? {} : { headers: { Accept: accept } })
     t.equal(status, 200, accept ?? 'no Accept')

@@ -1,11 +1,14 @@
 // The root of the service, as a small HTML page or JSON.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import Negotiator from 'negotiator'
+import type { ServiceName } from '../../config/config.ts'
 
 export type Home = {
   readonly version: string
   /** Mount path of the REST API. */
   readonly restBasePath: string
+  /** The page lists them. */
+  readonly services: readonly ServiceName[]
   /** Fields for clients of the image analysis; empty without it. */
   readonly entrypoint: Readonly<Record<string, string>>
 }
@@ -16,8 +19,23 @@ const pageHeaders = {
   'X-Content-Type-Options': 'nosniff',
 }
 
+/** The services with their paths, except `profiles`, which has none of its own. */
+function servicesOf({ services, restBasePath, entrypoint }: Home): string {
+  const all: readonly (readonly [service: ServiceName, path: string | undefined, description: string])[] = [
+    ['rest', restBasePath, 'The REST API.'],
+    ['auth', '/auth/v1', 'Sign-in.'],
+    ['storage', '/storage/v1', 'Files.'],
+    ['reports', '/report', 'Vehicle valuation reports.'],
+    ['analysis', entrypoint.api_prefix, 'Image analysis.'],
+  ]
+  return all
+    .filter(([service]) => services.includes(service))
+    .map(([, path, description]) => `  <dt><code>${path}</code></dt><dd>${description}</dd>\n`)
+    .join('')
+}
+
 /** Links are relative, so that they work behind a proxy with a path prefix. */
-const page = ({ version, restBasePath, entrypoint }: Home): string => `<!doctype html>
+const page = (options: Home): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -32,13 +50,12 @@ const page = ({ version, restBasePath, entrypoint }: Home): string => `<!doctype
 </head>
 <body>
 <h1>rowhouse</h1>
-<p>A PostgreSQL database as a REST API, and vehicle valuation reports. Version ${version}.</p>
+<p>A PostgreSQL database as a REST API. Version ${options.version}.</p>
 <dl>
   <dt><a href="docs/">API reference</a></dt><dd>Every table and route, to read and to try.</dd>
   <dt><a href="openapi.json">OpenAPI document</a></dt><dd>The same for programs.</dd>
   <dt><a href="health">Health</a></dt><dd>Whether the server answers.</dd>
-  <dt><code>${restBasePath}</code></dt><dd>The REST API.</dd>
-${entrypoint.api_prefix === undefined ? '' : `  <dt><code>${entrypoint.api_prefix}</code></dt><dd>Image analysis.</dd>\n`}</dl>
+${servicesOf(options)}</dl>
 </body>
 </html>
 `
