@@ -1,4 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
 import {
   chmod,
   lstat,
@@ -24,6 +25,7 @@ import {
   type EmbeddedDatabase,
 } from '../../server/postgres/embedded/embedded.ts'
 import { birthOf } from '../../server/postgres/embedded/running-process.ts'
+import { asUser, databaseUser } from '../../server/postgres/embedded/system-user.ts'
 import { rowhouse } from '../support/command.ts'
 
 // Many databases are created and started here, possibly in parallel with other tests.
@@ -267,6 +269,25 @@ t.test('a pid file with the pid of an unrelated process is ignored', async (t) =
   t.equal(await ask(next.adminUri, 'select 1 as answer'), 1)
   t.equal(stranger.exitCode, null)
   t.ok(await isAlive(stranger.pid ?? 0), 'the other process is not killed')
+  await next.stop()
+})
+
+t.test('a killed server whose parent does not notice its end', async (t) => {
+  const dataDir = shared
+  const cluster = join(dataDir, 'postgres')
+  await (await startEmbedded({ dataDir, ...quiet })).stop()
+  // The shell leaves its child to a program that never waits for it.
+  const command = ['-c', 'sleep 0 & echo $!; exec sleep 60']
+  const parent = spawn('/bin/sh', command, { ...asUser(await databaseUser(null)), stdio: 'pipe' })
+  t.teardown(() => parent.kill())
+  const pid = Number(String(await once(parent.stdout, 'data')))
+  const state = async (): Promise<string | undefined> =>
+    / ([A-Z]) /.exec(await readFile(`/proc/${pid}/stat`, 'utf8'))?.[1]
+  t.ok(await eventually(async () => (await state()) === 'Z'))
+  const lines = [pid, cluster, 1, 5432, '', '127.0.0.1', '1 1', 'ready']
+  await writeFile(join(cluster, 'postmaster.pid'), `${lines.join('\n')}\n`)
+  const next = await startEmbedded({ dataDir, ...quiet })
+  t.equal(await ask(next.adminUri, 'select 1 as answer'), 1)
   await next.stop()
 })
 

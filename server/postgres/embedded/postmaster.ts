@@ -114,6 +114,8 @@ export async function startPostmaster(options: {
     log_timezone: 'UTC',
     ...options.settings,
   }
+  const previous = await readPidFile(cluster)
+  const { env, ...account } = asUser(user)
   const log = await open(logFile, 'a', 0o600)
   const { size } = await log.stat()
   let server: ChildProcess
@@ -121,7 +123,7 @@ export async function startPostmaster(options: {
     server = spawn(
       binaries.postgres,
       ['-D', cluster, '-p', String(port), ...Object.entries(settings).flatMap(([k, v]) => ['-c', `${k}=${v}`])],
-      { ...asUser(user), detached: true, stdio: ['ignore', log.fd, log.fd] },
+      { ...account, env: { ...env, ...(await zombieOf(previous)) }, detached: true, stdio: ['ignore', log.fd, log.fd] },
     )
   } finally {
     await log.close()
@@ -138,6 +140,16 @@ export async function startPostmaster(options: {
     })
   }
   return { port, ...control }
+}
+
+/**
+ * Makes Postgres pass over the pid of a server that is dead, but still known to the system, because its parent does not ask
+ * for its exit code: a killed server in a container without an init. Postgres then still waits for what used its memory.
+ * See `CreateLockFile` in Postgres's `miscinit.c`.
+ */
+async function zombieOf(previous: PidFile | null): Promise<Readonly<Record<string, string>>> {
+  const isDead = previous !== null && previous.pid > 0 && (await birthOf(previous.pid)) === null
+  return isDead ? { PG_GRANDPARENT_PID: String(previous.pid) } : {}
 }
 
 function controlOf(server: ChildProcess): Pick<Postmaster, 'ended' | 'stop'> {
