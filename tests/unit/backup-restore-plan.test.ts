@@ -78,7 +78,7 @@ const planned = (minute: number | undefined, from = sources) => {
 t.test('the newest backup before the time, on the timeline that was written then', (t) => {
   t.strictSame(planned(20), { backup: 'at 10', timeline: 1, until: at(20), segments: '1:2 1:3 1:4 1:5 1:6 1:7' })
   t.strictSame(planned(35), { backup: 'at 30', timeline: 1, until: at(35), segments: '1:6 1:7' })
-  t.strictSame(planned(45), { backup: 'at 30', timeline: 1, until: undefined, segments: '1:6 1:7' }, 'after its end')
+  t.strictSame(planned(45), { backup: 'at 30', timeline: 1, until: at(45), segments: '1:6 1:7' }, 'after its noted end')
   // The backup of 12:30 is on the abandoned part of the first timeline.
   t.strictSame(planned(52), { backup: 'at 10', timeline: 2, until: at(52), segments: '1:2 1:3 2:4 2:5 2:6' })
   t.strictSame(planned(57), { backup: 'at 55', timeline: 2, until: at(57), segments: '2:5 2:6' })

@@ -88,8 +88,8 @@ function chooseTimeline(
         `${current.until ? `, which is complete until ${words(current.until)}` : ''}. \`--to latest\` restores all of it.`,
     )
   }
-  // The service was not running, or its data was lost: nothing was committed from there to the next timeline.
-  return { timeline: current.timeline, until: isAfterEnd ? undefined : to }
+  // The log may go on after the end, which is noted now and then. Without a later transaction, recovery restores all of it.
+  return { timeline: current.timeline, until: to }
 }
 
 /**
