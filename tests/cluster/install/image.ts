@@ -186,7 +186,7 @@ async function runImage(installation: Installation, image: string, config: Image
   const account = await fetch(`${url}/auth/signup`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify({ email: 'ann@example.org', password: 'correct horse battery' }),
+    body: JSON.stringify({ email: 'ann@example.org', firstName: 'Ann', password: 'correct horse battery' }),
   })
   check(account.status === 201, `it hashes passwords (${account.status})`)
   // Process 1 of the namespace is the program itself: it ends by the signal only because it handles it.
