@@ -5,6 +5,10 @@ import { toPoolConfig } from '../../server/program/connection-setting.ts'
 import { intercept } from '../../server/postgres/protocol/incoming.ts'
 import { runPipeline, StatementError } from '../../server/postgres/protocol/pipeline.ts'
 import { PipelineClient } from '../../server/postgres/protocol/pipeline-client.ts'
+import { PipelineQuery } from '../../server/postgres/protocol/pipeline-query.ts'
+import type { PipelinePart, QueuedTransaction } from '../../server/postgres/protocol/queued-transaction.ts'
+import type { StreamedField } from '../../server/postgres/protocol/streamed-field.ts'
+import type { Flow, RawRow, RowReceiver } from '../../server/rest/database.ts'
 import { createDatabase } from '../support/database.ts'
 
 const database = await createDatabase()
@@ -115,6 +119,70 @@ t.test('a lost connection rejects the pipeline', async (t) => {
   await new Promise((resolve) => setTimeout(resolve, 100))
   await client.query('select pg_terminate_backend($1)', [pid])
   t.match(await error, { severity: 'FATAL', code: '57P01' })
+})
+
+/** Receives rows for a reader that has too much whenever rows arrive, and takes all that it gets as long as more may come. */
+function slowReceiver() {
+  const state = { rows: 0, flow: undefined as Flow | undefined }
+  const receiver: RowReceiver = {
+    namesOf: undefined,
+    get hasBegun() {
+      return state.flow !== undefined
+    },
+    columns: () => undefined,
+    begin: (_fields, flow) => (state.flow = flow),
+    row: () => state.rows++,
+    flush: () => state.flow?.pause(),
+    measureRate: () => Infinity,
+    giveUp: () => undefined,
+  }
+  return { state, receiver }
+}
+
+const streamOf = (one: PipelineClient) => (one as unknown as { connection: pg.Connection }).connection.stream
+const rowsFor = (receiver: RowReceiver) => ({ ...statement('select i::text from generate_series(1, 10) i'), receiver })
+
+t.test('a reader that has too much at the end does not hold up the connection', async (t) => {
+  const { state, receiver } = slowReceiver()
+  await runPipeline(client, [[rowsFor(receiver)]], true, { hasReceiver: true })
+  t.equal(state.rows, 10)
+  t.notOk(streamOf(client).isPaused())
+  const next = await runPipeline(client, [[statement('select 1')]], true)
+  t.strictSame(texts(next), [[['1']]])
+  state.flow?.pause()
+  t.notOk(streamOf(client).isPaused(), 'the connection belongs to others now')
+  streamOf(client).pause()
+  state.flow?.resume()
+  t.ok(streamOf(client).isPaused(), 'another transaction has paused it')
+  streamOf(client).resume()
+})
+
+t.test('nor those behind it that share the connection', async (t) => {
+  const { receiver } = slowReceiver()
+  const query = new PipelineQuery(client.statements, () => undefined)
+  const add = (part: PipelinePart, hasReceiver: boolean): Promise<RawRow[][]> =>
+    new Promise((resolve, reject) => {
+      const settle: QueuedTransaction['settle'] = (error, results) => (error ? reject(error) : resolve(results))
+      query.add({ parts: [part], hasReceiver, settle })
+    })
+  const first = add([rowsFor(receiver)], true)
+  // Arrives after the end of the first one.
+  const second = add([statement("select pg_sleep(0.2), 'second'")], false)
+  client.query(query)
+  await first
+  t.equal(texts(await second)[0]?.[0]?.[1], 'second')
+  t.notOk(streamOf(client).isPaused())
+})
+
+t.test('nor does a large value whose last bytes are too much', async (t) => {
+  const length = 8 * 1024 ** 2 + 1
+  let field: StreamedField | undefined
+  await runPipeline(client, [[statement(`select repeat('x', ${length})`)]], true, {
+    onLargeRow: (_fields, last) => (field = last),
+  })
+  t.match(field, { length, remaining: 0 })
+  t.strictSame(texts(await runPipeline(client, [[statement('select 1')]], true)), [[['1']]])
+  field?.drop()
 })
 
 t.test('connections without TLS share their read buffer', async (t) => {

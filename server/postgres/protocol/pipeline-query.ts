@@ -2,7 +2,7 @@
 // sent before the server has responded to the one ahead of it.
 // https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-PIPELINING
 import type pg from 'pg'
-import type { Flow, RawRow, RowReceiver } from '../../rest/database.ts'
+import type { RawRow, RowReceiver } from '../../rest/database.ts'
 import { StreamedField } from './streamed-field.ts'
 import { intercept, type GiveBack } from './incoming.ts'
 import type { StatementCache } from './statement-cache.ts'
@@ -10,6 +10,7 @@ import { MessageReader, readColumnNames, readError, readRow } from './message-re
 import { PartWriter, writer } from './part-writer.ts'
 import { RunningTransaction, type PartProgress, type QueuedTransaction } from './queued-transaction.ts'
 import { statementError, unsendable } from './statement-error.ts'
+import { TransactionFlow } from './transaction-flow.ts'
 
 const code = {
   parseComplete: 0x31,
@@ -207,26 +208,30 @@ export class PipelineQuery implements pg.Submittable {
   ): boolean {
     const receiver = running.receiver(progress)
     if (!receiver) return false
-    if (!receiver.hasBegun) receiver.begin(readRow(buffer, start, end), this.#flow())
+    if (!receiver.hasBegun) receiver.begin(readRow(buffer, start, end), this.#flowOf(running))
     this.#receiver = receiver
     const length = buffer.readInt32BE(start + 2)
     receiver.row(buffer, length < 0 ? -1 : start + 6, start + 6 + length)
     return true
   }
 
-  #flow(): Flow {
-    return { pause: () => this.#stream?.pause(), resume: () => this.#stream?.resume() }
-  }
-
   #beginLargeRow(fields: RawRow, length: number): StreamedField {
-    const field = new StreamedField(length, this.#flow())
     const [running] = this.#transactions
+    const field = new StreamedField(length, this.#flowOf(running))
     if (running) {
       running.streamed = field
       running.bytes += length
       running.transaction.onLargeRow?.(fields, field)
     }
     return field
+  }
+
+  #flowOf(running: RunningTransaction | undefined): TransactionFlow {
+    const flow =
+      running?.flow ??
+      new TransactionFlow({ pause: () => this.#stream?.pause(), resume: () => this.#stream?.resume() })
+    if (running) running.flow = flow
+    return flow
   }
 
   handleReadyForQuery(): void {
@@ -246,8 +251,9 @@ export class PipelineQuery implements pg.Submittable {
   }
 
   #finish(running: RunningTransaction, error: Error | undefined): void {
-    const { transaction, results, streamed } = running
+    const { transaction, results, streamed, flow } = running
     this.#ended.push(running)
+    flow?.end()
     streamed?.end(error)
     transaction.settle(error, results)
   }

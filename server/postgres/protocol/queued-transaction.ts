@@ -4,6 +4,7 @@ import type { StatementStats } from '../../common/statement-stats.ts'
 import { statementError } from './statement-error.ts'
 import type { StatementTimer } from './statement-timer.ts'
 import type { StreamedField } from './streamed-field.ts'
+import type { TransactionFlow } from './transaction-flow.ts'
 
 /** Statements that share one Sync, and so one implicit transaction. */
 export type PipelinePart = readonly PipelineStatement[]
@@ -61,6 +62,8 @@ export class RunningTransaction {
   bytes = 0
   error: Error | undefined
   streamed: StreamedField | undefined
+  /** Of its large row, or of the rows of its receiver. */
+  flow: TransactionFlow | undefined
   /** Bytes of the rows that `maxBytes` limits. */
   #counted = 0
 
