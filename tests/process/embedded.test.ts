@@ -276,14 +276,16 @@ t.test('a killed server whose parent does not notice its end', async (t) => {
   const dataDir = shared
   const cluster = join(dataDir, 'postgres')
   await (await startEmbedded({ dataDir, ...quiet })).stop()
-  // The shell leaves its child to a program that never waits for it.
-  const command = ['-c', 'sleep 0 & echo $!; exec sleep 60']
+  // The shell leaves its child to a program that never waits for it. The child ends after that.
+  const command = ['-c', 'exec 3<&0; cat <&3 & echo $!; exec sleep 60']
   const parent = spawn('/bin/sh', command, { ...asUser(await databaseUser(null)), stdio: 'pipe' })
   t.teardown(() => parent.kill())
   const pid = Number(String(await once(parent.stdout, 'data')))
-  const state = async (): Promise<string | undefined> =>
-    / ([A-Z]) /.exec(await readFile(`/proc/${pid}/stat`, 'utf8'))?.[1]
-  t.ok(await eventually(async () => (await state()) === 'Z'))
+  const isIn = (id: number | undefined, file: string, text: string) => async (): Promise<boolean> =>
+    (await readFile(`/proc/${id}/${file}`, 'utf8')).includes(text)
+  t.ok(await eventually(isIn(parent.pid, 'comm', 'sleep')))
+  parent.stdin.end()
+  t.ok(await eventually(isIn(pid, 'stat', ' Z ')))
   const lines = [pid, cluster, 1, 5432, '', '127.0.0.1', '1 1', 'ready']
   await writeFile(join(cluster, 'postmaster.pid'), `${lines.join('\n')}\n`)
   const next = await startEmbedded({ dataDir, ...quiet })
