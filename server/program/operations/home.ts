@@ -2,6 +2,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import Negotiator from 'negotiator'
 import type { ServiceName } from '../../config/config.ts'
+import { authPath } from '../../services/auth/auth-route.ts'
+import { storagePath } from '../../services/storage/storage-route.ts'
 
 export type Home = {
   readonly version: string
@@ -23,8 +25,8 @@ const pageHeaders = {
 function servicesOf({ services, restBasePath, entrypoint }: Home): string {
   const all: readonly (readonly [service: ServiceName, path: string | undefined, description: string])[] = [
     ['rest', restBasePath, 'The REST API.'],
-    ['auth', '/auth/v1', 'Sign-in.'],
-    ['storage', '/storage/v1', 'Files.'],
+    ['auth', authPath, 'Sign-in.'],
+    ['storage', storagePath, 'Files.'],
     ['reports', '/report', 'Vehicle valuation reports.'],
     ['analysis', entrypoint.api_prefix, 'Image analysis.'],
   ]
