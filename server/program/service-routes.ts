@@ -1,5 +1,4 @@
 // All routes besides the REST resources. The routers and `/openapi.json` are derived from these tables.
-import type { ServiceName } from '../config/config.ts'
 import type { ServiceRoute } from '../http/service-route.ts'
 import type { RouteTable } from '../http/route-router.ts'
 import { accountsTable, type AccountsSettings } from '../services/accounts/accounts-table.ts'
@@ -8,7 +7,6 @@ import { operationTables, type OperationParts } from './operations/operation-rou
 
 export type ServiceRouteParts = ReportSettings &
   OperationParts & {
-    readonly services: readonly ServiceName[]
     /** Undefined without the service `auth`. */
     readonly accounts: AccountsSettings | undefined
   }
