@@ -114,7 +114,7 @@ export async function startPostmaster(options: {
     log_timezone: 'UTC',
     ...options.settings,
   }
-  const previous = await readPidFile(cluster)
+  const zombie = await zombieOf(cluster)
   const { env, ...account } = asUser(user)
   const log = await open(logFile, 'a', 0o600)
   const { size } = await log.stat()
@@ -123,7 +123,7 @@ export async function startPostmaster(options: {
     server = spawn(
       binaries.postgres,
       ['-D', cluster, '-p', String(port), ...Object.entries(settings).flatMap(([k, v]) => ['-c', `${k}=${v}`])],
-      { ...account, env: { ...env, ...(await zombieOf(previous)) }, detached: true, stdio: ['ignore', log.fd, log.fd] },
+      { ...account, env: { ...env, ...zombie }, detached: true, stdio: ['ignore', log.fd, log.fd] },
     )
   } finally {
     await log.close()
@@ -147,7 +147,8 @@ export async function startPostmaster(options: {
  * for its exit code: a killed server in a container without an init. Postgres then still waits for what used its memory.
  * See `CreateLockFile` in Postgres's `miscinit.c`.
  */
-async function zombieOf(previous: PidFile | null): Promise<Readonly<Record<string, string>>> {
+async function zombieOf(cluster: string): Promise<Readonly<Record<string, string>>> {
+  const previous = await readPidFile(cluster)
   const isDead = previous !== null && previous.pid > 0 && (await birthOf(previous.pid)) === null
   return isDead ? { PG_GRANDPARENT_PID: String(previous.pid) } : {}
 }
