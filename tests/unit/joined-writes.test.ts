@@ -1,6 +1,6 @@
 // Responses that are sent in one piece have the bytes of those that are not: generated ones, to several pipelining clients.
 import { once } from 'node:events'
-import type { ServerResponse } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -56,20 +56,28 @@ async function respond(response: ServerResponse, script: Script): Promise<void> 
 }
 
 const clients = 4
+const limits = { requestHeaderLimit: 16_384, serverRequestTimeout: 60 }
 
-/** Everything that each client receives. */
-async function received(t: Test, scripts: readonly Script[], joinsWrites: boolean): Promise<string[]> {
-  const server = createHttpServer(
-    ({ url = '' }, response) => {
-      const script = scripts[Number(url.slice(1))]
-      if (script) void respond(response, script)
-    },
-    { requestHeaderLimit: 16_384, serverRequestTimeout: 60, joinsWrites },
-  )
+/** Listens until the test ends. Returns the port. */
+async function listen(t: Test, server: Server): Promise<number> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => server.close())
-  const { port } = server.address() as AddressInfo
+  return (server.address() as AddressInfo).port
+}
+
+/** Everything that each client receives. */
+async function received(t: Test, scripts: readonly Script[], joinsWrites: boolean): Promise<string[]> {
+  const port = await listen(
+    t,
+    createHttpServer(
+      ({ url = '' }, response) => {
+        const script = scripts[Number(url.slice(1))]
+        if (script) void respond(response, script)
+      },
+      { ...limits, joinsWrites },
+    ),
+  )
   return Promise.all(
     Array.from({ length: clients }, async (_, client) => {
       const socket = connect(port, '127.0.0.1').setEncoding('latin1')
@@ -103,25 +111,20 @@ t.test('generated responses', async (t) => {
   for (const [client, text] of joined.entries()) t.ok(text === apart[client], `client ${client}, seed ${seed}`)
 })
 
-/** Listens until the test ends. Returns the port. */
-async function listen(t: Test, body: string, onConnection: (socket: Socket) => void): Promise<number> {
-  const limits = { requestHeaderLimit: 16_384, serverRequestTimeout: 60 }
-  const server = createHttpServer((_request, response) => void response.end(body, 'latin1'), limits)
-  server.on('connection', onConnection).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  return (server.address() as AddressInfo).port
-}
+/** A server whose responses all have this body. */
+const serverOf = (body: string): Server =>
+  createHttpServer((_request, response) => void response.end(body, 'latin1'), limits)
 
 t.test('a small response is written once', async (t) => {
   const writes: string[] = []
-  const port = await listen(t, '{}', (socket) => {
+  const server = serverOf('{}').on('connection', (socket: Socket) => {
     const write = socket._write.bind(socket)
     socket._write = (chunk, encoding, done) => {
       writes.push(String(chunk).slice(-2))
       write(chunk, encoding, done)
     }
   })
+  const port = await listen(t, server)
   t.equal(await (await fetch(`http://127.0.0.1:${port}`)).text(), '{}')
   t.strictSame(writes, ['{}'])
 })
@@ -129,7 +132,8 @@ t.test('a small response is written once', async (t) => {
 t.test('connections that are reset while they are written to', async (t) => {
   const errors: unknown[] = []
   const body = 'é'.repeat(1_000_000)
-  const port = await listen(t, body, (socket) => void socket.on('error', (error) => errors.push(error)))
+  const server = serverOf(body).on('connection', (socket: Socket) => socket.on('error', (error) => errors.push(error)))
+  const port = await listen(t, server)
   for (let round = 0; round < 20; round++) {
     const socket = connect(port, '127.0.0.1')
     socket.on('error', () => undefined)
