@@ -1,5 +1,5 @@
 // The database as `/storage/v1` uses it: under the role of the caller, or under the role that owns its tables.
-import { Bulkhead } from '../../common/bulkhead.ts'
+import { Bulkhead } from './bulkhead.ts'
 import { claimsText, lastingIdentity, type Identity } from '../../identity/identity.ts'
 import { storageAdminRole } from '../../identity/internal-role.ts'
 import type { Access } from '../../postgres/admission.ts'

@@ -1,7 +1,7 @@
 // The bulkhead: how many tasks of one kind run at once.
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
-import { Bulkhead } from '../../server/common/bulkhead.ts'
+import { Bulkhead } from '../../server/services/storage/bulkhead.ts'
 
 const shared = { isShared: () => true, longestWait: 3_600_000 }
 
