@@ -1,5 +1,5 @@
 // `rowhouse backup` and `rowhouse restore --to` with the program, and with kills.
-import { appendFile, chmod, cp, mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { appendFile, chmod, cp, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -148,4 +148,36 @@ t.test('restores to a moment, although server and database are killed', async (t
 
   await appendFile(join(backupDir, 'base', name, 'postgres/global/pg_filenode.map'), 'x')
   t.match(await rowhouse(['restore', '--to', time], env), { code: 1, err: /pg_filenode.map has changed/ })
+})
+
+t.test('restores to a moment after the noted end of an abandoned timeline', async (t) => {
+  const installation = await install(t)
+  const { env, dataDir, backupDir } = installation
+  const first = await serve(t, env)
+  const client = await connect(t, installation)
+  await client.query('create table ledger (id integer primary key)')
+  t.match(await rowhouse(['backup'], env), { code: 0 })
+  await client.query('insert into ledger values (1)')
+  const time = await now(client)
+  await client.query('insert into ledger values (2)')
+  first.kill('SIGTERM')
+  await first.ended
+  // As if the log had arrived after the last note of its end.
+  const stateFile = join(backupDir, 'wal/archive.json')
+  const state = JSON.parse(await readFile(stateFile, 'utf8')) as { timelines: { since: string; until: string }[] }
+  const [timeline] = state.timelines
+  t.ok(timeline && timeline.until > time)
+  await writeFile(stateFile, JSON.stringify({ ...state, timelines: [{ ...timeline, until: timeline?.since }] }))
+
+  // The machine is lost, and with it what could complete the archive.
+  await rename(dataDir, `${dataDir}-lost`)
+  t.match(await rowhouse(['restore', '--to', 'latest'], env), { code: 0 })
+  const second = await serve(t, env)
+  await (await connect(t, installation)).query('insert into ledger values (3)')
+  second.kill('SIGTERM')
+  await second.ended
+  t.equal(await idsOf(installation), '1 2 3')
+
+  t.match(await rowhouse(['restore', '--to', time], env), { code: 0 })
+  t.equal(await idsOf(installation), '1')
 })
