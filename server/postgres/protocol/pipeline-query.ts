@@ -228,8 +228,7 @@ export class PipelineQuery implements pg.Submittable {
 
   #flowOf(running: RunningTransaction | undefined): TransactionFlow {
     const flow =
-      running?.flow ??
-      new TransactionFlow({ pause: () => this.#stream?.pause(), resume: () => this.#stream?.resume() })
+      running?.flow ?? new TransactionFlow({ pause: () => this.#stream?.pause(), resume: () => this.#stream?.resume() })
     if (running) running.flow = flow
     return flow
   }
