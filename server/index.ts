@@ -1,6 +1,7 @@
 // The package's entry point: the REST API as an object. `rowhouse/postgres` connects to its database, `rowhouse/node`
 // and `rowhouse/fetch` mount it in a server.
-export { createRest, type Rest, type SchemaEvent } from './rest/engine.ts'
+export { createRest, type Rest } from './rest/engine.ts'
+export type { SchemaEvent } from './rest/engine-event.ts'
 export type { RestOptions, RestOptionSettings } from './rest/rest-options.ts'
 export type { Identify, RestObservation } from './rest/handler.ts'
 export { ApiError, type ErrorBody } from './rest/errors.ts'

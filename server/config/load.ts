@@ -22,18 +22,7 @@ import {
 import { readSecrets } from './setting-types.ts'
 import { settingKeys, settings } from './settings.ts'
 import { unknownNameWarnings } from './unknown-names.ts'
-
-export type Environment = Readonly<Record<string, string | undefined>>
-
-/** The sources of a configuration, kept to apply database settings later. */
-export type ConfigSources = {
-  readonly environment: Environment
-  readonly file: { readonly path: string; readonly values: ReadonlyMap<string, GivenValue> } | undefined
-  /** By name without `pgrst.`. */
-  readonly database: ReadonlyMap<string, string>
-  /** Returns the contents of an `@file`, which is read once. */
-  readonly readFile: (path: string) => Buffer
-}
+import type { ConfigSources, Environment } from './config-sources.ts'
 
 export type LoadedConfig = {
   readonly config: Config

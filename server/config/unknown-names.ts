@@ -1,7 +1,7 @@
 // Warnings about unknown and ignored settings.
 import { appSettingsVariable } from './app-settings.ts'
 import { familyVariable, isAuthFamily } from './auth-families.ts'
-import type { ConfigSources } from './load.ts'
+import type { ConfigSources } from './config-sources.ts'
 import { nearestName } from '../text/nearest-name.ts'
 import { aliasVariable, settingVariables } from './setting.ts'
 import { allSettings, ignoredSettings, ignoredVariables } from './settings.ts'

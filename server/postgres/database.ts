@@ -26,9 +26,7 @@ import type { LentClient, PipelineClient } from './protocol/pipeline-client.ts'
 import { runTransaction } from './request-transaction.ts'
 import type { SharingStatistics } from './sharing/shared-connections.ts'
 import { runScratch, type ScratchTransaction } from './scratch-transaction.ts'
-
-/** Runs one statement and returns its rows. */
-export type RunQuery = (text: string, values: unknown[]) => Promise<Record<string, unknown>[]>
+import type { RunQuery } from './run-query.ts'
 
 /** Current numbers of connections. */
 export type DatabaseStatistics = {

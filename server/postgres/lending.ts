@@ -4,7 +4,6 @@ import type { Access } from './admission.ts'
 import { Cancellation } from './connection/cancellation.ts'
 import { connectionErrors } from './connection-error.ts'
 import { isOutOfSlots } from './database-error.ts'
-import type { ConnectionPool } from './pool.ts'
 import type { LentClient } from './protocol/pipeline-client.ts'
 
 export type Lending = {
@@ -18,6 +17,15 @@ export type Lending = {
   readonly observer?: StatementObserver | undefined
 }
 
+/** A pool that lends connections: see `ConnectionPool`. */
+export type LendingPool = {
+  /** Connections for what must work however busy the pool is. */
+  readonly reserve: LendingPool | undefined
+  canLend(access: Access): boolean
+  take(lending: Lending): Promise<LentClient>
+  giveBack(client: LentClient, access: Access, isBroken: boolean): void
+}
+
 /**
  * Lends a connection to `use`. It is closed instead of returned when `use` leaves a transaction open, or throws an
  * error for which `broken` returns true. What runs on the connection is cancelled when the caller disconnects.
@@ -25,7 +33,7 @@ export type Lending = {
  * @throws ConnectionError as `ConnectionPool.take`, and when the caller was gone; the error of `use`
  */
 export async function withConnection<T>(
-  pool: ConnectionPool,
+  pool: LendingPool,
   use: (client: LentClient) => Promise<T>,
   broken: (error: unknown) => boolean,
   lending: Lending = {},
@@ -60,7 +68,7 @@ export async function withConnection<T>(
  * @throws ConnectionError as `withConnection`
  */
 export async function withReservedConnection<T>(
-  pool: ConnectionPool,
+  pool: LendingPool,
   use: (client: LentClient) => Promise<T>,
   broken: (error: unknown) => boolean,
   observer?: StatementObserver,

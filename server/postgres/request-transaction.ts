@@ -13,7 +13,7 @@ import type {
 import { withConnection, withReservedConnection } from './lending.ts'
 import type { ConnectionPool } from './pool.ts'
 import type { StreamedField } from './protocol/streamed-field.ts'
-import type { PipelinePart } from './protocol/queued-transaction.ts'
+import type { PipelinePart } from './protocol/pipeline-part.ts'
 import type { PipelineClient } from './protocol/pipeline-client.ts'
 import { isLostConnection, Refusal, StatementError, type PipelineObserver } from './protocol/pipeline.ts'
 import type { SharedRun } from './sharing/shared-connections.ts'

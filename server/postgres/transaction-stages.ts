@@ -2,7 +2,7 @@
 import type { Claim, PipelineStatement, RawRow, RestTransaction } from '../rest/database.ts'
 import { claimRefused, recordedMeanwhile } from './claim-refused.ts'
 import type { PipelineClient } from './protocol/pipeline-client.ts'
-import type { PipelinePart } from './protocol/queued-transaction.ts'
+import type { PipelinePart } from './protocol/pipeline-part.ts'
 import { isLostConnection, Refusal, runPipeline, type PipelineObserver } from './protocol/pipeline.ts'
 import { begin, checkConstraints, commit, loginRole, rollback, undo } from './transaction-commands.ts'
 

@@ -1,7 +1,7 @@
 // The sign-in service at `/auth/v1`, beside the cookie service at `/auth`.
 import express, { type Router } from 'express'
 import type { Config } from '../config/config.ts'
-import type { Environment } from '../config/load.ts'
+import type { Environment } from '../config/config-sources.ts'
 import { listensOnLoopback } from '../config/loopback.ts'
 import type { JwtSettings, JwtVerifier } from '../identity/jwt/jwt.ts'
 import { verificationSecret } from '../identity/jwt/key-set.ts'

@@ -1,6 +1,6 @@
 // Converts the settings with connection strings to pool configurations. Errors name the setting that was used.
 import { ConfigError } from '../config/config-error.ts'
-import type { Environment } from '../config/load.ts'
+import type { Environment } from '../config/config-sources.ts'
 import { settingVariables, type Setting } from '../config/setting.ts'
 import { settings } from '../config/settings.ts'
 import { ConnectionStringError } from '../postgres/connection/connection-string.ts'

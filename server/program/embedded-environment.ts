@@ -1,6 +1,6 @@
 // The environment of a server with an embedded database.
 import type { Config } from '../config/config.ts'
-import type { Environment } from '../config/load.ts'
+import type { Environment } from '../config/config-sources.ts'
 import type { EmbeddedDatabase } from '../postgres/embedded/embedded.ts'
 
 /** Set for this process and its workers if the database is embedded, which is for development. */

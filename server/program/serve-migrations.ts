@@ -1,6 +1,6 @@
 // Migrations of the server and of the project while it serves: at the start, and whenever a file is saved.
 import type { Config } from '../config/config.ts'
-import type { Environment } from '../config/load.ts'
+import type { Environment } from '../config/config-sources.ts'
 import { withClient } from '../postgres/connection/client.ts'
 import type { PoolConfig } from '../postgres/connection/pool-config.ts'
 import { describeLogin, migrateForServing, type Serving } from '../postgres/serving-login.ts'

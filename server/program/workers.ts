@@ -1,6 +1,6 @@
 // Starts and monitors several processes that serve on the same port (setting `server-workers`).
 import cluster, { type Worker } from 'node:cluster'
-import type { Environment } from '../config/load.ts'
+import type { Environment } from '../config/config-sources.ts'
 
 /** Variable with the index of a worker. The first worker runs the admin server. */
 const indexVariable = 'ROWHOUSE_WORKER_INDEX'

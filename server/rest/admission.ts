@@ -6,7 +6,7 @@
 import type { Identity } from '../identity/identity.ts'
 import { qualifiedKey } from '../schema-cache/identifier.ts'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
-import type { AnswerContext } from './answer.ts'
+import type { AnswerContext } from './answer-context.ts'
 import { ApiError, errors } from './errors.ts'
 import type { InspectPlan } from './plan/plan.ts'
 import { findTable } from './plan/planner.ts'

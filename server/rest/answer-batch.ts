@@ -3,7 +3,8 @@
 // https://docs.oasis-open.org/odata/odata-json-format/v4.01/odata-json-format-v4.01.html#sec_BatchRequestsandResponses
 import type { Identity } from '../identity/identity.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
-import type { Answered, AnswerContext } from './answer.ts'
+import type { Answered } from './answer.ts'
+import type { AnswerContext } from './answer-context.ts'
 import { learnColumns } from './batch-columns.ts'
 import { batchClaim, batchOnce, repeatedBatch } from './batch-once.ts'
 import { batchErrors, ofRequest } from './batch/batch-errors.ts'

@@ -1,6 +1,6 @@
 // Requests with an Idempotency-Key take effect once: their response is stored in the same transaction, and repeated
 // requests get it again.
-import type { AnswerContext } from './answer.ts'
+import type { AnswerContext } from './answer-context.ts'
 import type { Claim, ClaimRefusal, RawRow } from './database.ts'
 import { errors } from './errors.ts'
 import type { Identity } from '../identity/identity.ts'

@@ -1,13 +1,9 @@
 // Runs the stages of a request in order: parse, plan, build SQL, run, respond. Each stage has its own folder.
 import { refusalOf, repeatedResponse, requestOnce, ResponseOnce } from './answer-once.ts'
-import type { Caller, Consistency, Database, PipelineStatement, TransactionResult } from './database.ts'
+import type { PipelineStatement, TransactionResult } from './database.ts'
 import type { Identity } from '../identity/identity.ts'
-import type { Snapshot } from './snapshot.ts'
-import type { SchemaCache } from '../schema-cache/schema-cache.ts'
-import type { BodyValidator } from './validation.ts'
 import { respondRowByKey } from './response/row-by-key.ts'
 import { ApiError } from './errors.ts'
-import type { ExportSlots } from './export/export-slots.ts'
 import type { RowBody } from './export/row-body.ts'
 import { streamRows } from './export/stream-rows.ts'
 import { inspectDocument, inspectStatements } from './openapi/inspect.ts'
@@ -27,42 +23,7 @@ import type { RestResponse, ResultRow } from './response/result.ts'
 import { addDocumentValidator, addValidator } from './response/validator.ts'
 import { drop, rowOf, run, runCrud } from './run-plan.ts'
 import { storedStatements } from './sql/stored-response.ts'
-
-export type AnswerContext = {
-  readonly database: Database
-  /** Who waits for the response. */
-  readonly caller: Caller
-  readonly snapshot: Snapshot
-  readonly schemaCache: SchemaCache
-  readonly validator: BodyValidator
-  /** Mount path without a slash at its end. */
-  readonly basePath: string
-  /** Duration of the authentication in milliseconds; undefined when stages are not timed. */
-  readonly authenticationTime: number | undefined
-  /** The header `Idempotency-Key` of a POST or PATCH request. */
-  readonly idempotencyKey: string | undefined
-  /**
-   * Counts further requests against the limits of the caller; undefined without limits.
-   *
-   * @throws ApiError PGRSTX80, as a rejection
-   */
-  readonly countRequests?: ((count: number) => Promise<void>) | undefined
-  readonly trace: AnswerTrace
-  /** Undefined unless the database has replicas. */
-  readonly consistency?: Consistency | undefined
-  /** Places for responses that are streamed row by row; undefined when no response may be. */
-  readonly exports: ExportSlots | undefined
-}
-
-/** Collects data for logs and metrics while a request runs. */
-export type AnswerTrace = {
-  /** Name of the relation or function, once it is known to exist. */
-  route: string | undefined
-  /** Texts of the statements; undefined when they are not logged. */
-  readonly statements: string[] | undefined
-  /** Describes deprecated features that the request uses. */
-  warning: string | undefined
-}
+import type { AnswerContext } from './answer-context.ts'
 
 /** Returns the milliseconds since its previous call. */
 type StageTimer = () => number

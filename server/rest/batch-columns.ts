@@ -1,7 +1,7 @@
 // Before a batch begins: which columns its role may read (`db-select-readable-columns`). Within the batch, other columns than
 // those that were planned would end its transaction, which may not run twice once something with an effect has run.
 import type { Identity } from '../identity/identity.ts'
-import type { AnswerContext } from './answer.ts'
+import type { AnswerContext } from './answer-context.ts'
 import { preparedParts, type BatchFrame } from './batch-part-request.ts'
 import type { BatchPart } from './batch/batch-request.ts'
 import type { Prepared } from './cache/prepare.ts'

@@ -1,7 +1,7 @@
 // A batch with an Idempotency-Key takes effect once: its response is stored in its transaction, and a repeated batch gets
 // it again.
 import type { Identity } from '../identity/identity.ts'
-import type { AnswerContext } from './answer.ts'
+import type { AnswerContext } from './answer-context.ts'
 import { refusalOf, repeatedResponse } from './answer-once.ts'
 import type { Claim } from './database.ts'
 import type { HttpRequest } from './request/api-request.ts'

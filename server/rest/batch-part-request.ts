@@ -1,5 +1,5 @@
 // The request that a part of a batch stands for, as if it had come alone.
-import type { AnswerContext } from './answer.ts'
+import type { AnswerContext } from './answer-context.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import { batchErrors } from './batch/batch-errors.ts'
 import { prepare, type Prepared } from './cache/prepare.ts'

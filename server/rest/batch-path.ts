@@ -1,5 +1,5 @@
 import { qualifiedKey } from '../schema-cache/identifier.ts'
-import type { AnswerContext } from './answer.ts'
+import type { AnswerContext } from './answer-context.ts'
 import { pathSegments } from './request/resource.ts'
 
 /** The last segment of the path of batches. */

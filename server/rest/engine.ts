@@ -1,9 +1,9 @@
 // The REST API as an object, on a database that the caller connects to.
-import { CatalogWatch, type CatalogWatchEvent } from './catalog-watch.ts'
+import { CatalogWatch } from './catalog-watch.ts'
 import type { EngineDatabase } from './database.ts'
 import { RestHandler, type Identify, type RestObservation } from './handler.ts'
 import type { ImportEvent } from './import-progress.ts'
-import { ReloadChannel, type ReloadChannelEvent } from './reload-channel.ts'
+import { ReloadChannel } from './reload-channel.ts'
 import { checkedIdentify, settingsOf, type RestOptions } from './rest-options.ts'
 import type { Answering } from './rest-request.ts'
 import type { RestResponse } from './response/result.ts'
@@ -15,14 +15,7 @@ import { SchemaLoader, type LoaderEvent, type SettingsSource } from './schema-lo
 import { noRoleSettings } from './settings.ts'
 import type { LoadedSettings, Snapshot } from './snapshot.ts'
 import type { BodyValidator } from './validation.ts'
-
-export type EngineEvent<Loaded extends LoadedSettings = LoadedSettings> =
-  LoaderEvent<Loaded> | ReloadChannelEvent | CatalogWatchEvent
-
-export type SchemaEvent = Extract<
-  EngineEvent,
-  { readonly kind: 'schema cache loaded' | 'schema cache failed' | 'channel lost' }
->
+import type { EngineEvent, SchemaEvent } from './engine-event.ts'
 
 export type EngineOptions<Loaded extends LoadedSettings> = {
   readonly database: EngineDatabase

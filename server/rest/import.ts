@@ -1,5 +1,6 @@
 // Answers imports: reads the rows of a body one after the other, and writes them in one transaction.
-import { legacyText, type AnswerContext, type Answered } from './answer.ts'
+import { legacyText, type Answered } from './answer.ts'
+import { type AnswerContext } from './answer-context.ts'
 import { requestTransaction } from './request-transaction.ts'
 import type { PipelineStatement, RawRow, RestTransaction, StagedRows } from './database.ts'
 import { ApiError, errors, withLine } from './errors.ts'

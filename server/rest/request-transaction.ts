@@ -1,9 +1,9 @@
 // The transaction of a request: the settings, the pre-request function and the checks that precede its statements.
 import type { Identity } from '../identity/identity.ts'
-import type { AnswerContext } from './answer.ts'
+import type { AnswerContext } from './answer-context.ts'
 import type { PipelineStatement, RestTransaction } from './database.ts'
 import type { CrudPlan } from './plan/plan.ts'
-import type { Starred } from './plan/starred.ts'
+import type { Starred } from './plan/read-plan.ts'
 import type { PlannedRequest } from './request/api-request.ts'
 import { rollsBack } from './request/preferences.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'

@@ -5,7 +5,7 @@ import type { EngineDatabase } from './database.ts'
 import type { Identify, RestObservation } from './handler.ts'
 import type { ImportEvent } from './import-progress.ts'
 import { defaultSettings, type LoadSettings, type RestSettings } from './settings.ts'
-import type { SchemaEvent } from './engine.ts'
+import type { SchemaEvent } from './engine-event.ts'
 import type { BodyValidator } from './validation.ts'
 
 /** Settings of `createRest`: PostgREST's names in camel case, with its defaults. */

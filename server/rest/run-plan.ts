@@ -1,5 +1,5 @@
 // Runs the statements of a plan in the transaction of the request.
-import type { AnswerContext } from './answer.ts'
+import type { AnswerContext } from './answer-context.ts'
 import { refusalOf } from './answer-once.ts'
 import type { Claim, PipelineStatement, RawRow, TransactionResult } from './database.ts'
 import type { Identity } from '../identity/identity.ts'

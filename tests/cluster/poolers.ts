@@ -3,7 +3,7 @@
 // with `-- --only=pgbouncer`, `pgpool` or `patroni` it tests only one of them, with `--without-tables` no request tables,
 // and with `--pgbouncer=PATH` only another version of PgBouncer, which must prepare statements in transaction mode.
 import { rm } from 'node:fs/promises'
-import type { Environment } from '../../server/config/load.ts'
+import type { Environment } from '../../server/config/config-sources.ts'
 import { startChecks } from './checks.ts'
 import { startDebianCluster } from './debian-cluster.ts'
 import { createFolder, installPackages } from './debian-packages.ts'

@@ -1,7 +1,7 @@
 // The request tables of `tests/tables`, replayed on a server that is reached in some way, for example through a pooler.
 import { isDeepStrictEqual } from 'node:util'
 import pg from 'pg'
-import type { Environment } from '../../server/config/load.ts'
+import type { Environment } from '../../server/config/config-sources.ts'
 import { migrate } from '../../server/postgres/migrate.ts'
 import { startApplication } from '../support/application.ts'
 import { readFixture } from '../support/fixture.ts'

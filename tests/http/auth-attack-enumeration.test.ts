@@ -1,6 +1,6 @@
 // Neither the limits nor the time of a response reveal whether an address has an account.
 import t from 'tap'
-import type { Environment } from '../../server/config/load.ts'
+import type { Environment } from '../../server/config/config-sources.ts'
 import { startApplication } from '../support/application.ts'
 import { askAuth, codeOf, newAddress, password, type AskAuth, type AuthAnswer, type Json } from '../support/auth.ts'
 import { createMigratedDatabase } from '../support/database.ts'

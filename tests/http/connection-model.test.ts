@@ -2,7 +2,8 @@
 // is idle or closed, the prepared statements it assumes exist on the server, and nothing has taken effect twice.
 import t, { type Test } from 'tap'
 import { PipelineQuery } from '../../server/postgres/protocol/pipeline-query.ts'
-import type { PipelinePart, QueuedTransaction } from '../../server/postgres/protocol/queued-transaction.ts'
+import type { QueuedTransaction } from '../../server/postgres/protocol/queued-transaction.ts'
+import type { PipelinePart } from '../../server/postgres/protocol/pipeline-part.ts'
 import { command, forgetStatements, isStaleStatement, runPipeline, StatementError } from '../../server/postgres/protocol/pipeline.ts' // prettier-ignore
 import { PipelineClient } from '../../server/postgres/protocol/pipeline-client.ts'
 import { createDatabase } from '../support/database.ts'

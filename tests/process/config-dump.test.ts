@@ -12,7 +12,8 @@ import {
   exampleConfigJson,
   settingsTable,
 } from '../../server/config/dump.ts'
-import { loadConfig, type Environment } from '../../server/config/load.ts'
+import { loadConfig } from '../../server/config/load.ts'
+import { type Environment } from '../../server/config/config-sources.ts'
 import { authSettings } from '../../server/config/auth-settings.ts'
 import { serviceSettings } from '../../server/config/service-settings.ts'
 import { allSettings } from '../../server/config/settings.ts'

@@ -1,7 +1,7 @@
 // A database that is unreachable, disconnects, or has no free connection.
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import type { Environment } from '../../server/config/load.ts'
+import type { Environment } from '../../server/config/config-sources.ts'
 import { startApplication, type Application } from '../support/application.ts'
 import { createFilmDatabase } from '../support/authenticator.ts'
 import { createGate } from '../support/gate.ts'

@@ -1,7 +1,7 @@
 // Calls of any duration, from clients that may disconnect.
 import { connect, type Socket } from 'node:net'
 import type { Test } from 'tap'
-import type { Environment } from '../../server/config/load.ts'
+import type { Environment } from '../../server/config/config-sources.ts'
 import { createMigratedDatabase, type MigratedDatabase } from './database.ts'
 
 export type NapDatabase = {

@@ -1,7 +1,8 @@
 // The whole service as `rowhouse serve` runs it, on a database of the test.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Test } from 'tap'
-import { loadConfig, type Environment } from '../../server/config/load.ts'
+import { loadConfig } from '../../server/config/load.ts'
+import { type Environment } from '../../server/config/config-sources.ts'
 import { createLog } from '../../server/program/operations/log.ts'
 import { startService, type Service } from '../../server/program/service.ts'
 import { caller, type Call } from './call.ts'

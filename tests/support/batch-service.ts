@@ -1,6 +1,6 @@
 // A service on orders and lines, for batches: two users whose orders row-level security separates.
 import type { Test } from 'tap'
-import type { Environment } from '../../server/config/load.ts'
+import type { Environment } from '../../server/config/config-sources.ts'
 import { startApplication, type Application } from './application.ts'
 import type { Answer } from './call.ts'
 import { readCluster, uriOf } from './cluster.ts'

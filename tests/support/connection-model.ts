@@ -1,5 +1,5 @@
 // Predicts what a connection does with random turns, as far as it is predictable.
-import type { PipelinePart } from '../../server/postgres/protocol/queued-transaction.ts'
+import type { PipelinePart } from '../../server/postgres/protocol/pipeline-part.ts'
 import type { ErrorPosition } from '../../server/postgres/protocol/statement-error.ts'
 import type { PipelineStatement } from '../../server/rest/database.ts'
 import type { Random } from './seeded-random.ts'

@@ -1,6 +1,6 @@
 // The database of the read tests: `fixtures/reads.sql`, read with a read-only role.
 import type { Test } from 'tap'
-import type { Environment } from '../../server/config/load.ts'
+import type { Environment } from '../../server/config/config-sources.ts'
 import type { TestDatabase } from './database.ts'
 import { createFixtureDatabase } from './fixture.ts'
 

@@ -1,6 +1,6 @@
 // The service with a mail server of the test, on a database of its own.
 import type { Test } from 'tap'
-import type { Environment } from '../../server/config/load.ts'
+import type { Environment } from '../../server/config/config-sources.ts'
 import { startApplication, type Application } from './application.ts'
 import { askAuth, type AskAuth } from './auth.ts'
 import { createMigratedDatabase, type MigratedDatabase } from './database.ts'

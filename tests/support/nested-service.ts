@@ -1,6 +1,6 @@
 // The service on the database of `fixtures/nested.sql`.
 import type { Test } from 'tap'
-import type { Environment } from '../../server/config/load.ts'
+import type { Environment } from '../../server/config/config-sources.ts'
 import { startApplication, type Application } from './application.ts'
 import type { TestDatabase } from './database.ts'
 import { createFixtureDatabase } from './fixture.ts'

@@ -6,7 +6,7 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import type { Environment } from '../../server/config/load.ts'
+import type { Environment } from '../../server/config/config-sources.ts'
 
 export const postgrestVersion = '12.0.2'
 

@@ -1,6 +1,6 @@
 // Tables of requests and complete responses: anything that a row does not mention must be absent from the response.
 import type { Test } from 'tap'
-import type { Environment } from '../../server/config/load.ts'
+import type { Environment } from '../../server/config/config-sources.ts'
 import { send, type AnswerHeader, type RawAnswer, type SentRequest } from './sent-request.ts'
 import { bearer } from './token.ts'
 

@@ -5,7 +5,7 @@ import tap, { type Test } from 'tap'
 import { FileStore } from '../../server/services/storage/backends/file-store.ts'
 import { S3Store } from '../../server/services/storage/backends/s3-store.ts'
 import type { ObjectStore } from '../../server/services/storage/object-store.ts'
-import type { Environment } from '../../server/config/load.ts'
+import type { Environment } from '../../server/config/config-sources.ts'
 import { s3Credentials, s3Environment, startS3 } from './s3-server.ts'
 
 export type TestBackend = {

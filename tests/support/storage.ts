@@ -1,6 +1,6 @@
 // Requests to `/storage/v1` of a running service.
 import type { Test } from 'tap'
-import type { Environment } from '../../server/config/load.ts'
+import type { Environment } from '../../server/config/config-sources.ts'
 import { startApplication, type Application } from './application.ts'
 import { startBackend, type TestBackend } from './storage-backends.ts'
 import { createMigratedDatabase, type MigratedDatabase } from './database.ts'

@@ -1,7 +1,8 @@
 // The findings of `rowhouse doctor` for given facts: what a test cannot make of a real installation, and the limits of each.
 import t from 'tap'
 import type { Client } from '../../server/postgres/connection/client.ts'
-import { loadConfig, type Environment } from '../../server/config/load.ts'
+import { loadConfig } from '../../server/config/load.ts'
+import { type Environment } from '../../server/config/config-sources.ts'
 import { archiveFindings, type ArchiveFacts } from '../../server/program/doctor/archive.ts'
 import { clockFindings, skewOf } from '../../server/program/doctor/clocks.ts'
 import { connectionFindings, loginFindings, wantedConnections } from '../../server/program/doctor/database-findings.ts'

@@ -138,6 +138,22 @@ t.test('rooms import only what the table allows', (t) => {
   t.end()
 })
 
+t.test('files do not import each other in a circle', (t) => {
+  const targets = new Map(source.map(({ path, imports }) => [path, imports.map(({ to }) => to)]))
+  const done = new Set<string>()
+  const circles: string[] = []
+  const visit = (file: string, path: readonly string[]): void => {
+    if (path.includes(file)) circles.push([...path.slice(path.indexOf(file)), file].join(' -> '))
+    if (path.includes(file) || done.has(file)) return
+    for (const other of targets.get(file) ?? []) visit(other, [...path, file])
+    done.add(file)
+  }
+  for (const file of targets.keys()) visit(file, [])
+  t.ok(targets.get('rest/answer.ts')?.includes('rest/run-plan.ts'), 'imports are found by their paths')
+  t.strictSame(circles, [])
+  t.end()
+})
+
 t.test('stages of a request import only earlier stages', (t) => {
   const stageExceptions: readonly string[] = []
   const found = source.flatMap(({ imports }) =>

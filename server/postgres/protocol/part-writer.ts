@@ -1,7 +1,8 @@
 // Writes the parts of a pipeline: binds prepared statements where the connection has them, and prepares others.
 import type { PipelineStatement } from '../../rest/database.ts'
 import { MessageWriter } from './message-writer.ts'
-import type { PartProgress, PipelinePart, Preparation } from './queued-transaction.ts'
+import type { PartProgress, Preparation } from './queued-transaction.ts'
+import type { PipelinePart } from './pipeline-part.ts'
 import { statementName, type StatementCache } from './statement-cache.ts'
 
 const allText: readonly (0 | 1)[] = []

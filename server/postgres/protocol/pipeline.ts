@@ -4,7 +4,8 @@ import { TracelessError } from '../../common/traceless-error.ts'
 import type { PipelineStatement, RawRow } from '../../rest/database.ts'
 import { ConnectionError } from '../connection-error.ts'
 import { PipelineQuery } from './pipeline-query.ts'
-import type { PipelinePart, QueuedTransaction } from './queued-transaction.ts'
+import type { QueuedTransaction } from './queued-transaction.ts'
+import type { PipelinePart } from './pipeline-part.ts'
 import type { PipelineClient } from './pipeline-client.ts'
 import { StatementError } from './statement-error.ts'
 import type { StatementCache } from './statement-cache.ts'
@@ -20,7 +21,8 @@ export type PipelineObserver = Pick<
 }
 
 export { StatementError }
-export type { OnLargeRow, PipelinePart } from './queued-transaction.ts'
+export type { PipelinePart } from './pipeline-part.ts'
+export type { OnLargeRow } from './queued-transaction.ts'
 
 /**
  * PostgreSQL's function that finds that a statement has to be planned again. Unlike messages, it is never translated.

@@ -1,13 +1,11 @@
 // A transaction of a pipeline, and how far it has come.
-import type { PipelineStatement, RawRow, RowReceiver, ServerError } from '../../rest/database.ts'
+import type { RawRow, RowReceiver, ServerError } from '../../rest/database.ts'
 import type { StatementStats } from '../../common/statement-stats.ts'
 import { statementError } from './statement-error.ts'
 import type { StatementTimer } from './statement-timer.ts'
 import type { StreamedField } from './streamed-field.ts'
 import type { TransactionFlow } from './transaction-flow.ts'
-
-/** Statements that share one Sync, and so one implicit transaction. */
-export type PipelinePart = readonly PipelineStatement[]
+import type { PipelinePart } from './pipeline-part.ts'
 
 /** Receives a large row while it still arrives: all fields but the last, and the last one. The results leave it out. */
 export type OnLargeRow = (fields: RawRow, last: StreamedField) => void

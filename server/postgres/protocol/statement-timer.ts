@@ -1,6 +1,6 @@
 // Times the statements of one transaction in a pipeline for an observer.
 import type { ServerError, StatementObserver } from '../../rest/database.ts'
-import type { PipelinePart } from './queued-transaction.ts'
+import type { PipelinePart } from './pipeline-part.ts'
 
 /**
  * The server buffers its responses up to a Sync, so that the end of a single statement is known only if the server is asked to

@@ -1,13 +1,14 @@
 // A connection that brief statements share: each is sent without waiting for the responses to those before it.
+import type pg from 'pg'
 import type { StreamedField } from '../protocol/streamed-field.ts'
 import { PipelineQuery } from '../protocol/pipeline-query.ts'
-import type { OnLargeRow, PipelinePart, QueuedTransaction } from '../protocol/queued-transaction.ts'
+import type { OnLargeRow, QueuedTransaction } from '../protocol/queued-transaction.ts'
+import type { PipelinePart } from '../protocol/pipeline-part.ts'
 import { forgetStatements, isLostConnection, isStaleStatement, StatementError } from '../protocol/pipeline.ts'
 import type { LentClient } from '../protocol/pipeline-client.ts'
 import type { StatementCache } from '../protocol/statement-cache.ts'
 import { StatementTimer } from '../protocol/statement-timer.ts'
-import { withConnection } from '../lending.ts'
-import type { ConnectionPool } from '../pool.ts'
+import { withConnection, type LendingPool } from '../lending.ts'
 import type { StatementStats } from '../../common/statement-stats.ts'
 import { sharingPolicy } from './policy.ts'
 import { calledOff, type Gate } from './gate.ts'
@@ -91,10 +92,19 @@ type QueueListener = {
   hasEnded(queued: QueuedRun, error: Error | undefined, results: RawRow[][]): void
 }
 
+/** A pool whose connections can be shared: see `ConnectionPool`. */
+export type SharingPool = LendingPool & {
+  /** Requests that wait for a connection. */
+  readonly waitingCount: number
+  readonly options: pg.PoolOptions
+  /** Whether the connection is replaced when it is returned. */
+  isStale(client: LentClient): boolean
+}
+
 export class PipelinedConnection implements QueueListener {
   readonly kind: SharedRun['kind']
   readonly isGuarded: boolean
-  readonly #pool: ConnectionPool
+  readonly #pool: SharingPool
   readonly #onClose: (connection: PipelinedConnection) => void
   readonly #gate: Gate | undefined
   readonly #queue: QueuedRun[] = []
@@ -117,7 +127,7 @@ export class PipelinedConnection implements QueueListener {
    */
   constructor(
     kind: SharedRun['kind'],
-    pool: ConnectionPool,
+    pool: SharingPool,
     prepare: boolean,
     gate: Gate | undefined,
     onClose: (connection: PipelinedConnection) => void,

@@ -6,8 +6,7 @@
 // exactly once; see `gate.ts`.
 import type pg from 'pg'
 import type { Sharing } from '../../rest/database.ts'
-import { PipelinedConnection, type SharedRun } from './pipelined-connection.ts'
-import type { ConnectionPool } from '../pool.ts'
+import { PipelinedConnection, type SharedRun, type SharingPool } from './pipelined-connection.ts'
 import { sharingPolicy } from './policy.ts'
 import { GateKeeper } from './gate.ts'
 
@@ -26,12 +25,12 @@ export type SharingStatistics = {
 
 /** The shared connections of one pool. */
 export class SharedConnections {
-  readonly #pool: ConnectionPool
+  readonly #pool: SharingPool
   readonly #open = new Set<PipelinedConnection>()
   readonly #keeper: GateKeeper
   #runs = 0
 
-  constructor(pool: ConnectionPool) {
+  constructor(pool: SharingPool) {
     this.#pool = pool
     this.#keeper = new GateKeeper(() => {
       const { Client } = pool.options as { readonly Client?: new (options: pg.PoolConfig) => pg.Client }

@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import type { PipelineClient } from '../../postgres/protocol/pipeline-client.ts'
 import type { Config } from '../../config/config.ts'
 import { chooseDatabase } from '../../config/database-choice.ts'
-import type { Environment } from '../../config/load.ts'
+import type { Environment } from '../../config/config-sources.ts'
 import { toPoolConfig } from '../connection-setting.ts'
 import { withClient } from '../../postgres/connection/client.ts'
 import { findRunning, useEmbedded } from '../../postgres/embedded/embedded.ts'
@@ -12,6 +12,7 @@ import { findCluster } from '../../postgres/embedded/cluster.ts'
 import { requireSupportedVersion } from '../../postgres/connection/server-version.ts'
 import { CommandError } from './command-error.ts'
 import type { ConnectionWish } from './dependencies.ts'
+import type { DatabaseAddress } from './database-address.ts'
 
 type Target = Pick<Config, 'dataDir' | 'dbUri' | 'migrationDatabaseUrl'>
 
@@ -32,14 +33,6 @@ export async function hasEmbedded(dataDir: string): Promise<boolean> {
     () => false,
   )
   return exists && (await findCluster(folder)) !== null
-}
-
-/** Where a database is, and how to connect to it. */
-export type DatabaseAddress = {
-  readonly uri: string
-  /** Variables for options that are missing in the connection string (`PGHOST`, …). */
-  readonly env: Environment
-  readonly isEmbedded: boolean
 }
 
 /**

@@ -10,7 +10,7 @@ import type { ProjectStatus } from '../migrations/project-migrations.ts'
 import type { WatchOptions } from '../migrations/watch.ts'
 import type { Client } from '../../postgres/connection/client.ts'
 import type { RunClientQuery } from '../operations/exposure.ts'
-import type { DatabaseAddress } from './connection.ts'
+import type { DatabaseAddress } from './database-address.ts'
 import type { Fixture, Laboratory } from '../policy-tests/laboratory.ts'
 import type { Termination } from './termination.ts'
 

@@ -1,7 +1,7 @@
 // `rowhouse dump` and `rowhouse restore`: the whole database as a file of SQL.
 import { Option, type Command } from 'commander'
 import type { DumpCounts, RunPgDump } from '../database-access/dump.ts'
-import type { DatabaseAddress } from './connection.ts'
+import type { DatabaseAddress } from './database-address.ts'
 import { restoreToTime } from './backup-command.ts'
 import { CommandError } from './command-error.ts'
 import type { ConnectionWish, Dependencies } from './dependencies.ts'

@@ -2,7 +2,7 @@
 import { Option, type Command } from 'commander'
 import type { Config } from '../../config/config.ts'
 import { connectionUrl, libpqEnvironment } from '../database-access/libpq-environment.ts'
-import type { DatabaseAddress } from './connection.ts'
+import type { DatabaseAddress } from './database-address.ts'
 import { CommandError } from './command-error.ts'
 import type { ConnectionWish, Dependencies } from './dependencies.ts'
 

@@ -1,7 +1,7 @@
 // Watching a project's migrations: the databases that `watch.ts` needs, on the server of the database that is served.
 import { dirname } from 'node:path'
 import type { Config } from '../../config/config.ts'
-import type { Environment } from '../../config/load.ts'
+import type { Environment } from '../../config/config-sources.ts'
 import { toPoolConfig } from '../connection-setting.ts'
 import { withClient } from '../../postgres/connection/client.ts'
 import { migrate } from '../../postgres/migrate.ts'

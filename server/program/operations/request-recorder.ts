@@ -7,16 +7,9 @@ import type { ObserveSocket } from '../../common/socket-observer.ts'
 import type { EndedRequest } from '../../http/request-log.ts'
 import type { StatementObserver } from '../../rest/database.ts'
 import { knownMethod } from './known-method.ts'
-import type { Metrics } from './metrics.ts'
-import { BackgroundRecord, RequestRecord, type Recording } from './request-record.ts'
+import { BackgroundRecord, RequestRecord } from './request-record.ts'
 import { recordSocket } from './socket-record.ts'
-import type { Tracer } from './tracing/tracer.ts'
-
-export type RecorderOptions = Recording & {
-  /** Undefined: requests are not traced. */
-  readonly tracer: Tracer | undefined
-  readonly metrics: Pick<Metrics, 'requestAnswered'>
-}
+import type { RecorderOptions } from './recorder-options.ts'
 
 export class RequestRecorder {
   readonly #options: RecorderOptions

@@ -4,7 +4,7 @@ import { requestScope } from '../../common/request-scope.ts'
 import type { SocketObserver } from '../../common/socket-observer.ts'
 import { pathOf, requestIdOf } from '../../http/request-log.ts'
 import { knownMethod } from './known-method.ts'
-import type { RecorderOptions } from './request-recorder.ts'
+import type { RecorderOptions } from './recorder-options.ts'
 import { RequestRecord, type RequestSummary } from './request-record.ts'
 
 export function recordSocket(options: RecorderOptions, request: IncomingMessage, route: string): SocketObserver {

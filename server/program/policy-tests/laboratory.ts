@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import type { Config } from '../../config/config.ts'
-import type { Environment } from '../../config/load.ts'
+import type { Environment } from '../../config/config-sources.ts'
 import { withClient } from '../../postgres/connection/client.ts'
 import type { PoolConfig } from '../../postgres/connection/pool-config.ts'
 import { migrate } from '../../postgres/migrate.ts'

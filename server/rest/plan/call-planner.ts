@@ -2,7 +2,7 @@
 import type { Routine } from '../../schema-cache/routine.ts'
 import { returnsScalar, returnsSetOfScalar } from '../../schema-cache/routine.ts'
 import type { ApiRequest, InvokeMethod } from '../request/api-request.ts'
-import type { Payload } from '../request/payload.ts'
+import type { Payload } from '../request/api-request.ts'
 import type { ArgumentValue, CallArguments, CallParameters, CallPlan } from './call-plan.ts'
 import { groupingColumns } from './groupings.ts'
 import type { PlannedLogicTree } from './field.ts'

@@ -4,7 +4,6 @@ import type { Relationship } from '../../schema-cache/relationship.ts'
 import type { RowRange } from '../request/range.ts'
 import type { AggregateFunction, JoinType } from '../request/select.ts'
 import type { GroupConditions, PlannedDistinct } from './grouping.ts'
-import type { Starred } from './starred.ts'
 import type { PlannedLogicTree, PlannedOrderTerm, PlannedSelectField } from './field.ts'
 
 /** Name of the CTE with the result of a mutation or a function. The root of such a plan reads from it. */
@@ -89,3 +88,5 @@ export const isGrouped = ({ select, relationSelect, having }: ReadPlan): boolean
   having !== undefined ||
   select.some(({ aggregate }) => aggregate !== null) ||
   relationSelect.some((item) => item.kind === 'spread' && item.fields.some(({ aggregate }) => aggregate !== null))
+/** A relation with the columns that `*` stands for in the plan; null for Postgres's `*`. */
+export type Starred = { readonly relation: QualifiedIdentifier; readonly columns: readonly string[] | null }

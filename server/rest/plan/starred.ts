@@ -1,7 +1,7 @@
 // The relations of which a plan selects `*`, if `*` means the columns that the role may read (`db-select-readable-columns`).
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { ActionPlan } from './plan.ts'
-import type { ReadPlan } from './read-plan.ts'
+import type { ReadPlan, Starred } from './read-plan.ts'
 
 /** What is known about the privileges of one role. Privileges may have changed since. */
 export type RoleColumns = {
@@ -10,9 +10,6 @@ export type RoleColumns = {
   /** The columns that the role may read; undefined for all or none of them, for which Postgres's `*` is right. */
   of(relation: QualifiedIdentifier): readonly string[] | undefined
 }
-
-/** A relation with the columns that `*` stands for in the plan; null for Postgres's `*`. */
-export type Starred = { readonly relation: QualifiedIdentifier; readonly columns: readonly string[] | null }
 
 /** The relations of which the statement of a plan reads `*`. */
 export function starredRelations(plan: ActionPlan): readonly Starred[] {

@@ -8,7 +8,7 @@ import type { PlanContext } from './plan-context.ts'
 import { mapShared } from './plan-tree.ts'
 import type { ReadPlan } from './read-plan.ts'
 import { sourceCte } from './read-plan.ts'
-import type { Starred } from './starred.ts'
+import type { Starred } from './read-plan.ts'
 
 /**
  * Expands `*` if the role may read only some columns, if a column has a representation in JSON, if rows are grouped (here or in a parent), if they are distinct,

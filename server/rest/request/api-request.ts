@@ -2,7 +2,6 @@
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { MediaType } from '../media-type.ts'
 import type { PageInput } from './page-cursor.ts'
-import type { Payload } from './payload.ts'
 import type { Preferences } from './preferences.ts'
 import type { QueryParams } from './query-params.ts'
 import type { RowRange } from './range.ts'
@@ -84,3 +83,13 @@ export type ApiRequest = PlannedRequest & {
   /** Acceptable media types, in order of preference. */
   readonly accept: readonly MediaType[]
 }
+
+export type Payload =
+  /** Raw JSON text (numbers keep their digits), or JSON made from CSV or a form. All its objects have these keys. */
+  | { readonly kind: 'json'; readonly text: string; readonly keys: readonly string[] }
+  /** JSON text that is not parsed, because the `columns` parameter has the keys. */
+  | { readonly kind: 'raw-json'; readonly text: string }
+  /** Arguments of a function, from a form. */
+  | { readonly kind: 'form'; readonly pairs: readonly (readonly [string, string])[]; readonly keys: readonly string[] }
+  /** The single unnamed argument of a function. */
+  | { readonly kind: 'raw'; readonly bytes: Buffer }

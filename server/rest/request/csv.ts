@@ -1,7 +1,7 @@
 // CSV bodies. RFC 4180; https://docs.postgrest.org/en/v14/references/api/tables_views.html#bulk-insert
 import { CsvError, parse } from 'csv-parse/sync'
 import { errors, type ApiError } from '../errors.ts'
-import type { Payload } from './payload.ts'
+import type { Payload } from './api-request.ts'
 import { showText } from '../../text/haskell-show.ts'
 import { sortedTexts } from '../../text/code-point-order.ts'
 

@@ -3,20 +3,10 @@ import { isUtf8 } from 'node:buffer'
 import { errors } from '../errors.ts'
 import { encodeMediaType } from '../media-type.ts'
 import type { MediaType } from '../media-type.ts'
-import type { Action } from './api-request.ts'
+import type { Action, Payload } from './api-request.ts'
 import { csvPayload } from './csv.ts'
 import { parseQueryString, utf8Text } from './query-string.ts'
 import { sortedTexts } from '../../text/code-point-order.ts'
-
-export type Payload =
-  /** Raw JSON text (numbers keep their digits), or JSON made from CSV or a form. All its objects have these keys. */
-  | { readonly kind: 'json'; readonly text: string; readonly keys: readonly string[] }
-  /** JSON text that is not parsed, because the `columns` parameter has the keys. */
-  | { readonly kind: 'raw-json'; readonly text: string }
-  /** Arguments of a function, from a form. */
-  | { readonly kind: 'form'; readonly pairs: readonly (readonly [string, string])[]; readonly keys: readonly string[] }
-  /** The single unnamed argument of a function. */
-  | { readonly kind: 'raw'; readonly bytes: Buffer }
 
 /** A parsed body. */
 export type ReadPayload = {

@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto'
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { ApiError } from '../errors.ts'
-import type { Starred } from '../plan/starred.ts'
+import type { Starred } from '../plan/read-plan.ts'
 import type { Statement } from './fragment.ts'
 
 /** The beginning of the message. It is random, so that no value of a request can imitate it. */

@@ -1,6 +1,6 @@
 // Accounts in the database, through functions that only `authenticator` may execute.
 import { isNotMigrated, sqlState } from '../../postgres/database-error.ts'
-import type { RunQuery } from '../../postgres/database.ts'
+import type { RunQuery } from '../../postgres/run-query.ts'
 import { Failure, failures } from '../../http/envelope.ts'
 
 export type Account = {

@@ -6,7 +6,7 @@
 // exist.
 import type { RateLimiterPostgres } from 'rate-limiter-flexible'
 import { Failure } from '../../http/envelope.ts'
-import type { RunQuery } from '../../postgres/database.ts'
+import type { RunQuery } from '../../postgres/run-query.ts'
 import { limitKey, rateLimiters, secondsOver } from './rate-limiter.ts'
 
 export type AttemptLimitSettings = {

@@ -1,7 +1,7 @@
 // Rate limits that are counted in the table `auth.rate_limits`, so that all processes share them.
 import { createHash } from 'node:crypto'
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
-import type { RunQuery } from '../../postgres/database.ts'
+import type { RunQuery } from '../../postgres/run-query.ts'
 import { askAccounts } from './account.ts'
 
 export type RateLimit = {

@@ -1,7 +1,8 @@
 // Sessions: rows in the database, found by the hash of a random id that only the cookie has.
 import { createHash, randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Database, RunQuery } from '../../postgres/database.ts'
+import type { Database } from '../../postgres/database.ts'
+import type { RunQuery } from '../../postgres/run-query.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import type { Identity } from '../../identity/identity.ts'
 import type { SessionOwner } from '../../postgres/identity-settings.ts'

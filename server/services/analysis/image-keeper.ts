@@ -1,6 +1,6 @@
 // The port to the storage service, which keeps analysed images.
 import type { Identity } from '../../identity/identity.ts'
-import type { RunQuery } from '../../postgres/database.ts'
+import type { RunQuery } from '../../postgres/run-query.ts'
 
 /** An image whose bytes are stored, but which is no object yet. */
 export type KeptImage = {

@@ -3,7 +3,7 @@ import type { Analyser } from './analyser.ts'
 import type { Analysis } from './analyser/message.ts'
 import { requireImageType } from './image-type.ts'
 import { Problem, problems } from './problem.ts'
-import type { UploadedImage } from './upload.ts'
+import type { UploadedImage } from './uploaded-images.ts'
 
 export type PredictorSettings = {
   readonly analyser: Analyser

@@ -1,7 +1,7 @@
 // The rate limit of images per caller, which all processes count together in the database.
 import { SecondChanceCache } from '../../common/second-chance-cache.ts'
 import { isUnreachable } from '../../postgres/database-error.ts'
-import type { RunQuery } from '../../postgres/database.ts'
+import type { RunQuery } from '../../postgres/run-query.ts'
 import { DatabaseCounts, LocalCounts, type Counts } from '../../rest/limits/counts.ts'
 import { Lease } from '../../rest/limits/lease.ts'
 import { limitKey } from '../accounts/rate-limiter.ts'

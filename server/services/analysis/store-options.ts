@@ -1,7 +1,7 @@
 // The options for storing predictions, from the query string or fields of the body.
 import type { IncomingMessage } from 'node:http'
 import { problems } from './problem.ts'
-import type { Upload } from './upload.ts'
+import type { Upload } from './uploaded-images.ts'
 
 export type StoreOptions = {
   readonly store: boolean

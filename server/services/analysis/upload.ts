@@ -1,45 +1,14 @@
 // Reads the images of a request: multipart, a single image as the body, or JSON.
 import type { IncomingMessage } from 'node:http'
 import { readJsonBytes } from '../../text/json-text.ts'
-import type { BodyBudget, BodyShare } from '../../rest/request/body-budget.ts'
+import type { BodyShare } from '../../rest/request/body-budget.ts'
 import { decodeBase64Image } from './base64-image.ts'
 import { looksLikeImage, mediaTypeOf } from './image-type.ts'
 import { readMultipart } from './multipart.ts'
 import { Problem, problems } from './problem.ts'
 import { receive, receivePieces } from './receive.ts'
 import { UploadMemory } from './upload-memory.ts'
-
-export type UploadedImage = {
-  /** The file's name; empty when it has none. */
-  readonly name: string
-  /** The declared media type in lower case; empty without one. */
-  readonly type: string
-  /** Undefined for a file above the limit, which is discarded. */
-  readonly bytes: Buffer | undefined
-}
-
-export type Upload = {
-  readonly images: readonly UploadedImage[]
-  /** Text fields by their names, each with all of its values. */
-  readonly fields: ReadonlyMap<string, readonly string[]>
-}
-
-export type UploadLimits = {
-  /** Maximum bytes of one image. */
-  readonly fileLimit: number
-  /** Maximum bytes of the whole body. */
-  readonly bodyLimit: number
-  /** Maximum number of images. */
-  readonly batchLimit: number
-}
-
-export type UploadSettings = UploadLimits & {
-  /** Names of the image fields. */
-  readonly names: ReadonlySet<string>
-  /** Whether a single image and JSON are accepted, too. */
-  readonly acceptsSingle: boolean
-  readonly budget: BodyBudget
-}
+import type { Upload, UploadSettings } from './uploaded-images.ts'
 
 /** An upload whose memory is reserved until it is released. Then the bytes of its images must not be used any more. */
 export type HeldUpload = Upload & { readonly release: () => void }

@@ -1,67 +1,8 @@
-// What the handlers of `/auth/v1` need. Each member is an interface of a file of its own.
-import type { AccessTokens } from './access-tokens.ts'
-import type { AuthAdmin, AuthSubject, AuthUser } from './auth-caller.ts'
-import type { AuthDatabase } from './auth-database.ts'
-import type { AuthHooks } from './auth-hooks.ts'
-import type { AuthLimits } from './auth-limits.ts'
-import type { Confirmations } from './confirmations.ts'
-import type { CredentialRole } from './credential-role.ts'
-import type { FlowStates } from './flow-states.ts'
-import type { Providers } from './oauth/providers.ts'
+// What the handlers of `/auth/v1` need.
+import type { AuthResources } from './auth-resources.ts'
 import type { CodeFlows } from './mail/code-flows.ts'
-import type { Mailer } from './mail/mailer.ts'
-import type { Sessions } from './sessions.ts'
-import type { AuthSettings } from './settings.ts'
-import type { Passwords } from '../accounts/password.ts'
-import type { AttemptLimits } from '../accounts/attempt-limit.ts'
-import type { Request } from 'express'
 
-export type AuthContext = {
-  /** Read at each request, because the settings can be reloaded. */
-  readonly settings: () => AuthSettings
-  /** Runs statements as `supabase_auth_admin`. */
-  readonly database: AuthDatabase
-  readonly accessTokens: AccessTokens
-  readonly sessions: Sessions
-  /** Hashing is bounded, together with the cookie door. */
-  readonly passwords: Passwords
-  /** Wrong passwords, together with the cookie door. */
-  readonly attempts: AttemptLimits
-  readonly limits: AuthLimits
-  readonly hooks: AuthHooks
-  readonly confirmations: Confirmations
-  /** Sign-ins that continue in another request. */
-  readonly flowStates: FlowStates
-  /** Providers of OpenID Connect. */
-  readonly providers: Providers
+export type AuthContext = AuthResources & {
   /** Codes and links by mail and phone. */
   readonly codeFlows: CodeFlows
-  readonly mailer: Mailer
-  /** Identifies callers; used by `defineAuthRoute`. */
-  readonly callers: AuthCallers
-  /** Finds the role for logs, metrics and traces; used by `defineAuthRoute`. */
-  readonly credentialRole: CredentialRole
-  /** The claim `iss` of access tokens. */
-  readonly issuer: () => string
-  /** Public URL of `/auth/v1` for a request, without a slash at the end. */
-  readonly externalUrl: (request: Request) => string
-  /** Number of proxies in front of this server. */
-  readonly trustedProxies: number
-  /** Whether the server is for development: an embedded database, and only clients on the same machine. */
-  readonly isDevelopment: boolean
-  /** Milliseconds since 1970. */
-  readonly now: () => number
-  /** Runs a task after the response; its errors are logged. `stop` waits for running tasks, for a bounded time. */
-  readonly background: (task: () => Promise<void>) => void
-  /** Logs a warning. */
-  readonly warn: (message: string) => void
-}
-
-export type AuthCallers = {
-  /** @throws AuthError 401 `no_authorization`; 403 `bad_jwt`, `user_not_found`, `session_not_found`, `user_banned` */
-  readonly user: (request: Request) => Promise<AuthUser>
-  /** The user of a token that was verified. @throws AuthError 403 `user_not_found`, `session_not_found`, `user_banned` */
-  readonly userOf: (subject: AuthSubject) => Promise<AuthUser>
-  /** @throws AuthError 401 `no_authorization`; 403 `bad_jwt`, `not_admin` */
-  readonly admin: (request: Request) => Promise<AuthAdmin>
 }

@@ -2,7 +2,8 @@
 import type { Identity } from '../../identity/identity.ts'
 import { lastingIdentity } from '../../identity/identity.ts'
 import { authAdminRole } from '../../identity/internal-role.ts'
-import type { Database, RunQuery } from '../../postgres/database.ts'
+import type { Database } from '../../postgres/database.ts'
+import type { RunQuery } from '../../postgres/run-query.ts'
 import type { JsonStatement, Parameter, TextRow } from '../../postgres/json-statement.ts'
 
 /** The role that people's SQL grants hooks and triggers to. It does not bypass row-level security. */

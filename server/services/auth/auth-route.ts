@@ -12,6 +12,7 @@ import type { AuthAdmin, AuthUser } from './auth-caller.ts'
 import type { AuthContext } from './auth-context.ts'
 import type { ClientLimit } from './auth-limits.ts'
 import { sendAuthJson } from './auth-response.ts'
+import { queryOf } from './auth-query.ts'
 
 /** What the routes need to be made. */
 export type AuthTools = {
@@ -176,12 +177,6 @@ function handlerOf<Kind extends CallerKind, Body, Path>(
     })
     send(response, reply, success[0])
   }
-}
-
-/** The query string. Of a name that is given twice, the first value counts. */
-export function queryOf({ url }: Pick<Request, 'url'>): URLSearchParams {
-  const start = url.indexOf('?')
-  return new URLSearchParams(start < 0 ? '' : url.slice(start + 1))
 }
 
 function send(response: Response, reply: AuthReply, defaultStatus: number): void {

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { RateLimiterPostgres } from 'rate-limiter-flexible'
 import { clientNetwork, networkOf } from '../../http/client-address.ts'
-import type { RunQuery } from '../../postgres/database.ts'
+import type { RunQuery } from '../../postgres/run-query.ts'
 import { limitKey, rateLimiters, secondsOver } from '../accounts/rate-limiter.ts'
 import { authErrors, type AuthError } from './auth-error.ts'
 import type { AuthLimits, ClientLimit, ServiceLimit } from './auth-limits.ts'

@@ -4,7 +4,7 @@ import { jsonMembers } from '../../text/json-members.ts'
 import { AuthError, authErrors } from './auth-error.ts'
 import { originOf } from './request-origin.ts'
 import type { AuthSettings } from './settings.ts'
-import type { TokenGrant } from './token-grants.ts'
+import type { TokenGrant } from './token-grant.ts'
 
 const refreshSession = new JsonStatement('select auth.refresh_session($1, $2, $3, $4, $5, $6, $7, $8, $9)', {
   access: 'write',

@@ -1,12 +1,12 @@
 // Where a link that a request asks for may lead in the end.
 import type { Request } from 'express'
-import type { AuthContext } from './auth-context.ts'
-import { queryOf } from './auth-route.ts'
+import type { AuthResources } from './auth-resources.ts'
+import { queryOf } from './auth-query.ts'
 import { isEmpty } from './request-text.ts'
 import { RedirectTargets } from './redirect-target.ts'
 
-type RulesContext = Pick<AuthContext, 'settings' | 'externalUrl'>
-type RedirectContext = RulesContext & Pick<AuthContext, 'isDevelopment' | 'warn'>
+type RulesContext = Pick<AuthResources, 'settings' | 'externalUrl'>
+type RedirectContext = RulesContext & Pick<AuthResources, 'isDevelopment' | 'warn'>
 
 /** The rules of the settings; the site is that of the service if GOTRUE_SITE_URL is not set. */
 export function redirectRules({ settings, externalUrl }: RulesContext, request: Request): RedirectTargets {

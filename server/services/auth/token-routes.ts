@@ -2,7 +2,8 @@
 import { dto } from '../../http/service-response.ts'
 import { AuthError } from './auth-error.ts'
 import { defineAuthRoute, type AuthRoute } from './auth-route.ts'
-import { tokenGrants, type TokenBody } from './token-grants.ts'
+import { tokenGrants } from './token-grants.ts'
+import { type TokenBody } from './token-grant.ts'
 
 export const tokenRoutes: readonly AuthRoute[] = [
   defineAuthRoute({

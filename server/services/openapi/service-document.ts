@@ -1,6 +1,7 @@
 // `GET /openapi.json`: describes what the caller may use of the whole service.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Database, RunQuery } from '../../postgres/database.ts'
+import type { Database } from '../../postgres/database.ts'
+import type { RunQuery } from '../../postgres/run-query.ts'
 import { sqlState } from '../../postgres/database-error.ts'
 import type { ApiKeyLookup } from '../../identity/api-key/api-key-lookup.ts'
 import { authenticate } from '../../identity/authenticate.ts'

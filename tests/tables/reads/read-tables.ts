@@ -1,5 +1,5 @@
 // The request and response tables of reads, over `tests/fixtures/reads.sql`. The responses are those of PostgREST 16.2.
-import type { Environment } from '../../../server/config/load.ts'
+import type { Environment } from '../../../server/config/config-sources.ts'
 import type { RequestTable } from '../../support/request-table.ts'
 import { aggregates } from './aggregates.ts'
 import { choice } from './choice.ts'

@@ -1,7 +1,7 @@
 // Issues codes and sends them: what the routes and `Confirmations` have in common.
 import type { Request } from 'express'
 import { AuthError, authErrors } from '../auth-error.ts'
-import type { AuthContext } from '../auth-context.ts'
+import type { AuthResources } from '../auth-resources.ts'
 import type { AuthDatabase } from '../auth-database.ts'
 import type { PkceChallenge } from '../confirmations.ts'
 import { originOf } from '../request-origin.ts'
@@ -16,7 +16,7 @@ import {
   type IssuedCodes,
 } from './one-time-codes.ts'
 
-export type CodeFlowsContext = CodeSenderContext & Pick<AuthContext, 'limits' | 'trustedProxies'>
+export type CodeFlowsContext = CodeSenderContext & Pick<AuthResources, 'limits' | 'trustedProxies'>
 
 export type FlowOptions = {
   /** Undefined for codes by phone that another request has led to. */

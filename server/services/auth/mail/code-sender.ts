@@ -2,7 +2,7 @@
 import type { Request } from 'express'
 import { jsonObject } from '../../../text/json-members.ts'
 import { AuthError } from '../auth-error.ts'
-import type { AuthContext } from '../auth-context.ts'
+import type { AuthResources } from '../auth-resources.ts'
 import { redirectRules, redirectTo } from '../request-redirect.ts'
 import type { CustomMailKind } from '../settings.ts'
 import { actionLink } from './action-link.ts'
@@ -24,7 +24,7 @@ const mails: Readonly<Record<MailPurpose, { kind: CustomMailKind; type: string; 
 }
 
 export type CodeSenderContext = Pick<
-  AuthContext,
+  AuthResources,
   'settings' | 'externalUrl' | 'hooks' | 'background' | 'isDevelopment' | 'warn'
 >
 

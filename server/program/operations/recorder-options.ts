@@ -1,0 +1,10 @@
+// Where requests are recorded.
+import type { Metrics } from './metrics.ts'
+import type { Recording } from './request-record.ts'
+import type { Tracer } from './tracing/tracer.ts'
+
+export type RecorderOptions = Recording & {
+  /** Undefined: requests are not traced. */
+  readonly tracer: Tracer | undefined
+  readonly metrics: Pick<Metrics, 'requestAnswered'>
+}
