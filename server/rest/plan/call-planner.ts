@@ -1,8 +1,7 @@
 // Plans the call of a function.
 import type { Routine } from '../../schema-cache/routine.ts'
 import { returnsScalar, returnsSetOfScalar } from '../../schema-cache/routine.ts'
-import type { ApiRequest, InvokeMethod } from '../request/api-request.ts'
-import type { Payload } from '../request/api-request.ts'
+import type { ApiRequest, InvokeMethod, Payload } from '../request/api-request.ts'
 import type { ArgumentValue, CallArguments, CallParameters, CallPlan } from './call-plan.ts'
 import { groupingColumns } from './groupings.ts'
 import type { PlannedLogicTree } from './field.ts'

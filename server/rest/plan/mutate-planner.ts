@@ -1,9 +1,8 @@
 // Plans the writes of POST, PATCH, PUT and DELETE on a relation.
 import type { Table } from '../../schema-cache/table.ts'
 import { errors } from '../errors.ts'
-import type { Mutation } from '../request/api-request.ts'
+import type { Mutation, Payload } from '../request/api-request.ts'
 import { isPlainEquality } from '../request/filter.ts'
-import type { Payload } from '../request/api-request.ts'
 import type { PlannedField, PlannedLogicTree } from './field.ts'
 import { columnField, fromJson, resolveFilter, resolveLogic } from './field-resolution.ts'
 import type { MutatePlan } from './mutate-plan.ts'

@@ -6,9 +6,8 @@ import type { PlannedSelectField } from './field.ts'
 import { columnField, toOutput } from './field-resolution.ts'
 import type { PlanContext } from './plan-context.ts'
 import { mapShared } from './plan-tree.ts'
-import type { ReadPlan } from './read-plan.ts'
+import type { ReadPlan, Starred } from './read-plan.ts'
 import { sourceCte } from './read-plan.ts'
-import type { Starred } from './read-plan.ts'
 
 /**
  * Expands `*` if the role may read only some columns, if a column has a representation in JSON, if rows are grouped (here or in a parent), if they are distinct,

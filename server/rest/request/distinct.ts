@@ -1,8 +1,19 @@
 // The grammar of the `distinct` parameter. PostgREST has none: it rejects the values, because `on` is not an operator.
 import { comma, field, fieldName, lexeme, parseTreePath } from './field.ts'
 import type { AtPath, Field } from './field.ts'
-import { attempt, between, choice, end, keepLeft, keepRight, literal, map } from './combinators.ts'
-import { separatedBy1, sequence, symbol } from './combinators.ts'
+import {
+  attempt,
+  between,
+  choice,
+  end,
+  keepLeft,
+  keepRight,
+  literal,
+  map,
+  separatedBy1,
+  sequence,
+  symbol,
+} from './combinators.ts'
 import { parse } from './parser.ts'
 import { cast } from './select.ts'
 

@@ -5,9 +5,7 @@ import type { BodyShare } from '../../rest/request/body-budget.ts'
 import { mediaTypeOf } from './image-type.ts'
 import { Problem, problems } from './problem.ts'
 import { receivePieces } from './receive.ts'
-import type { UploadSettings } from './uploaded-images.ts'
-import type { Upload } from './uploaded-images.ts'
-import type { UploadedImage } from './uploaded-images.ts'
+import type { UploadSettings, Upload, UploadedImage } from './uploaded-images.ts'
 import type { UploadMemory } from './upload-memory.ts'
 
 /** Maximum number of text fields, and the maximum bytes of one. */

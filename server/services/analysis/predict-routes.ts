@@ -16,8 +16,7 @@ import type { CountImages } from './request-limit.ts'
 import { queryOf, storeOptions, type StoreOptions } from './store-options.ts'
 import { contentUri, type RunToStore, type StoreRuns } from './stored-run.ts'
 import { readUpload, type HeldUpload } from './upload.ts'
-import { type UploadLimits } from './uploaded-images.ts'
-import { type UploadedImage } from './uploaded-images.ts'
+import type { UploadLimits, UploadedImage } from './uploaded-images.ts'
 
 export type PredictSettings = {
   /** Mount path: `/api/v1/water-hyacinth`, or `/`. */

@@ -8,8 +8,7 @@ import { weakPasswordMember } from './password-rules.ts'
 import { audienceOf, originOf } from './request-origin.ts'
 import { isEmpty } from './request-text.ts'
 import { storedHashOf } from './stored-hash.ts'
-import type { TokenGrant } from './token-grant.ts'
-import type { TokenCall } from './token-grant.ts'
+import type { TokenGrant, TokenCall } from './token-grant.ts'
 
 const findSignIn = new JsonStatement('select auth.find_sign_in($1, $2, $3)', { access: 'read', hasNoEffect: true })
 const startSession = new JsonStatement("select auth.start_session($1, 'password', $2, $3, $4, $5)", {
