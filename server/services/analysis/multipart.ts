@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Busboy, type BusboyHeaders, type BusboyInstance } from '@fastify/busboy'
 import type { BodyShare } from '../../rest/request/body-budget.ts'
+import { freeBuffer, isUnread } from '../../common/free-buffer.ts'
 import { mediaTypeOf } from './image-type.ts'
 import { Problem, problems } from './problem.ts'
 import { receivePieces } from './receive.ts'
@@ -15,6 +16,8 @@ const longestField = 16 * 1024
 const mostOtherFiles = 8
 const longestName = 255
 const longestPartHeader = 16 * 1024
+/** Bytes of the pieces that are kept until a form is read. */
+const mostKept = 8 * 1024 * 1024
 
 const malformed = (cause?: unknown): Problem => new Problem(400, 'There was an error parsing the body', {}, cause)
 
@@ -33,6 +36,7 @@ export async function readMultipart(
   const { bodyLimit, batchLimit } = settings
   const parser = createParser(request, batchLimit + mostOtherFiles + 1)
   const form = new Form(settings, memory)
+  const given = new GivenPieces(isUnread(request))
   const parsed = form.fillFrom(parser)
   // Awaited below. Without this handler, an earlier rejection would be unhandled.
   parsed.catch(() => undefined)
@@ -42,11 +46,13 @@ export async function readMultipart(
       { limit: bodyLimit, share, tooLarge: () => problems.bodyTooLarge(bodyLimit) },
       (piece) => {
         form.throwFault()
-        return parser.write(piece) ? undefined : drained(parser, parsed)
+        given.add(piece)
+        return parser.write(piece) ? 'kept' : drained(parser, parsed)
       },
     )
     parser.end()
     await parsed
+    given.free()
     return form
   } finally {
     parser.destroy()
@@ -78,6 +84,31 @@ function drained(parser: BusboyInstance, parsed: Promise<void>): Promise<void> {
     parser.once('drain', resolve)
     parsed.catch(reject)
   })
+}
+
+/**
+ * The pieces that the parser has got. Until it has read the whole form, some may wait in one of its streams. Of a large form,
+ * the first ones are kept, and the others left to garbage collection.
+ */
+class GivenPieces {
+  readonly #isAlone: boolean
+  readonly #pieces: Buffer[] = []
+  #bytes = 0
+
+  /** @param isAlone whether nobody else has the pieces */
+  constructor(isAlone: boolean) {
+    this.#isAlone = isAlone
+  }
+
+  add(piece: Buffer): void {
+    if (!this.#isAlone || this.#bytes + piece.length > mostKept) return
+    this.#bytes += piece.length
+    this.#pieces.push(piece)
+  }
+
+  free(): void {
+    for (const piece of this.#pieces.splice(0)) freeBuffer(piece)
+  }
 }
 
 class Form implements Upload {

@@ -1,5 +1,6 @@
 // Receives the body of a request in chunks, limited by the memory budget.
 import type { IncomingMessage } from 'node:http'
+import { freeBuffer, isUnread } from '../../common/free-buffer.ts'
 import type { BodyShare } from '../../rest/request/body-budget.ts'
 import { problems } from './problem.ts'
 
@@ -20,7 +21,13 @@ export class ClientGone extends Error {
 }
 
 /**
- * Passes the chunks of a body to `take`, and waits for the promise that it may return.
+ * What was done with a piece: `copied` if nothing refers to it any more, so that its memory can be freed; a promise if the next
+ * piece is to wait for it.
+ */
+export type Taken = 'copied' | 'kept' | Promise<void>
+
+/**
+ * Passes the chunks of a body to `take`.
  *
  * @param share counts the received bytes against the budget; reading pauses while the budget is exhausted
  * @throws the result of `tooLarge` as soon as the body is known to exceed `limit` bytes; ClientGone; the errors of `share`
@@ -29,13 +36,20 @@ export class ClientGone extends Error {
 export function receivePieces(
   request: IncomingMessage,
   { limit, share, tooLarge }: { readonly limit: number; readonly share: BodyShare; readonly tooLarge: () => Error },
-  take: (piece: Buffer) => Promise<void> | undefined,
+  take: (piece: Buffer) => Taken,
 ): Promise<void> {
   if (Number(request.headers['content-length'] ?? 0) > limit) return Promise.reject(tooLarge())
   return new Promise((resolve, reject) => {
+    const isAlone = isUnread(request)
     let size = 0
     let turnEnd = bytesPerTurn
-    let pending: Promise<void> | undefined
+    let pending: Promise<unknown> | undefined
+    const handOver = (piece: Buffer): Promise<void> | undefined => {
+      const taken = take(piece)
+      if (taken instanceof Promise) return taken
+      if (taken === 'copied' && isAlone) freeBuffer(piece)
+      return undefined
+    }
     const stop = (): void => {
       request.off('data', onData).off('end', onEnd).off('error', onClose).off('close', onClose)
     }
@@ -51,9 +65,9 @@ export function receivePieces(
         return
       }
       const room = share.grow(size)
-      let taken: Promise<void> | undefined
+      let taken: Promise<unknown> | undefined
       try {
-        taken = room ? room.then(() => take(piece)) : take(piece)
+        taken = room ? room.then(() => handOver(piece)) : handOver(piece)
       } catch (error) {
         fail(error)
         return
@@ -70,7 +84,7 @@ export function receivePieces(
     // A stream that is paused during its last chunk still emits `end`.
     const onEnd = (): void => {
       stop()
-      if (pending) pending.then(resolve, fail)
+      if (pending) pending.then(() => resolve(), fail)
       else resolve()
     }
     const onClose = (): void => fail(new ClientGone())
@@ -90,7 +104,7 @@ export async function receive(
   const pieces: Buffer[] = []
   await receivePieces(request, { limit, share, tooLarge }, (piece) => {
     pieces.push(piece)
-    return undefined
+    return 'kept'
   })
   return pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces)
 }

@@ -67,7 +67,7 @@ async function uploadOf(
   const file = memory.open(length === undefined ? undefined : Math.min(Number(length), limit))
   await receivePieces(request, { limit, share, tooLarge }, (piece) => {
     file.append(piece)
-    return undefined
+    return 'copied'
   })
   const { bytes } = file
   // Some HTTP clients also send this type without a file.

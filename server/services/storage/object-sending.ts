@@ -1,5 +1,8 @@
 // Sends the bytes of an object.
+import type { ServerResponse } from 'node:http'
+import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { freeBuffer } from '../../common/free-buffer.ts'
 import { byteRange } from './byte-range.ts'
 import { isNotModified, objectHeaders, rangeApplies, type HeaderOptions } from './object-headers.ts'
 import { findAndRead, type StoredObject } from './object-reading.ts'
@@ -58,7 +61,18 @@ async function sendBytes(
     ...(range ? { 'Content-Range': `bytes ${range.start}-${range.end}/${size}` } : {}),
   })
   if (Buffer.isBuffer(source)) response.end(source)
-  else await pipeline(source, response).catch(ifClientIsGone)
+  else {
+    freeSent(source, response)
+    await pipeline(source, response).catch(ifClientIsGone)
+  }
+}
+
+/** Frees the memory of chunks when they have been sent. To be called before the pipeline, which sends the next ones then. */
+function freeSent(source: Readable, response: ServerResponse): void {
+  const sent: Buffer[] = []
+  source.on('data', (chunk: Buffer) => sent.push(chunk))
+  // Nothing waits to be sent any more.
+  response.on('drain', () => sent.splice(0).forEach(freeBuffer))
 }
 
 function partOf(header: string, size: number): ByteRange {

@@ -1,11 +1,13 @@
 // Uploads an object: permission of the caller, then the bytes, then the row.
 import { randomUUID } from 'node:crypto'
+import { isUnread } from '../../common/free-buffer.ts'
 import { allowLongUpload } from '../../http/long-upload.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import { sniffed } from './content-sniffing.ts'
 import { metadataText } from './object-metadata.ts'
 import { requirePermission, writeObject, type NewObject, type WrittenObject } from './object-writing.ts'
 import { isFolderPlaceholder, requireBucketName, requireObjectName } from './names.ts'
+import type { PutOptions } from './object-store.ts'
 import type { StorageContext } from './storage-context.ts'
 import { storageErrors } from './storage-error.ts'
 import type { StorageCall } from './storage-route.ts'
@@ -77,6 +79,7 @@ export async function uploadObject(
   { bucket, name, owner, isUpsert }: Omit<NewObject, 'userMetadata'>,
 ): Promise<WrittenObject> {
   const { context, scope, request } = call
+  const ownsChunks = isUnread(request)
   const allowed = await bucketLimits(context, bucket)
   const source = await readUpload(request)
   try {
@@ -91,7 +94,7 @@ export async function uploadObject(
       ...(declaredLength === undefined ? {} : { contentLength: declaredLength }),
     })
     const version = randomUUID()
-    const stored = await receive(call, { bucket, name, version }, source, maxBytes)
+    const stored = await receive(call, { bucket, name, version }, source, { maxBytes, ownsChunks })
     return await writeObject({ context, scope }, object, version, metadataText(stored, source), replaceable)
   } catch (error) {
     source.stop()
@@ -103,11 +106,11 @@ async function receive(
   { context: { store }, request }: Pick<StorageCall<unknown>, 'context' | 'request'>,
   key: { readonly bucket: string; readonly name: string; readonly version: string },
   { bytes, contentType, cacheControl }: UploadSource,
-  maxBytes: number,
+  options: Pick<PutOptions, 'maxBytes' | 'ownsChunks'>,
 ): ReturnType<StorageContext['store']['put']> {
   const hasArrived = allowLongUpload(request)
   try {
-    return await store.put(key, await sniffed(bytes, contentType), { contentType, cacheControl, maxBytes })
+    return await store.put(key, await sniffed(bytes, contentType), { contentType, cacheControl, ...options })
   } catch (error) {
     if (request.destroyed && !request.complete) {
       throw storageErrors.noContent('Request stream closed before upload could complete', error)

@@ -1,27 +1,31 @@
 // Counts and hashes the bytes of an upload on their way to a store.
 import { createHash } from 'node:crypto'
 import type { Readable } from 'node:stream'
-import { TooManyBytesError } from '../object-store.ts'
+import { freeBuffer } from '../../../common/free-buffer.ts'
+import { TooManyBytesError, type PutOptions } from '../object-store.ts'
+
+type SourceOptions = Pick<PutOptions, 'maxBytes' | 'signal' | 'ownsChunks'>
 
 /** A source whose bytes are counted and hashed on their way. */
 export class MeasuredSource {
   readonly #source: Readable
-  readonly #maxBytes: number
-  readonly #signal: AbortSignal | undefined
+  readonly #options: SourceOptions
   readonly #hash = createHash('md5')
   size = 0
   /** Why the source ended early; the store is not the reason. */
   failure: { readonly error: unknown } | undefined
 
-  constructor(source: Readable, maxBytes: number, signal: AbortSignal | undefined) {
+  constructor(source: Readable, options: SourceOptions) {
     this.#source = source
-    this.#maxBytes = maxBytes
-    this.#signal = signal
+    this.#options = options
   }
 
-  /** All chunks. The source is left open when reading ends early: a request still gets its response through it. */
+  /**
+   * All chunks, each to be used before the next one is taken. The source is left open when reading ends early: a request still
+   * gets its response through it.
+   */
   async *chunks(): AsyncGenerator<Buffer> {
-    const signal = this.#signal
+    const { signal, ownsChunks } = this.#options
     const abort = (): void => {
       // The iterator may have stopped listening for errors when this one is emitted.
       this.#source.once('error', () => undefined)
@@ -34,6 +38,7 @@ export class MeasuredSource {
         const chunk = await this.#next(chunks)
         if (chunk === undefined) break
         yield chunk
+        if (ownsChunks === true) freeBuffer(chunk)
       }
     } finally {
       signal?.removeEventListener('abort', abort)
@@ -43,14 +48,15 @@ export class MeasuredSource {
 
   /** The next chunk; undefined at the end. */
   async #next(chunks: AsyncIterator<Buffer>): Promise<Buffer | undefined> {
+    const { signal, maxBytes } = this.#options
     try {
-      this.#signal?.throwIfAborted()
+      signal?.throwIfAborted()
       const next = await chunks.next()
-      this.#signal?.throwIfAborted()
+      signal?.throwIfAborted()
       if (next.done === true) return undefined
       const { value } = next
       this.size += value.length
-      if (this.size > this.#maxBytes) throw new TooManyBytesError()
+      if (this.size > maxBytes) throw new TooManyBytesError()
       this.#hash.update(value)
       return value
     } catch (error) {

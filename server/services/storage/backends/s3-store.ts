@@ -109,7 +109,7 @@ export class S3Store implements ObjectStore {
 
   async put(key: ObjectKey, source: Readable, options: PutOptions): Promise<StoredBytes> {
     const { maxBytes, signal } = options
-    const measured = new MeasuredSource(source, maxBytes, signal)
+    const measured = new MeasuredSource(source, options)
     try {
       await uploadChunks(this.#target(key, options), maxBytes, measured.chunks())
     } catch (error) {
@@ -142,7 +142,7 @@ export class S3Store implements ObjectStore {
         const { ContentType: contentType = '', CacheControl: cacheControl = '' } = head
         const source = await this.get(from)
         try {
-          return await this.put(to, source, { contentType, cacheControl, maxBytes: size })
+          return await this.put(to, source, { contentType, cacheControl, maxBytes: size, ownsChunks: true })
         } finally {
           source.destroy()
         }
