@@ -134,6 +134,10 @@ t.test('everything is restored', async (t) => {
     { 'shop.items': [{}, {}, {}, {}], objects: [{}], 'event triggers': [{}] },
     'the comparison is not of nothing',
   )
+  const analyzed = await target.query(
+    "select reltuples::integer as rows from pg_class where oid = 'shop.items'::regclass",
+  )
+  t.strictSame(analyzed.rows, [{ rows: 4 }], 'the planner knows the rows')
   t.strictSame((await target.query("select current_setting('statement_timeout') as value")).rows, [{ value: '77s' }])
   const { rows } = await target.query(`
     select current_setting('app.a') as a, shobj_description(oid, 'pg_database') as comment, (

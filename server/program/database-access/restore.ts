@@ -58,6 +58,8 @@ export async function restoreDatabase(client: Client, options: RestoreOptions): 
     else await requireEmpty(client)
     const run = new Restoring(client, lines, file, rows[0]?.version ?? 0)
     const counts = await run.run(head)
+    // Until autovacuum did so, the planner would know nothing of the rows.
+    await client.query('analyze')
     await client.query("notify pgrst, 'reload schema'")
     await client.query('commit')
     return counts
