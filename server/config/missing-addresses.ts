@@ -1,5 +1,6 @@
-// Warnings about missing public addresses of the sign-in service at the start.
+// Public addresses of the sign-in service that are missing.
 import type { Config } from './config.ts'
+import type { MissingSetting } from './missing-setting.ts'
 
 type Settings = Pick<
   Config,
@@ -7,26 +8,28 @@ type Settings = Pick<
 >
 
 /**
- * A warning for each missing address, if mails or providers need it. Without them, links lead to this machine: the `Host` of
+ * The missing addresses, if mails or providers need it. Without them, links lead to this machine: the `Host` of
  * a request is chosen by its sender.
  */
-export function missingAddresses(settings: Settings): string[] {
+export function missingAddresses(settings: Settings): MissingSetting[] {
   const { services, serverPort, apiExternalUrl, authSiteUrl, authSmtpHost, authHooks, authProviders } = settings
   const sendsMails = authSmtpHost !== null || authHooks.get('send_email')?.enabled === true
   const hasProviders = [...authProviders.values()].some(({ enabled }) => enabled)
   if (!services.includes('auth') || (!sendsMails && !hasProviders)) return []
   const ownOrigin = `http://localhost:${serverPort}`
-  const missing: string[] = []
+  const missing: MissingSetting[] = []
   if (apiExternalUrl === null) {
-    missing.push(
-      `API_EXTERNAL_URL is not set: links in mails and callbacks of providers lead to ${ownOrigin}/auth/v1, which works on this machine only`,
-    )
+    missing.push({
+      name: 'API_EXTERNAL_URL',
+      consequence: `links in mails and callbacks of providers lead to ${ownOrigin}/auth/v1, which works on this machine only`,
+    })
   }
   if (authSiteUrl === null) {
     const site = apiExternalUrl === null ? ownOrigin : new URL(apiExternalUrl).origin
-    missing.push(
-      `GOTRUE_SITE_URL is not set: after links in mails and sign-in with a provider, users are sent to ${site}`,
-    )
+    missing.push({
+      name: 'GOTRUE_SITE_URL',
+      consequence: `after links in mails and sign-in with a provider, users are sent to ${site}`,
+    })
   }
   return missing
 }

@@ -1,20 +1,22 @@
-// Warnings about missing secrets at the start.
+// Secrets that are missing.
 import type { Config } from './config.ts'
+import type { MissingSetting } from './missing-setting.ts'
 
 type Settings = Pick<Config, 'sessionSecrets' | 'jwtSecret' | 'restBasePath'> &
   Partial<Pick<Config, 'authJwtKeys' | 'authJwtSecret'>>
 
-/** A warning for each missing secret, with the routes that do not work without it. */
-export function missingSecrets(settings: Settings): string[] {
+/** The missing secrets, with the routes that do not work without it. */
+export function missingSecrets(settings: Settings): MissingSetting[] {
   const { sessionSecrets, jwtSecret, authJwtKeys = null, authJwtSecret = null, restBasePath } = settings
-  const missing: string[] = []
+  const missing: MissingSetting[] = []
   if (sessionSecrets.length === 0) {
-    missing.push('SESSION_SECRETS is not set: all routes of /auth and /report respond with 503')
+    missing.push({ name: 'SESSION_SECRETS', consequence: 'all routes of /auth and /report respond with 503' })
   }
   if (jwtSecret === null && authJwtKeys === null && authJwtSecret === null) {
-    missing.push(
-      `PGRST_JWT_SECRET is not set: POST /auth/token responds with 503, /auth/v1 cannot sign tokens, and ${restBasePath} rejects every JWT`,
-    )
+    missing.push({
+      name: 'PGRST_JWT_SECRET',
+      consequence: `POST /auth/token responds with 503, /auth/v1 cannot sign tokens, and ${restBasePath} rejects every JWT`,
+    })
   }
   return missing
 }

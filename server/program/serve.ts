@@ -16,6 +16,7 @@ import { type Environment } from '../config/config-sources.ts'
 import { listensOnLoopback } from '../config/loopback.ts'
 import { missingAddresses } from '../config/missing-addresses.ts'
 import { missingSecrets } from '../config/missing-secrets.ts'
+import { missingSettingText } from '../config/missing-setting.ts'
 import { servingFrom, toPoolConfig } from './connection-setting.ts'
 import { receiveArchiveStatus, sendArchiveStatus } from './backups/archive-messages.ts'
 import { backupDirUnused, startArchive } from './backups/serve-archive.ts'
@@ -209,12 +210,9 @@ async function serveHere(
   if (worker === undefined || worker === 0) {
     const { config: current } = service.engine.snapshot
     const isEmbedded = options.env[embeddedVariable] !== undefined
-    const missing = [
-      ...missingSecrets(current),
-      ...(isEmbedded ? [] : missingAddresses(current)),
-      ...missingBinaries(current.services),
-    ]
-    for (const message of missing) options.log.write({ kind: 'warning', message })
+    const settings = [...missingSecrets(current), ...(isEmbedded ? [] : missingAddresses(current))]
+    const messages = [...settings.map(missingSettingText), ...missingBinaries(current.services)]
+    for (const message of messages) options.log.write({ kind: 'warning', message })
   }
   const listening = await listen(
     service.listener,

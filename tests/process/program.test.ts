@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { missingSecrets } from '../../server/config/missing-secrets.ts'
+import { missingSettingText } from '../../server/config/missing-setting.ts'
 import { createFilmDatabase } from '../support/authenticator.ts'
 import { createLatch } from '../support/latch.ts'
 import { says, startProgram } from '../support/program.ts'
@@ -76,7 +77,8 @@ rest-base-path = "/"
 t.test('missing secrets are reported at startup', async (t) => {
   const program = startProgram(t, { DATABASE_URL: uri, PGRST_DB_ANON_ROLE: anonymous })
   await program.line(says('listening'))
-  for (const text of missingSecrets({ sessionSecrets: [], jwtSecret: null, restBasePath: '/rest/v1' })) {
+  for (const missing of missingSecrets({ sessionSecrets: [], jwtSecret: null, restBasePath: '/rest/v1' })) {
+    const text = missingSettingText(missing)
     t.ok(program.written().includes(text), text)
   }
 })

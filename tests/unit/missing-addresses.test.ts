@@ -2,10 +2,11 @@
 import t from 'tap'
 import { loadConfig } from '../../server/config/load.ts'
 import { missingAddresses } from '../../server/config/missing-addresses.ts'
+import { missingSettingText } from '../../server/config/missing-setting.ts'
 
 t.test('addresses -> sentences', (t) => {
   const messages = (env: Readonly<Record<string, string>>): string[] =>
-    missingAddresses(loadConfig({ env: { PGRST_SERVER_PORT: '3001', ...env } }).config)
+    missingAddresses(loadConfig({ env: { PGRST_SERVER_PORT: '3001', ...env } }).config).map(missingSettingText)
   const url =
     'API_EXTERNAL_URL is not set: links in mails and callbacks of providers lead to http://localhost:3001/auth/v1, which works on this machine only'
   const site = (where: string): string =>

@@ -133,15 +133,12 @@ const rules: readonly Rule[] = [
 ]
 
 export function settingsFindings(config: Config, isEmbedded: boolean): DoctorFinding[] {
-  const messages = [...missingSecrets(config), ...(isEmbedded ? [] : missingAddresses(config))]
-  const missing = messages.map((message): DoctorFinding => {
-    const [name = '', consequence = ''] = message.split(' is not set: ')
-    return {
-      ...{ area: 'settings', code: 'setting_missing', level: 'WARN', subject: name, what: 'It is not set.' },
-      why: `${consequence.charAt(0).toUpperCase()}${consequence.slice(1)}.`,
-      advice: 'Set it; see “Settings” in the README.',
-    }
-  })
+  const settings = [...missingSecrets(config), ...(isEmbedded ? [] : missingAddresses(config))]
+  const missing = settings.map(({ name, consequence }): DoctorFinding => ({
+    ...{ area: 'settings', code: 'setting_missing', level: 'WARN', subject: name, what: 'It is not set.' },
+    why: `${consequence.charAt(0).toUpperCase()}${consequence.slice(1)}.`,
+    advice: 'Set it; see “Settings” in the README.',
+  }))
   const broken = rules
     .filter(({ applies }) => applies(config, isEmbedded))
     .map(({ code, level, subject, what, why, advice }): DoctorFinding => ({
