@@ -7,4 +7,5 @@ export type MissingSetting = {
 }
 
 /** A line for the log. */
-export const missingSettingText = ({ name, consequence }: MissingSetting): string => `${name} is not set: ${consequence}`
+export const missingSettingText = ({ name, consequence }: MissingSetting): string =>
+  `${name} is not set: ${consequence}`
