@@ -2,6 +2,7 @@
 // ones and ones that disconnect.
 import { createHash, randomBytes } from 'node:crypto'
 import { request as send, type OutgoingHttpHeaders } from 'node:http'
+import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { seededRandom, type Random } from '../support/seeded-random.ts'
@@ -135,4 +136,68 @@ t.test('a copy of a large object', async (t) => {
     const answer = await exchange({ method: 'GET', path: `/object/b/${name}`, ...common })
     t.ok(answer?.bytes.equals(bytes), name)
   }
+})
+
+/** Sends requests at once on one connection, and reads the bodies of the responses, slowly. */
+async function pipelined(paths: readonly string[], delay: () => number): Promise<Buffer[]> {
+  const { hostname, port } = new URL(url)
+  const socket = connect({ host: hostname, port: Number(port) })
+  const heads = paths.map((path) => `GET /storage/v1${path} HTTP/1.1\r\nHost: x\r\n\r\n`)
+  socket.write(heads.join(''))
+  // Until the buffers of the operating system are full.
+  await pause(delay() * 100)
+  const bodies: Buffer[] = []
+  let pieces: Buffer[] = []
+  // Bytes that are missing before there is something to parse.
+  let missing = 1
+  for await (const piece of socket as AsyncIterable<Buffer>) {
+    pieces.push(piece)
+    missing -= piece.length
+    let rest = missing > 0 ? Buffer.alloc(0) : Buffer.concat(pieces)
+    while (missing <= 0) {
+      const end = rest.indexOf('\r\n\r\n')
+      const length = Number(/content-length: (\d+)/i.exec(rest.subarray(0, Math.max(end, 0)).toString())?.[1])
+      missing = end < 0 ? 1 : end + 4 + length - rest.length
+      if (missing <= 0) {
+        bodies.push(rest.subarray(end + 4, end + 4 + length))
+        rest = rest.subarray(end + 4 + length)
+        missing = rest.length > 0 ? 0 : 1
+      }
+      pieces = [rest]
+    }
+    if (bodies.length === paths.length) break
+    const time = delay()
+    if (time > 0) await pause(time)
+  }
+  socket.destroy()
+  return bodies
+}
+
+t.test('downloads that wait for each other on one connection', async (t) => {
+  const random = seededRandom(7)
+  const sizes = [8 * mebibyte, 20_000, 40_000, 60_000, 66_000, 80_000, 150_000, mebibyte]
+  const objects = await Promise.all(
+    sizes.map(async (size, index) => {
+      const bytes = randomBytes(size)
+      await exchange({ method: 'POST', path: `/object/b/p${index}`, body: bytes, size: mebibyte, delay: 0 })
+      return { path: `/object/public/b/p${index}`, digest: digest(bytes) }
+    }),
+  )
+  const [first, ...others] = objects
+  if (!first) throw new Error('there are no objects')
+  const caller = async (): Promise<void> => {
+    for (let round = 0; round < 3; round++) {
+      const asked = [first, ...random.some(2, 12, () => random.pick([first, ...others]))]
+      const slow = random.chance(0.5)
+      const bodies = await pipelined(
+        asked.map(({ path }) => path),
+        () => (slow ? random.pick([0, 0, 0, 3]) : 0),
+      )
+      t.strictSame(
+        bodies.map((body) => digest(body)),
+        asked.map((object) => object.digest),
+      )
+    }
+  }
+  await Promise.all(Array.from({ length: 4 }, caller))
 })

@@ -1,6 +1,6 @@
 // Sends the bytes of an object.
 import type { ServerResponse } from 'node:http'
-import type { Readable } from 'node:stream'
+import { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { freeBuffer } from '../../common/free-buffer.ts'
 import { byteRange } from './byte-range.ts'
@@ -61,18 +61,31 @@ async function sendBytes(
     ...(range ? { 'Content-Range': `bytes ${range.start}-${range.end}/${size}` } : {}),
   })
   if (Buffer.isBuffer(source)) response.end(source)
-  else {
-    freeSent(source, response)
-    await pipeline(source, response).catch(ifClientIsGone)
-  }
+  else await pipeline(source, freeing(response)).catch(ifClientIsGone)
 }
 
-/** Frees the memory of chunks when they have been sent. To be called before the pipeline, which sends the next ones then. */
-function freeSent(source: Readable, response: ServerResponse): void {
-  const sent: Buffer[] = []
-  source.on('data', (chunk: Buffer) => sent.push(chunk))
-  // Nothing waits to be sent any more.
-  response.on('drain', () => sent.splice(0).forEach(freeBuffer))
+/** Sends chunks, and frees the memory of each when the operating system has it. */
+function freeing(response: ServerResponse): Writable {
+  const sink = new Writable({
+    write: (chunk: Buffer, _encoding, done) => {
+      // The event `drain` can come earlier: when the response had to wait for others on its connection.
+      const hasRoom = response.write(chunk, (error) => {
+        if (!error) freeBuffer(chunk)
+      })
+      if (hasRoom) done()
+      else response.once('drain', done)
+    },
+    final: (done) => {
+      response.end(done)
+    },
+    destroy: (error, done) => {
+      if (error) response.destroy()
+      done(error)
+    },
+  })
+  if (response.destroyed) sink.destroy()
+  else response.once('close', () => sink.destroy())
+  return sink
 }
 
 function partOf(header: string, size: number): ByteRange {
