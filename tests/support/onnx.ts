@@ -31,6 +31,8 @@ export type Constant = {
   readonly name: string
   readonly shape: readonly number[]
   readonly values: Float32Array | BigInt64Array | Uint8Array
+  /** Name of the file that has the values, next to the model; undefined: they are in the model. */
+  readonly file?: string
 }
 
 export type Attribute = number | readonly number[] | { readonly float: number } | { readonly graph: Graph }
@@ -52,11 +54,13 @@ export type Graph = {
 const typeOf = (values: Constant['values']): number =>
   values instanceof Float32Array ? float32 : values instanceof BigInt64Array ? int64 : boolean
 
-const tensor = ({ name, shape, values }: Constant): readonly Buffer[] => [
+const tensor = ({ name, shape, values, file }: Constant): readonly Buffer[] => [
   ...shape.map((side) => integer(1, side)),
   integer(2, typeOf(values)),
   text(8, name),
-  bytes(9, Buffer.from(values.buffer, values.byteOffset, values.byteLength)),
+  ...(file === undefined
+    ? [bytes(9, Buffer.from(values.buffer, values.byteOffset, values.byteLength))]
+    : [message(13, text(1, 'location'), text(2, file)), integer(14, 1)]),
 ]
 
 const port = ({ name, type = 'float32', shape }: Port): readonly Buffer[] => {

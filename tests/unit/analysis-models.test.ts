@@ -192,6 +192,41 @@ t.test('inputs of variable size are rounded to whole strides', async (t) => {
   t.strictSame(found, { boxes: [], highest: 0 })
 })
 
+t.test('an input with one variable side', async (t) => {
+  // The height is fixed, so that wide images are padded to it, although a multiple of the stride would be smaller.
+  const graph = greenDetector(64, 64)
+  const open: Graph = { ...graph, inputs: [{ name: 'image', shape: [1, 3, 64, 'width'] }] }
+  const detector = await loadDetector(await model(open, { stride: '8', imgsz: '[64, 64]' }), 1)
+  const data = new Uint8Array(3 * 64 * 16)
+  const found = await detector.detect({ width: 64, height: 16, data })
+  t.strictSame(found, { boxes: [], highest: 0 })
+})
+
+t.test('boxes outside of the image do not count', async (t) => {
+  // A wide image is between 16 rows of padding: one box is in the padding, the other one reaches into the image.
+  const wide = { width: 64, height: 32, data: new Uint8Array(3 * 64 * 32) }
+  const detect = async (...boxes: readonly (readonly number[])[]) =>
+    (await loadDetector(await model(planted(64, 64, [1, 5, 84], dense(1, boxes))), 1)).detect(wide)
+  const padding = await detect([20, 5, 10, 8, 0.9])
+  t.strictSame(padding, { boxes: [], highest: 0.25 })
+  t.equal(modelVerdict(undefined, padding).classification, 'non_water_hyacinth')
+  const both = await detect([20, 5, 10, 8, 0.9], [40, 16, 10, 8, 0.5])
+  t.strictSame(both, { boxes: [{ x1: 35, y1: 0, x2: 45, y2: 4, confidence: 0.5 }], highest: 0.5 })
+})
+
+t.test('of an end-to-end output, the boxes with the highest confidence are kept', async (t) => {
+  const found = rows(
+    1000,
+    6,
+    Array.from({ length: 400 }, (_, n) => [0, 0, 10, 10, 0.3 + n / 1024, 0]),
+  )
+  const path = await model(planted(64, 64, [1, 1000, 6], found), { names: `['water hyacinth']` })
+  const { boxes, highest } = await (await loadDetector(path, 1)).detect(square)
+  t.equal(boxes.length, 300)
+  t.equal(boxes[0]?.confidence, highest)
+  t.equal(highest.toFixed(4), (0.3 + 399 / 1024).toFixed(4))
+})
+
 t.test('an incompatible model is rejected with the reason', async (t) => {
   const ones = planted(64, 64, [1, 5, 84])
   const names = `{0: 'a', 1: 'b'}`
@@ -216,6 +251,8 @@ t.test('an incompatible model is rejected with the reason', async (t) => {
     ],
     ['detector', planted(64, 64, [1, 6, 84]), {}, undefined, /classes without names/],
     ['detector', planted(64, 64, [1, 300, 6]), {}, undefined, /it has no class names/],
+    ['detector', planted(64, 64, [1, 84, 6]), { names }, undefined, /output has the shape \[1,84,6\]/],
+    ['detector', planted(64, 64, [1, 84, 5]), {}, undefined, /output has the shape \[1,84,5\]/],
     ['detector', planted('height', 'width', [1, 5, 84]), {}, undefined, /no fixed size: set one as "imgsz"/],
     ['detector', ones, { stride: '7' }, undefined, /"stride" is "7"/],
     ['detector', ones, { imgsz: 'large' }, undefined, /"imgsz" is "large"/],
@@ -286,6 +323,21 @@ t.test('files that are not ONNX models are rejected', async (t) => {
   t.match(await load(folder), { kind: 'failed', reason: 'it cannot be read (EISDIR)' })
 })
 
+t.test('weights can be in another file', async (t) => {
+  const graph = planted(32, 32, [1, 2], [1, 0])
+  const [constant] = graph.constants ?? []
+  if (!constant) throw new Error('the model has no constant')
+  const external: Graph = { ...graph, constants: [{ ...constant, file: 'weights.data' }] }
+  const path = await model(external, { names: `['water hyacinth', 'other']` })
+  const load = async () =>
+    (await loadAnalysis({ classifier: path, detector: null, pixelLimit: 1e8, threads: 1 })).models
+  const { classifier: without } = await load()
+  t.match(without, { kind: 'failed', reason: /weights\.data/ })
+  t.notMatch(JSON.stringify(without), folder, 'the path is not disclosed')
+  await writeFile(join(folder, 'weights.data'), Buffer.from(Float32Array.of(1, 0).buffer))
+  t.match(await load(), { classifier: { kind: 'loaded' } })
+})
+
 t.test('if one of two configured models fails to load, images get 503', async (t) => {
   const classifier = await model(colourClassifier(32), { names: `['red', 'water hyacinth', 'blue']` })
   const { analyse, models } = await loadAnalysis({
@@ -304,9 +356,26 @@ t.test('a score that is not finite is an error, never a negative result', async 
     planted(64, 64, [1, 5, 84], dense(1, [[20, 20, 10, 20, 80]])),
     planted(64, 64, [1, 5, 84], dense(1, [[NaN, 20, 10, 20, 0.9]])),
     planted(64, 64, [1, 5, 84], dense(1, [[20, 20, 10, 20, -1]])),
+    // Suppression would drop the second box.
+    planted(
+      64,
+      64,
+      [1, 5, 84],
+      dense(1, [
+        [20, 20, 10, 20, 0.9],
+        [50, NaN, 10, 20, 0.8],
+      ]),
+    ),
+    // Scores before the sigmoid function, whose products are from 0 to 1.
+    planted(64, 64, [1, 252, 6], rows(252, 6, [[20, 20, 10, 20, -0.5, -0.9]])),
+    planted(64, 64, [1, 252, 6], rows(252, 6, [[20, 20, 10, 20, 0, 50]])),
+    planted(64, 64, [1, 300, 6], rows(300, 6, [[10, 10, 20, 20, 0.9, 2]])),
+    planted(64, 64, [1, 300, 6], rows(300, 6, [[10, 10, 20, 20, 0.9, -1]])),
+    planted(64, 64, [1, 300, 6], rows(300, 6, [[10, 10, 20, 20, 0.9, Infinity]])),
   ]
   for (const graph of badDetectors) {
-    const detector = await loadDetector(await model(graph), 1)
+    const names = graph.outputs[0]?.shape[1] === 300 ? { names: `['lily', 'water hyacinth']` } : {}
+    const detector = await loadDetector(await model(graph, names), 1)
     await t.rejects(detector.detect(square), /the model returned/)
   }
   for (const score of [NaN, Infinity]) {

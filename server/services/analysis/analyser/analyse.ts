@@ -6,7 +6,7 @@ import { loadDetector, type Detector } from './detector.ts'
 import { decodeImage, type Pixels } from './image.ts'
 import type { AnalyserOptions, Analysis, ModelState, ModelStates } from './message.ts'
 import { baselineVerdict, modelVerdict, type Verdict } from './verdict.ts'
-import { basename } from 'node:path'
+import { basename, dirname, resolve, sep } from 'node:path'
 
 export type Analyse = (image: Uint8Array) => Promise<Analysis>
 
@@ -62,9 +62,15 @@ async function load<T>(
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     // Messages of file system errors contain the whole path.
-    const reason = code?.startsWith('E') === true ? `it cannot be read (${code})` : textOf(error).replaceAll(path, file)
+    const reason = code?.startsWith('E') === true ? `it cannot be read (${code})` : withoutFolder(textOf(error), path)
     return { state: { kind: 'failed', file, reason } }
   }
+}
+
+/** A message without the folder of the model, in which the runtime also looks for weights in other files. */
+function withoutFolder(message: string, path: string): string {
+  const folders = [resolve(dirname(path)), dirname(path)].filter((folder) => folder.length > 1)
+  return folders.reduce((text, folder) => text.replaceAll(folder + sep, ''), message.replaceAll(path, basename(path)))
 }
 
 const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

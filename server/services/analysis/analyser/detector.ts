@@ -33,41 +33,37 @@ export async function loadDetector(path: string, threads: number): Promise<Detec
   const session = await loadSession(path, 'detect', threads)
   const { stride, threshold = defaultThreshold } = session.description
   const [height, width] = sidesOf(session)
-  const isFixed = session.inputSize.every((side) => side !== undefined)
   const blank = { width, height, data: new Uint8Array(3 * width * height).fill(padding) }
   const layout = layoutOf((await session.run(blank)).dims, width, height, stride)
   const { names } = session.description
   if (layout.kind === 'end-to-end' && names === undefined) {
     throw new Error('it has no class names: list them as "names" in its JSON file')
   }
-  const classes = positiveClasses(
-    session.description,
-    layout.kind === 'end-to-end' ? (names ?? []).length : layout.classes,
-  )
+  const count = layout.kind === 'end-to-end' ? (names ?? []).length : layout.classes
+  const classes = positiveClasses(session.description, count)
   return {
     file: session.file,
     version: session.version,
     side: Math.max(width, height),
     detect: async (pixels) => {
       const scale = Math.min(width / pixels.width, height / pixels.height)
-      const [inner, outer] = letterbox(pixels, scale, isFixed ? { width, height } : stride)
+      const [inner, outer] = letterbox(pixels, scale, session.inputSize, stride)
       const placed = await resized(pixels, inner.width, inner.height)
       const output = await session.run(padded(placed, outer))
       const current = layoutOf(output.dims, outer.width, outer.height, stride)
-      const { boxes, highest } = readDetections(output, current, { classes, threshold })
-      const kept = layout.kind === 'end-to-end' ? boxes.slice(0, mostBoxes) : suppressed(boxes, suppression, mostBoxes)
+      const { boxes, highest } = readDetections(output, current, { classes, count, threshold })
+      const kept = suppressed(boxes, layout.kind === 'end-to-end' ? Infinity : suppression, mostBoxes)
       const left = Math.floor((outer.width - inner.width) / 2)
       const top = Math.floor((outer.height - inner.height) / 2)
       const original = kept.flatMap(({ x1, y1, x2, y2, confidence }): Box[] => {
-        if (![x1, y1, x2, y2].every(Number.isFinite))
-          throw new Error('the model returned a box with invalid coordinates')
         const across = (x: number): number => ((x - left) / inner.width) * pixels.width
         const down = (y: number): number => ((y - top) / inner.height) * pixels.height
         const corners = { x1: across(x1), y1: down(y1), x2: across(x2), y2: down(y2), confidence }
         const inside = clipped(corners, pixels.width, pixels.height)
         return inside ? [inside] : []
       })
-      return { boxes: original, highest }
+      // Boxes outside of the image do not count.
+      return { boxes: original, highest: original[0]?.confidence ?? Math.min(highest, threshold) }
     },
   }
 }
@@ -84,17 +80,21 @@ function sidesOf({ inputSize, description }: ModelSession): readonly [height: nu
 }
 
 /**
- * The scaled size of an image that keeps its proportions, and the size of the whole input, which is fixed or a multiple of
- * the stride.
+ * The scaled size of an image that keeps its proportions, and the size of the whole input, each side of which is fixed or a
+ * multiple of the stride.
  */
-function letterbox(image: Size, scale: number, input: Size | number): readonly [inner: Size, outer: Size] {
+function letterbox(
+  image: Size,
+  scale: number,
+  [height, width]: ModelSession['inputSize'],
+  stride: number,
+): readonly [inner: Size, outer: Size] {
   const inner = {
     width: Math.max(1, Math.round(image.width * scale)),
     height: Math.max(1, Math.round(image.height * scale)),
   }
-  if (typeof input !== 'number') return [inner, input]
-  const whole = (side: number): number => Math.ceil(side / input) * input
-  return [inner, { width: whole(inner.width), height: whole(inner.height) }]
+  const whole = (side: number): number => Math.ceil(side / stride) * stride
+  return [inner, { width: width ?? whole(inner.width), height: height ?? whole(inner.height) }]
 }
 
 /** The image, centred on a grey background. */
