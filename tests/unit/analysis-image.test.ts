@@ -1,10 +1,12 @@
 // Decoding, the baseline without a model, and the evaluation of boxes.
+import type { Sharp } from 'sharp'
 import t from 'tap'
 import { suppressed, unionArea } from '../../server/services/analysis/analyser/box.ts'
 import { greenCover, otsuThreshold } from '../../server/services/analysis/analyser/colour-index.ts'
 import { decodeImage, ImageError, prepareDecoding, type Pixels } from '../../server/services/analysis/analyser/image.ts'
 import { components, opened, type Mask } from '../../server/services/analysis/analyser/mask.ts'
 import type { Analysis } from '../../server/services/analysis/analyser/message.ts'
+import { baselineVerdict } from '../../server/services/analysis/analyser/verdict.ts'
 import { decodeBase64Image } from '../../server/services/analysis/base64-image.ts'
 import { olderPredictionOf, predictionOf, riskOf } from '../../server/services/analysis/prediction.ts'
 import { hostileFiles } from '../support/hostile-images.ts'
@@ -101,6 +103,26 @@ t.test('truncated images are rejected, wherever they end', async (t) => {
   t.equal(await faultOf(closed), 'undecodable', 'the first half of an image with an end marker')
 })
 
+t.test('a damaged image is rejected, also behind a harmless warning', async (t) => {
+  // Such parameters of the scan are ignored, with a warning. libjpeg reports no other warning then.
+  const withOddScan = (jpeg: Buffer): Buffer => {
+    const copy = Buffer.from(jpeg)
+    const scan = copy.indexOf(Buffer.of(0xff, 0xda))
+    copy[scan + 6 + 2 * (copy[scan + 4] ?? 0)] = 0
+    return copy
+  }
+  const withOtherBytes = (jpeg: Buffer): Buffer => {
+    const frame = jpeg.indexOf(Buffer.of(0xff, 0xc0))
+    return Buffer.concat([jpeg.subarray(0, frame), Buffer.of(1, 2, 3), jpeg.subarray(frame)])
+  }
+  const plain = await noise(60, 40).jpeg().toBuffer()
+  const closed = Buffer.concat([plain.subarray(0, Math.floor(plain.length * 0.7)), Buffer.of(0xff, 0xd9)])
+  for (const [name, odd] of Object.entries({ withOddScan, withOtherBytes })) {
+    t.ok(await decode(odd(plain)), `${name}: the whole image`)
+    t.equal(await faultOf(odd(closed)), 'undecodable', `${name}: without its end`)
+  }
+})
+
 t.test('hostile files are decoded or rejected, without other effects', async (t) => {
   t.ok(hostile.length >= 500, `${hostile.length} files`)
   let decoded = 0
@@ -148,6 +170,25 @@ t.test('the baseline finds green regions', async (t) => {
     ],
     'largest first',
   )
+})
+
+t.test('the baseline denies only what it can see', async (t) => {
+  const verdict = async (image: Sharp) => baselineVerdict(await cover(await image.png().toBuffer())).classification
+  const murky = '#4a5a3a'
+  const rows: readonly (readonly [string, Sharp, string])[] = [
+    ['open water', picture(200, 200, water), 'non_water_hyacinth'],
+    ['a brown bank', picture(200, 200, water, ['#7a5c3a', 0, 0, 200, 90]), 'non_water_hyacinth'],
+    ['grey water below a blue sky', picture(200, 200, '#808080', ['#9ab8d8', 0, 0, 200, 60]), 'non_water_hyacinth'],
+    ['plants everywhere', picture(200, 200, plants), 'needs_review'],
+    ['half plants, half water', picture(200, 200, water, [plants, 0, 0, 100, 200]), 'needs_review'],
+    ['murky plants with a bright speck', picture(200, 200, murky, ['#00ff00', 90, 90, 12, 12]), 'needs_review'],
+    ['night', picture(200, 200, '#050806', ['#ffd080', 20, 20, 30, 30]), 'needs_review'],
+    ['black', picture(200, 200, '#000000'), 'needs_review'],
+    ['overexposed', picture(200, 200, '#ffffff'), 'needs_review'],
+    ['plants in greyscale', picture(200, 200, water, [plants, 0, 0, 100, 200]).greyscale(), 'needs_review'],
+    ['colourful noise', noise(200, 200), 'non_water_hyacinth'],
+  ]
+  for (const [name, image, expected] of rows) t.equal(await verdict(image), expected, name)
 })
 
 t.test("Otsu's threshold lies between two groups of values", async (t) => {
@@ -292,6 +333,8 @@ t.test('predictions in the legacy format', async (t) => {
     confidence: 0.9,
   })
   t.equal(olderPredictionOf(analysis({ ...baseline, classification: 'needs_review', confidence: 0.5 })), undefined)
+  const doubtful = { classification: 'needs_review', probability: 0.1, confidence: 0.9 } as const
+  t.equal(olderPredictionOf(analysis(doubtful)), undefined, 'the detector contradicts the classifier')
 })
 
 t.test('base64 is decoded strictly', async (t) => {

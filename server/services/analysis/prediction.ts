@@ -72,15 +72,16 @@ const advice = {
   CRITICAL: 'Report the place to the local authority at once: the water is nearly closed.',
 } satisfies Record<RiskLevel, string>
 
-function recommendationFor({ classification, method }: Analysis, risk: RiskLevel): string {
+function recommendationFor({ classification, method, boxes }: Analysis, risk: RiskLevel): string {
   switch (classification) {
     case 'water_hyacinth':
       return advice[risk]
     case 'non_water_hyacinth':
       return 'No action is needed.'
     case 'needs_review':
-      return method === 'onnx'
-        ? 'The result is uncertain: have the image checked by a person who knows the plant.'
+      if (method === 'onnx') return 'The result is uncertain: have the image checked by a person who knows the plant.'
+      return boxes.length === 0
+        ? 'The image is too dark or without colours: take another picture in daylight.'
         : 'There is green cover, whose species was not examined: have the image checked by a person who knows the plant.'
     default:
       return classification satisfies never
@@ -128,7 +129,7 @@ function boundingBox({ x1, y1, x2, y2, confidence }: Analysis['boxes'][number]):
 export function olderPredictionOf(analysis: Analysis): PredictionSchema | undefined {
   const { classification, confidence, decodeMilliseconds, inferenceMilliseconds } = analysis
   const threshold = analysis.threshold ?? 0.5
-  if (analysis.probability === null && classification === 'needs_review') return undefined
+  if (classification === 'needs_review') return undefined
   // Without a model, the only confidence is that of the negative answer.
   const probability = analysis.probability ?? 1 - confidence
   const isPositive = probability >= threshold

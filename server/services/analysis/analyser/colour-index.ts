@@ -16,12 +16,19 @@ export type GreenCover = {
   readonly share: number
   /** In pixels of the given image. The confidence is the mean index of the green pixels in the box. */
   readonly boxes: readonly Box[]
+  /** Whether the image shows colours: it is neither monochrome nor mostly too dark. */
+  readonly hasColour: boolean
 }
 
 /** Minimum index of green, regardless of the threshold of the image. Greys and browns reach about 0.05. */
 const leastIndex = 0.1
 /** Sum of red, green and blue below which a pixel is too dark to have a colour. */
 const leastLight = 48
+/** Maximum fraction of pixels that are too dark. */
+const mostDark = 0.5
+/** Minimum difference between the components of a pixel that is not grey, and the minimum fraction of such pixels. */
+const leastDifference = 4
+const leastColoured = 0.01
 /** Minimum area of a region as a fraction of the image. Smaller ones are noise. */
 const leastRegion = 0.005
 /** Maximum number of regions; the largest are kept. */
@@ -32,9 +39,32 @@ const leastConfidence = 0.25
 const bins = 256
 
 /** Finds the green regions of an image. */
-export function greenCover({ width, height, data }: Pixels): GreenCover {
+export function greenCover(pixels: Pixels): GreenCover {
+  const { width, height, data } = pixels
   const indices = excessGreen(data, width * height)
   const threshold = Math.max(leastIndex, otsuThreshold(indices))
+  const cover = coverAbove(threshold, indices, pixels)
+  // A few very green pixels raise the threshold above the index of all others.
+  const { share, boxes } = cover.boxes.length > 0 ? cover : coverAbove(leastIndex, indices, pixels)
+  return { share, boxes, hasColour: hasColour(data) }
+}
+
+function hasColour(data: Uint8Array): boolean {
+  let [dark, coloured] = [0, 0]
+  for (let at = 0; at < data.length; at += 3) {
+    const [red = 0, green = 0, blue = 0] = [data[at], data[at + 1], data[at + 2]]
+    if (red + green + blue < leastLight) dark++
+    else if (Math.max(red, green, blue) - Math.min(red, green, blue) >= leastDifference) coloured++
+  }
+  const total = data.length / 3
+  return dark <= mostDark * total && coloured >= leastColoured * total
+}
+
+function coverAbove(
+  threshold: number,
+  indices: Float32Array,
+  { width, height }: Pixels,
+): Pick<GreenCover, 'share' | 'boxes'> {
   const green = indices.map((index) => (index > threshold ? 1 : 0))
   const mask: Mask = { width, height, bits: Uint8Array.from(green) }
   const share = mask.bits.reduce((sum, bit) => sum + bit, 0) / mask.bits.length

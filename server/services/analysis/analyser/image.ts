@@ -41,6 +41,9 @@ export function prepareDecoding(threads: number): void {
  */
 const harmlessWarnings = /invalid sos parameters|extraneous bytes before marker|unknown adobe color transform/i
 
+/** libvips' number of those warnings of libjpeg, of which it reports only the first one. */
+const warningCount = /^read gave (\d+) warnings/
+
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /**
@@ -59,21 +62,30 @@ export async function decodeImage(image: Uint8Array, pixelLimit: number, longSid
     )
   }
   const options = { limitInputPixels: pixelLimit, pages: 1 } as const
-  const decode = (failOn: 'warning' | 'error'): Promise<Pixels> =>
-    pixelsOf(
-      sharp(image, { ...options, failOn })
-        .autoOrient()
-        .resize({ width: longSide, height: longSide, fit: 'inside', withoutEnlargement: true }),
-    )
+  const reduced = (failOn: 'warning' | 'error'): Sharp =>
+    sharp(image, { ...options, failOn })
+      .autoOrient()
+      .resize({ width: longSide, height: longSide, fit: 'inside', withoutEnlargement: true })
   try {
-    const pixels = await decode('warning').catch((error: unknown) => {
-      if (harmlessWarnings.test(reasonOf(error))) return decode('error')
+    const pixels = await pixelsOf(reduced('warning')).catch((error: unknown) => {
+      if (harmlessWarnings.test(reasonOf(error))) return pixelsWithOneWarning(reduced('error'))
       throw error
     })
     return { width, height, pixels }
   } catch (error) {
     throw new ImageError('undecodable', 'Could not decode image', error)
   }
+}
+
+/** @throws Error when there are further warnings behind the first one, such as about missing pixels */
+async function pixelsWithOneWarning(image: Sharp): Promise<Pixels> {
+  let warnings = 0
+  image.on('warning', (text: string) => {
+    warnings = Math.max(warnings, Number(warningCount.exec(text)?.[1] ?? 0))
+  })
+  const pixels = await pixelsOf(image)
+  if (warnings > 1) throw new Error(`${warnings} warnings`)
+  return pixels
 }
 
 /** Size of the upright image, read from its header. */

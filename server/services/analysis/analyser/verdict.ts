@@ -40,10 +40,13 @@ export function modelVerdict(
     : { classification: 'non_water_hyacinth', confidence: 1 - probability, probability, threshold }
 }
 
-/** Without green there is no water hyacinth. Green needs a review, because the baseline does not recognise species. */
-export function baselineVerdict({ share, boxes }: GreenCover): Verdict {
+/**
+ * Without green there is no water hyacinth. Green needs a review, because the baseline does not recognise species; so does
+ * an image without colours, which cannot show any green.
+ */
+export function baselineVerdict({ share, boxes, hasColour }: GreenCover): Verdict {
   const unknown = { probability: null, threshold: null }
-  return boxes.length > 0
+  return boxes.length > 0 || !hasColour
     ? { ...review(0.5), ...unknown }
     : { classification: 'non_water_hyacinth', confidence: 1 - share, ...unknown }
 }
