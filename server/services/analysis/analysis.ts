@@ -73,6 +73,7 @@ export function createAnalysis(options: AnalysisOptions): AnalysisService {
     detector,
     requireModel: config.imageRequireModel,
     fileLimit: limits.fileLimit,
+    patience: timeout / 2,
   })
   if (predictor.hasModels) void analyser.start()
   const shared = {

@@ -30,6 +30,7 @@ export async function answerFrame(message: Buffer, settings: FrameSettings): Pro
   try {
     await settings.count()
     const image = decodeBase64Image(encoded)
+    await settings.predictor.requireUsable()
     const analysis = await settings.predictor.analyse({ name: '', ...image }, settings.signal)
     return { ...predictionOf(analysis), frame_id: id }
   } catch (error) {

@@ -144,6 +144,7 @@ class Connection {
   readonly #settings: LiveDetectionSettings
   readonly #waiting: Buffer[] = []
   readonly #gone = new AbortController()
+  #isServing = false
   #isAnswering = false
   #isAlive = true
 
@@ -162,6 +163,13 @@ class Connection {
     // ws closes the connection after an error itself.
     socket.on('error', () => undefined)
     socket.on('pong', () => (this.#isAlive = true))
+    socket.on('message', (data, isBinary) => {
+      // After the server's close frame, clients may send more.
+      if (socket.readyState !== socket.OPEN) return
+      // Only text messages contain frames.
+      this.#waiting.push(isBinary ? Buffer.alloc(0) : (data as Buffer))
+      void this.#answerAll()
+    })
     const share = settings.budget.open()
     let arrived = 0
     carrier.on('data', (piece: Buffer) => {
@@ -201,13 +209,10 @@ class Connection {
     this.#socket.close(code)
   }
 
-  /** Starts handling frames. */
+  /** Starts handling frames, first those that have arrived already. */
   serve(): void {
-    this.#socket.on('message', (data, isBinary) => {
-      // Only text messages contain frames.
-      this.#waiting.push(isBinary ? Buffer.alloc(0) : (data as Buffer))
-      void this.#answerAll()
-    })
+    this.#isServing = true
+    void this.#answerAll()
   }
 
   /** Terminates a connection that did not respond to the last ping, and pings all others. */
@@ -222,8 +227,9 @@ class Connection {
 
   async #answerAll(): Promise<void> {
     if (this.#isAnswering) return
-    this.#isAnswering = true
     this.#socket.pause()
+    if (!this.#isServing) return
+    this.#isAnswering = true
     for (let message = this.#waiting.shift(); message; message = this.#waiting.shift()) {
       const frame = message
       const answer = await this.#observer.message(

@@ -1,5 +1,5 @@
 // Turns images into predictions, for the routes and the WebSocket.
-import type { Analyser } from './analyser.ts'
+import type { Analyser, AnalyserStatus } from './analyser.ts'
 import type { Analysis } from './analyser/message.ts'
 import { requireImageType } from './image-type.ts'
 import { Problem, problems } from './problem.ts'
@@ -13,6 +13,8 @@ export type PredictorSettings = {
   readonly requireModel: boolean
   /** Bytes of one image. */
   readonly fileLimit: number
+  /** Milliseconds that callers wait for the models to load. */
+  readonly patience: number
 }
 
 export class Predictor {
@@ -38,15 +40,15 @@ export class Predictor {
     if (reason instanceof Problem) throw reason
   }
 
-  /** Why images cannot be analysed; undefined when they can. Waits for configured models to load. */
+  /** Why images cannot be analysed; undefined when they can. Waits for configured models to load, but not for long. */
   async unusable(): Promise<Problem | undefined> {
     const { analyser, requireModel } = this.#settings
     if (!this.hasModels) {
       if (requireModel) return problems.noModel()
-      const { status } = analyser
-      return status.kind === 'failed' ? problems.unavailable(`The analyser does not run: ${status.reason}.`) : undefined
+      // Without models, the process starts at first use. After a failed start, it is tried again.
+      if (analyser.status.kind !== 'failed') return undefined
     }
-    const status = await analyser.start()
+    const status = await this.#started()
     switch (status.kind) {
       case 'running': {
         const faults = Object.entries(status.state).flatMap(([name, model]) =>
@@ -56,12 +58,23 @@ export class Predictor {
       }
       case 'failed':
         return problems.unavailable(`The analyser does not run: ${status.reason}.`)
-      case 'idle':
       case 'starting':
+        return problems.unavailable('The analyser is still starting.')
+      case 'idle':
         return problems.unavailable('The analyser does not run.')
       default:
         return status satisfies never
     }
+  }
+
+  /** Starts the analyser unless it is running. @returns its status when it is ready, has failed, or takes too long */
+  async #started(): Promise<AnalyserStatus> {
+    const { analyser, patience } = this.#settings
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, patience)))
+    await Promise.race([analyser.start(), late])
+    clearTimeout(timer)
+    return analyser.status
   }
 
   /**

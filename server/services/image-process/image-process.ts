@@ -75,9 +75,12 @@ export class ImageProcess<Options extends object, State, Task, Result, Fault> {
       const suffix = errorOutput.trim() === '' ? '' : `: ${errorOutput.trim()}`
       end(this.#reason ?? `${signal === null ? `exit code ${code}` : `signal ${signal}`}${suffix}`)
     })
-    this.#child.send(options, (error) => {
-      if (error) this.kill(error.message)
-    })
+    this.#child.send(options, this.#onSent)
+  }
+
+  /** A message that was not delivered. As a rule the process has ended, and its exit gives the reason. */
+  readonly #onSent = (error: Error | null): void => {
+    if (error) this.#child.kill('SIGKILL')
   }
 
   get pid(): number | undefined {
@@ -87,9 +90,7 @@ export class ImageProcess<Options extends object, State, Task, Result, Fault> {
   /** Sends an image, after the reply to the one before it. The reply has the same id. */
   send(id: number, image: Uint8Array, task: Task): void {
     const request: ImageRequest<Task> = { id, bytes: image.length, task }
-    this.#child.send(request, (error) => {
-      if (error) this.kill(error.message)
-    })
+    this.#child.send(request, this.#onSent)
     this.#images.write(image)
   }
 

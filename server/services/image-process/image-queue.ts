@@ -153,10 +153,11 @@ export class ImageQueue<Options extends object, State, Task, Result, Fault> {
    */
   run(image: Uint8Array, task: Task, signal?: AbortSignal): Promise<Result> {
     if (this.#isStopped) return Promise.reject(this.#unavailable('the server is stopping'))
+    if (signal?.aborted === true) return Promise.reject(cancelled())
     // The queue has room for one more image while the process has none.
     if (this.#waiting.length >= this.#settings.queueLimit + (this.#current ? 0 : 1)) return Promise.reject(busy())
     return new Promise((resolve, reject) => {
-      const leave = (): void => this.#withdraw(job, new ImageTaskError('busy', 'The request was cancelled.'))
+      const leave = (): void => this.#withdraw(job, cancelled())
       const done = (error: string | undefined, result?: Result): void => {
         clearTimeout(job.timer)
         signal?.removeEventListener('abort', leave)
@@ -313,4 +314,5 @@ export class ImageQueue<Options extends object, State, Task, Result, Fault> {
   }
 }
 
+const cancelled = (): Error => new ImageTaskError('busy', 'The request was cancelled.')
 const busy = (): Error => new ImageTaskError('busy', 'Too many images are waiting.')
