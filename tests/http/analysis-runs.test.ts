@@ -103,6 +103,12 @@ t.test('every form of store=true, and every credential', async (t) => {
   const answers = {
     query: await upload(url, '/predict?store=true&image_source=gallery', form(['file', file()]), ann.headers),
     json: await upload(url, '/predict', encoded, { ...json, ...ann.headers }),
+    'json with a number': await upload(
+      url,
+      '/predict',
+      JSON.stringify({ image_base64: green.toString('base64'), store: 1 }),
+      { ...json, ...ann.headers },
+    ),
     raw: await upload(url, '/predict?store=1', green, { 'Content-Type': 'image/jpeg', ...ann.headers }),
     cookie: await store({ Cookie: ann.cookie }),
     key: await store({ apikey: secretOfAnn }),
@@ -120,6 +126,13 @@ t.test('every form of store=true, and every credential', async (t) => {
     { image_source: 'gallery', image_uri: 'content://media/5' },
     { image_source: 'file' },
   ])
+  for (const store of [[true], { value: true }]) {
+    const answer = await upload(url, '/predict', JSON.stringify({ image_base64: green.toString('base64'), store }), {
+      ...json,
+      ...ann.headers,
+    })
+    t.match(answer, { status: 422, body: { detail: [{ loc: ['body', 'store'] }] } }, JSON.stringify(store))
+  }
 })
 
 t.test('several images are stored all or not at all', async (t) => {

@@ -12,6 +12,9 @@ export type StoreOptions = {
   readonly imageUris: readonly string[]
 }
 
+/** Their names in the query string and in the body. */
+export const optionNames: ReadonlySet<string> = new Set(['store', 'keep_image', 'image_source', 'image_uri'])
+
 const yes = new Set(['true', '1', 'on', 'yes'])
 const no = new Set(['false', '0', 'off', 'no', ''])
 

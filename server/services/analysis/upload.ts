@@ -7,6 +7,7 @@ import { looksLikeImage, mediaTypeOf } from './image-type.ts'
 import { readMultipart } from './multipart.ts'
 import { Problem, problems } from './problem.ts'
 import { receive, receivePieces } from './receive.ts'
+import { optionNames } from './store-options.ts'
 import { UploadMemory } from './upload-memory.ts'
 import type { Upload, UploadSettings } from './uploaded-images.ts'
 
@@ -85,7 +86,11 @@ function fromJson(body: Buffer, fileLimit: number): Upload {
   const fields = new Map<string, readonly string[]>()
   for (const [name, member] of Object.entries(value)) {
     if (name === 'image_base64' || member === null) continue
-    if (typeof member === 'string' || typeof member === 'boolean') fields.set(name, [String(member)])
+    // An option that is dropped would be an image that is not stored.
+    if (typeof member === 'object' && optionNames.has(name)) {
+      throw problems.invalid('value_error', ['body', name], 'Input should be text, a number or a boolean')
+    }
+    fields.set(name, [String(member)])
   }
   const encoded = 'image_base64' in value ? value.image_base64 : undefined
   if (typeof encoded !== 'string' || encoded === '') throw problems.missing('image_base64')
