@@ -1,7 +1,7 @@
 // The start of the analyser process: what callers get while it loads models, and after a start that failed.
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { constants, getPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
@@ -59,6 +59,7 @@ t.test('frames that arrive while a model is being loaded are answered', async (t
   const app = await start(t, { IMAGE_CLASSIFIER: classifier })
   t.equal((await app.call('GET', `${prefix}/ready`)).status, 200)
   const [pid = 0] = await children()
+  t.equal(getPriority(pid), constants.priority.PRIORITY_LOW, 'requests go before images')
   process.kill(pid, 'SIGKILL')
   t.ok(await until(() => app.logged().some(({ msg }) => String(msg).includes('The analyser ended'))))
   const socket = new WebSocket(`${app.url.replace('http', 'ws')}${prefix}/ws/live-detect`)
@@ -79,9 +80,12 @@ t.test('callers wait for models to load for at most half of the timeout', async 
   // Nothing is ever written into this pipe.
   const endless = join(folder, 'endless.onnx')
   await promisify(execFile)('mkfifo', [endless])
+  const children = await watchChildren()
   const app = await start(t, { IMAGE_CLASSIFIER: endless, IMAGE_TIMEOUT: '2' })
   const begun = performance.now()
   const answers = await Promise.all([predict(app.url), app.call('GET', `${prefix}/ready`)])
+  const [pid = 0] = await children()
+  t.equal(getPriority(pid), getPriority(), 'a busy machine lets it start')
   for (const answer of answers) t.match(answer, { status: 503, body: { detail: 'The analyser is still starting.' } })
   t.ok(performance.now() - begun < 30_000, 'long before the start itself is given up')
   t.match(await app.call('GET', `${prefix}/health`), { status: 200, body: { classifier_loaded: false } })

@@ -66,9 +66,10 @@ export function serveImages<Options, State, Task, Result>(
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined)
   process.on('disconnect', () => process.exit())
   endWithServer()
-  lowerPriority()
   process.once('message', (options: Options) => {
     void prepare(options).then(({ state, work }) => {
+      // Not before, because a busy machine would not let it get ready in time.
+      lowerPriority()
       const images = new Socket({ fd: imageChannel })
       const answer = async ({ id, bytes, task }: ImageRequest<Task>): Promise<void> => {
         const image = await receive(images, bytes)
