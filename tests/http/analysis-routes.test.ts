@@ -351,6 +351,10 @@ t.test('unknown paths, unsupported methods, and request ids', async (t) => {
   t.strictSame((await call('GET', `${prefix}/x`)).body, { detail: 'Not Found' })
   t.strictSame((await call('GET', `${prefix}/predict`)).body, { detail: 'Method Not Allowed' })
   t.match((await call('GET', `${prefix}/health`)).headers.get('x-request-id'), /^[0-9a-f]{32}$/)
+  for (const path of ['/docs/', '/openapi.json']) {
+    const { headers } = await call('GET', `${prefix}${path}`, { headers: { 'X-Request-ID': 'mine-2' } })
+    t.equal(headers.get('x-request-id'), 'mine-2', path)
+  }
   const odd = await call('GET', `${prefix}/x`, { headers: { 'X-Request-ID': 'a b<>' } })
   t.match(odd.headers.get('x-request-id'), /^[0-9a-f]{32}$/, 'a request id with special characters is not returned')
   t.match(await call('HEAD', `${prefix}/health`), { status: 200, text: '' })

@@ -25,10 +25,11 @@ export function analysisRouter(settings: AnalysisRouterSettings): Router {
   const { prefix, documentation } = settings
   const isRoot = prefix === '/'
   const router = express.Router()
+  router.use(identifyRequest)
   // They have cross-origin headers of their own.
   if (!isRoot) for (const [segment, handler] of documentation) router.use(`/${segment}`, handler)
   router.use(publicCors(settings.caller.allowedOrigins))
-  router.use(identifyRequest)
+  router.use(exposeHeaders)
 
   mountRoutes(router, analysisRoutes(prefix), { basePath: prefix, tools: settings, methodNotAllowed })
   if (!isRoot) {
@@ -55,6 +56,11 @@ const identifyRequest: RequestHandler = (request, response, next) => {
   const id = givenRequestId(request.headers['x-request-id']) ?? randomUUID().replaceAll('-', '')
   noteRequestId(response, id)
   response.setHeader('X-Request-ID', id)
+  next()
+}
+
+/** Lets pages of other origins read the headers of these routes. */
+const exposeHeaders: RequestHandler = (request, response, next) => {
   if (request.headers.origin !== undefined) {
     response.appendHeader('Access-Control-Expose-Headers', 'X-Request-ID, X-Batch-Failed, Retry-After')
   }
