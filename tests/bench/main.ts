@@ -4,6 +4,7 @@ import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { compareBuilds } from './against.ts'
 import { compare, type Contestants } from './comparison.ts'
+import { enterControlGroup } from './control-group.ts'
 import { databaseName, prepareDataset, userCount } from './dataset.ts'
 import { measureImages } from './images.ts'
 import { measureExtensions } from './extensions/measure.ts'
@@ -34,6 +35,8 @@ async function openPostgres(options: Options): Promise<{ postgres: Postgres; own
 async function run(options: Options): Promise<unknown> {
   const workloads = options.mode === 'extensions' || options.mode === 'overload' ? [] : chosenWorkloads(options.only)
   const generator = await loadGenerator(options.generator)
+  if (options.controlGroup && !enterControlGroup())
+    throw new Error('--control-group needs Linux with cgroups, and root')
   const directory = await mkdtemp(join(tmpdir(), 'rowhouse-bench-programs-'))
   const { postgres, own } = await openPostgres(options)
   const servers: Server[] = []
@@ -58,6 +61,7 @@ async function run(options: Options): Promise<unknown> {
       cores: cpus().length,
       processor: cpus()[0]?.model,
       generator: `${generator.name}, ${options.connections} connections`,
+      ...(options.controlGroup ? { processes: 'in one control group' } : {}),
     }
     print(
       Object.entries(machine)
