@@ -3,7 +3,12 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { checksumOf, compareVersions, type MigrationFile } from '../../server/program/migrations/migration-file.ts'
+import {
+  checksumOf,
+  compareVersions,
+  readMigrations,
+  type MigrationFile,
+} from '../../server/program/migrations/migration-file.ts'
 import { createMigration, nextNumber } from '../../server/program/migrations/new-migration.ts'
 import { pendingOf, planMigrations, type MigrationState } from '../../server/program/migrations/plan.ts'
 import { findProject, folderForNew } from '../../server/program/migrations/project.ts'
@@ -193,6 +198,10 @@ t.test('where the files are', async (t) => {
   const own = fileURLToPath(new URL('../..', import.meta.url))
   t.match(await findProject(settings, own), { migrations: undefined, schemas: undefined }, 'the folder of the program')
   await t.rejects(findProject({ ...settings, migrationsDir: 'sql/migrations' }, own), { message: /of rowhouse itself/ })
+  const newProject = await folderWith(t, 'supabase')
+  await writeFile(join(newProject, 'supabase/config.toml'), '')
+  t.match(await findProject(settings, newProject), { migrations: 'supabase/migrations' }, 'a new project of Supabase')
+  t.strictSame(await readMigrations(join(newProject, 'supabase/migrations')), { files: [], ignored: [] })
   t.equal(await folderForNew(settings, await folderWith(t)), 'migrations')
   t.equal(await folderForNew(settings, await folderWith(t, 'supabase')), 'supabase/migrations')
   t.equal(await folderForNew({ ...settings, migrationsDir: 'm' }, await folderWith(t)), 'm')

@@ -1,7 +1,8 @@
 // The files of a folder of migrations: plain SQL, named by a number or a timestamp.
 import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { splitStatements, type SqlStatement } from '../../text/sql-statements.ts'
 import { CommandError } from '../command-line/command-error.ts'
 
@@ -72,6 +73,9 @@ async function readFolder(folder: string): Promise<readonly string[]> {
     const entries = await readdir(folder, { withFileTypes: true })
     return entries.filter((entry) => !entry.isDirectory()).map(({ name }) => name)
   } catch (error) {
+    // A new project of Supabase does not have it yet.
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT' && existsSync(join(dirname(folder), 'config.toml')))
+      return []
     throw new CommandError(`The folder of migrations cannot be read: ${(error as Error).message}`, { cause: error })
   }
 }

@@ -7,7 +7,7 @@ import { CommandError } from '../command-line/command-error.ts'
 
 /** Paths, relative to the working folder where the settings are. */
 export type Project = {
-  /** Folder of the migrations, if there is one. */
+  /** Folder of the migrations, if there is one. A new project of Supabase may have seeds before it has this folder. */
   readonly migrations: string | undefined
   /** Folder of JSON Schemas, if there is one. */
   readonly schemas: string | undefined
@@ -56,7 +56,7 @@ async function findMigrations(setting: string | null, folder: string): Promise<s
       `There are two folders of migrations, ${found.join(' and ')}: set MIGRATIONS_DIR to one of them.`,
     )
   }
-  return found[0]
+  return found[0] ?? ((await isFile(resolve(folder, 'supabase', 'config.toml'))) ? usual[1] : undefined)
 }
 
 async function findSchemas(
@@ -80,6 +80,12 @@ async function required(setting: string, path: string, folder: string): Promise<
 const isFolder = (path: string): Promise<boolean> =>
   stat(path).then(
     (found) => found.isDirectory(),
+    () => false,
+  )
+
+const isFile = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (found) => found.isFile(),
     () => false,
   )
 

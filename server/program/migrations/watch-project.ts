@@ -1,4 +1,5 @@
 // Watching a project's migrations: the databases that `watch.ts` needs, on the server of the database that is served.
+import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Config } from '../../config/config.ts'
 import type { Environment } from '../../config/config-sources.ts'
@@ -31,7 +32,7 @@ export async function watchProject(
   options: WatchOptions,
 ): Promise<void> {
   const { migrations } = await findProject(config)
-  if (migrations === undefined) {
+  if (migrations === undefined || !existsSync(migrations)) {
     throw new CommandError('There is no folder of migrations to watch. `rowhouse migrate new NAME` creates it.')
   }
   const { includeAll } = options
