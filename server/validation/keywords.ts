@@ -31,6 +31,12 @@ const yearsAhead: KeywordDefinition = {
   errors: true,
 }
 
+/**
+ * `"x-coerce": true` at the root of a schema of a service: values of other types are converted where that is possible, `"10"` to
+ * 10, null to an empty text, a single value to a list. The body is changed in place.
+ */
+export const coerceKeyword = 'x-coerce'
+
 type Parent = { readonly parentData: Record<string, unknown>; readonly parentDataProperty: string | number }
 
 /** `"x-trim": true`: removes white space around the text from the value, before anything else is checked. */
@@ -81,13 +87,13 @@ const lengths: CodeKeywordDefinition = {
 }
 
 /**
- * Adds the keywords. `x-trim` changes the value, so only DTOs have it: the body for a table goes to the database
- * unchanged.
+ * Adds the keywords. `x-trim` and `x-coerce` change the value, so only DTOs have them: the body for a table goes to the
+ * database unchanged.
  */
 export function addKeywords(ajv: Ajv2020, use: 'table' | 'dto'): void {
   ajv.removeKeyword('maxLength').removeKeyword('minLength').addKeyword(lengths)
   ajv.addKeyword({ keyword: tableKeyword, schemaType: 'string' })
   ajv.addKeyword(text)
   ajv.addKeyword(yearsAhead)
-  if (use === 'dto') ajv.addKeyword(trim)
+  if (use === 'dto') ajv.addKeyword(trim).addKeyword({ keyword: coerceKeyword, schemaType: 'boolean' })
 }

@@ -5,12 +5,12 @@ import { qualifiedKey } from '../schema-cache/identifier.ts'
 import type { BodyValidator, TableBodies } from '../rest/validation.ts'
 import { faultOf, type Fault } from './fault.ts'
 import { addBoundedFormats } from './formats.ts'
-import { addKeywords, tableKeyword } from './keywords.ts'
+import { addKeywords, coerceKeyword, tableKeyword } from './keywords.ts'
 import { readSchemas, type SchemaFile } from './schema-directory.ts'
 
 export type { Fault } from './fault.ts'
 
-/** Validates a body of a service, and trims texts in place if the schema has `x-trim`. */
+/** Validates a body of a service, and changes it in place if the schema has `x-trim` or `x-coerce`. */
 export type DtoValidator = (body: unknown) => readonly Fault[]
 
 export type Validator = BodyValidator & {
@@ -59,6 +59,7 @@ export function compileSchemas(
   const compileTable = compilerOf(files, 'table')
   const compileTextTable = compilerOf(files, 'text table')
   const compileDto = compilerOf(files, 'dto', trustsServices)
+  const compileCoercedDto = compilerOf(files, 'coerced dto', trustsServices)
   for (const file of files) {
     if (file.table) {
       const key = qualifiedKey(file.table.schema, file.table.name)
@@ -74,7 +75,8 @@ export function compileSchemas(
         validateUpdate: (body, isText) => rowFaults(isText ? updateText : update, body),
       })
     } else {
-      const check = compileDto(file.id, file.schema)
+      const isCoerced = coerceKeyword in file.schema && file.schema[coerceKeyword] === true
+      const check = (isCoerced ? compileCoercedDto : compileDto)(file.id, file.schema)
       if (!trustsServices) void [check.first, check.all]
       dtos.set(file.id, (body) => limited(objectFaults(check, body, ''), 0))
     }
@@ -89,16 +91,19 @@ export function compileSchemas(
   }
 }
 
+/** Which values Ajv converts: none, single ones, or also single ones to lists. */
+const coercions = { table: false, 'text table': true, dto: false, 'coerced dto': 'array' } as const
+
 function compilerOf(
   files: readonly SchemaFile[],
-  use: 'table' | 'text table' | 'dto',
+  use: keyof typeof coercions,
   isTrusted = false,
 ): (id: string, schema: object) => Check {
-  const ofTables = use !== 'dto'
+  const ofTables = use === 'table' || use === 'text table'
   const instance = (allErrors: boolean): Ajv2020 => {
     const ajv = new Ajv2020({
       allErrors,
-      coerceTypes: use === 'text table',
+      coerceTypes: coercions[use],
       ownProperties: true,
       allowUnionTypes: true,
       validateSchema: !isTrusted,

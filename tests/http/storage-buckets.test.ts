@@ -65,7 +65,13 @@ t.test('creating', async (t) => {
     ['umlaut', create({ name: 'bücket' }), faults.bucketName],
     ['empty', create({ name: '' }), faults.bucketName],
     ['limit above that of the server', create({ name: 'x', file_size_limit: '3MB' }), faults.tooLarge],
-    ['limit without a unit', create({ name: 'x', file_size_limit: '30' }), invalidLimit],
+    [
+      'values of other types',
+      create({ name: 7, id: null, public: 'true', file_size_limit: '30', allowed_mime_types: 'image/png' }),
+      { name: '7' },
+    ],
+    ['null and an empty limit', create({ name: 'empty', public: null, file_size_limit: '' }), { name: 'empty' }],
+    ['null for the name', create({ name: null }), faults.bucketName],
     ['limit of another unit', create({ name: 'x', file_size_limit: '3TB' }), invalidLimit],
     [
       'negative limit',
@@ -112,6 +118,8 @@ t.test('creating', async (t) => {
     { id: 'none', public: false, size: null, types: null },
     { id: 'types', public: false, size: null, types: ['image/*', 'text/plain;charset=utf-8'] },
     { id: hundred, public: false, size: null, types: null },
+    { id: '7', public: true, size: 30, types: ['image/png'] },
+    { id: 'empty', public: false, size: null, types: null },
   ])
 })
 

@@ -107,7 +107,8 @@ t.test('POST /object/sign for many', async (t) => {
     ],
     ['none', many({ expiresIn: 1, paths: [] }), faults.validation('body/paths must NOT have fewer than 1 items')],
     ['no time', many({ paths: ['a'] }), faults.validation("body must have required property 'expiresIn'")],
-    ['no list', many({ expiresIn: 1, paths: 'a' }), faults.validation('body/paths must be array')],
+    ['no list', many({ expiresIn: 1, paths: {} }), faults.validation('body/paths must be array')],
+    ['a text is a list of one', many({ expiresIn: '1', paths: 'a' }), [{ path: 'a', signedURL: null, error: hidden }]],
     ['too long', many({ expiresIn: 2 ** 53, paths: ['a/b c.txt'] }), outOfRange],
     [
       'caller without policies',

@@ -10,13 +10,15 @@ const units: Readonly<Record<string, number>> = { b: 1, kb: 1e3, mb: 1e6, gb: 1e
  * @throws StorageError 400 for another text; 413 above the limit of the server
  */
 export function sizeLimit(given: number | string | null, largest: number): number | null {
-  if (given === null) return null
+  // The original converts texts without a unit, and takes an empty one for null.
+  if (given === null || given === '') return null
   const size = typeof given === 'number' ? given : sizeOf(given)
   if (size > largest) throw storageErrors.tooLarge()
   return size
 }
 
 function sizeOf(text: string): number {
+  if (/^\d+$/.test(text)) return Number(text)
   const [, digits = '', unit = ''] = /^(\d+(?:\.\d+)?)([gmk]?b)$/i.exec(text) ?? []
   const factor = units[unit.toLowerCase()]
   if (factor === undefined) throw storageErrors.invalidFileSizeLimit()
