@@ -269,6 +269,7 @@ t.test('errors, in plain text with their statuses', async (t) => {
       'Bucket name invalid',
     ],
     ['no object name', () => create('own', '', 1), 400, 'Invalid key: '],
+    ['the parent folder', () => create('own', 'a/../b', 1), 400, 'Invalid key: a/../b'],
     ['invalid name', () => create('own', 'a\u0000b', 1), 400, 'Invalid key: a\u0000b'],
     ['name above 1,024 bytes', () => create('own', 'x'.repeat(1025), 1), 400, `Invalid key: ${'x'.repeat(1024)}`],
     ['above the limit of the server', () => create('own', 'x', 50_000_000), 413, 'Maximum size exceeded\n'],

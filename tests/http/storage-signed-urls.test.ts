@@ -203,6 +203,7 @@ t.test('uploads', async (t) => {
       storageFault(404, 'InvalidRequest', 'The related resource does not exist', 'InvalidRequest'),
     ],
     ['invalid name', at('files/%C3%BC'), faults.key('ü')],
+    ['the parent folder', at('files/a%2F..%2Fx'), faults.key('a/../x')],
     ['caller without policies', at('files/x', 'anon'), faults.rowSecurity],
     ['replacing without policies', at('files/new.txt', 'anon', { 'X-Upsert': 'true' }), faults.rowSecurity],
     ['without credentials', at('files/x', null), faults.noToken],

@@ -5,7 +5,7 @@ import type { Identity } from '../../identity/identity.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import type { ImageKeeper, KeptImage } from '../analysis/image-keeper.ts'
 import { imageTypeOf } from '../analysis/image-type.ts'
-import { requireObjectName } from './names.ts'
+import { requireNewName } from './names.ts'
 import { metadataText } from './object-metadata.ts'
 import { insertObject, objectValues, removeLater, requirePermission } from './object-writing.ts'
 import type { StorageContext } from './storage-context.ts'
@@ -35,7 +35,7 @@ export function createImageKeeper(context: StorageContext, bucket: string): Imag
     const contentType = imageTypeOf(image)
     if (!contentType) throw storageErrors.invalidMimeType('of the image')
     const name = `${sub}/${randomUUID()}.${extensions[contentType]}`
-    requireObjectName(name)
+    requireNewName(name)
     const limits = await limitsOf(context, bucket)
     if (image.length > largestUpload(context, limits, name)) throw storageErrors.tooLarge()
     requireAllowedType(contentType, limits, name)

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import { copyBytes, type Place } from './copied-bytes.ts'
-import { requireObjectName } from './names.ts'
+import { requireNewName } from './names.ts'
 import { objectJson } from './object-row.ts'
 import { requirePermission, writeObject, type NewObject } from './object-writing.ts'
 import type { StorageContext } from './storage-context.ts'
@@ -55,7 +55,7 @@ export async function copyObject(
   to: Place,
   options: CopyOptions,
 ): Promise<{ readonly id: string; readonly row: object }> {
-  requireObjectName(to.name)
+  requireNewName(to.name)
   if (!options.copyMetadata) requireHeaders(options.metadata)
   const { database, store } = context
   const find = async (): Promise<Source | undefined> => {

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { leavesConnection } from '../../postgres/database-error.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import { copyAttempts, copyBytes, type Place } from './copied-bytes.ts'
-import { requireObjectName } from './names.ts'
+import { requireNewName } from './names.ts'
 import { uuidOrNull } from './object-owner.ts'
 import { removeLater } from './object-writing.ts'
 import type { StorageContext } from './storage-context.ts'
@@ -51,7 +51,7 @@ export async function moveObject(
   to: Place,
   owner: string | null,
 ): Promise<void> {
-  requireObjectName(to.name)
+  requireNewName(to.name)
   const { database, store } = context
   const version = randomUUID()
   const change = [from.bucket, from.name, to.bucket, to.name, version, uuidOrNull(owner), owner]

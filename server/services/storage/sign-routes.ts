@@ -1,7 +1,7 @@
 // Signed URLs: for downloads and uploads by people without a token.
 import { dto, record, text } from '../../http/service-response.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
-import { requireObjectName } from './names.ts'
+import { requireNewName, requireObjectName } from './names.ts'
 import { findAnyObject, findVisibleObject } from './object-reading.ts'
 import { keyOf, objectResponse, readResponses } from './object-routes.ts'
 import { sendObject, sendObjectHead } from './object-sending.ts'
@@ -74,7 +74,7 @@ async function signMany({ context, scope, path, body }: StorageCall<SignManyBody
 async function signUpload(call: StorageCall<undefined>): Promise<StorageReply> {
   const { context, scope, caller, request } = call
   const { bucket, name } = keyOf(call)
-  requireObjectName(name)
+  requireNewName(name)
   const {
     'x-upsert': upsert,
     'x-metadata': given,

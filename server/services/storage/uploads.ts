@@ -6,7 +6,7 @@ import { JsonStatement } from '../../postgres/json-statement.ts'
 import { sniffed } from './content-sniffing.ts'
 import { metadataText } from './object-metadata.ts'
 import { requirePermission, writeObject, type NewObject, type WrittenObject } from './object-writing.ts'
-import { isFolderPlaceholder, requireBucketName, requireObjectName } from './names.ts'
+import { isFolderPlaceholder, requireBucketName, requireNewName } from './names.ts'
 import type { PutOptions } from './object-store.ts'
 import type { StorageContext } from './storage-context.ts'
 import { storageErrors } from './storage-error.ts'
@@ -87,7 +87,7 @@ export async function uploadObject(
     requireAllowedType(source.contentType, allowed, name)
     const { declaredLength } = source
     if (source.isRaw && declaredLength !== undefined && declaredLength > maxBytes) throw storageErrors.tooLarge()
-    requireObjectName(name)
+    requireNewName(name)
     const object = { bucket, name, owner, isUpsert, userMetadata: source.userMetadata }
     const replaceable = await requirePermission({ context, scope }, object, {
       mimetype: source.contentType,

@@ -1,5 +1,5 @@
 // The names of resumable uploads in their addresses: `bucket/name/uuid` in base64url.
-import { requireBucketName, requireObjectName } from '../names.ts'
+import { requireBucketName, requireNewName } from '../names.ts'
 
 export type UploadId = { readonly bucket: string; readonly name: string; readonly id: string }
 
@@ -30,5 +30,5 @@ export function decodeUploadId(segment: string): string | undefined {
  */
 export function requireNames(bucket: string, name: string): void {
   requireBucketName(bucket)
-  requireObjectName(name)
+  requireNewName(name)
 }
