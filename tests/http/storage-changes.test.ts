@@ -122,6 +122,11 @@ t.test('POST /object/copy', async (t) => {
     metadata: { mimetype: 'image/png', cacheControl: 'max-age=60' },
     user_metadata: { b: 2 },
   })
+  t.strictSame(
+    ((await send(copy('a', 'bare', { copyMetadata: false }))).json as { user_metadata: unknown }).user_metadata,
+    null,
+    'none is copied, and none was sent',
+  )
   t.equal(
     (await storage.ask('GET', '/object/one/changed', { as: 'service_role' })).headers.get('content-type'),
     'image/png',
@@ -132,6 +137,9 @@ t.test('POST /object/copy', async (t) => {
     ['no object', ['POST', '/object/copy', body({ sourceKey: 'nothing' })], faults.noObject],
     ['no bucket', ['POST', '/object/copy', body({ bucketId: 'nothing' })], faults.noObject],
     ['to no bucket', ['POST', '/object/copy', body({ destinationBucket: 'nothing' })], fault404],
+    ['from a bucket without name', ['POST', '/object/copy', body({ bucketId: '' })], faults.bucketName],
+    ['to an invalid bucket', ['POST', '/object/copy', body({ destinationBucket: 'a/b' })], faults.bucketName],
+    ['to the parent folder', ['POST', '/object/copy', body({ destinationKey: 'a/../y' })], faults.key('a/../y')],
     ['to an invalid name', ['POST', '/object/copy', body({ destinationKey: 'ü' })], faults.key('ü')],
     [
       'no target',
@@ -169,8 +177,10 @@ t.test('DELETE /object/:bucket', async (t) => {
     ['no bucket', remove({ prefixes: ['a'] }, 'nothing'), []],
     ['a folder is no object', remove({ prefixes: [''] }), []],
     ['none', remove({ prefixes: [] }), faults.validation('body/prefixes must NOT have fewer than 1 items')],
-    ['no list', remove({ prefixes: 'a' }), faults.validation('body/prefixes must be array')],
-    ['no texts', remove({ prefixes: [1] }), faults.validation('body/prefixes/0 must be string')],
+    ['a text is a list of one', remove({ prefixes: 'a' }), []],
+    ['numbers are texts', remove({ prefixes: [1] }), []],
+    ['no list', remove({ prefixes: {} }), faults.validation('body/prefixes must be array')],
+    ['no texts', remove({ prefixes: [{}] }), faults.validation('body/prefixes/0 must be string')],
     ['nothing', remove({}), faults.validation("body must have required property 'prefixes'")],
     ['without credentials', remove({ prefixes: ['c'] }, 'one', null), faults.noToken],
     ['a caller without policies', ['DELETE', '/object/one', { prefixes: ['c'] }, ann], []],

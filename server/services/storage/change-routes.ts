@@ -1,6 +1,8 @@
 // Moves, copies and removes objects.
 import { dto } from '../../http/service-response.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
+import type { Place } from './copied-bytes.ts'
+import { requireBucketName } from './names.ts'
 import { copyObject } from './object-copy.ts'
 import { moveObject } from './object-move.ts'
 import { objectJson } from './object-row.ts'
@@ -31,13 +33,16 @@ const remove = new JsonStatement(
   { access: 'write' },
 )
 
-const sourceAndTarget = ({ bucketId, sourceKey, destinationBucket, destinationKey }: MoveBody) => ({
-  from: { bucket: bucketId, name: sourceKey },
-  to: {
-    bucket: destinationBucket === undefined || destinationBucket === '' ? bucketId : destinationBucket,
-    name: destinationKey,
-  },
-})
+/** @throws StorageError 400 `InvalidBucketName` */
+function sourceAndTarget({ bucketId, sourceKey, destinationBucket = '', destinationKey }: MoveBody): {
+  readonly from: Place
+  readonly to: Place
+} {
+  const target = destinationBucket === '' ? bucketId : destinationBucket
+  requireBucketName(bucketId)
+  requireBucketName(target)
+  return { from: { bucket: bucketId, name: sourceKey }, to: { bucket: target, name: destinationKey } }
+}
 
 export const changeRoutes: readonly StorageRoute[] = [
   defineStorageRoute<MoveBody>({

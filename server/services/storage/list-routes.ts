@@ -3,6 +3,7 @@ import { dto } from '../../http/service-response.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import { decodeCursor, encodeCursor, type ListCursor, type SortColumn, type SortOrder } from './list-cursor.ts'
 import { pageStatement } from './list-statements.ts'
+import { requireBucketName } from './names.ts'
 import { defineStorageRoute, type StorageRoute } from './storage-route.ts'
 
 /** The body of `/object/list`. */
@@ -62,6 +63,8 @@ export const listRoutes: readonly StorageRoute[] = [
     body: dto('StorageListDto'),
     success: [200, { description: 'The objects and folders.', schema: { type: 'array', items: { type: 'object' } } }],
     handler: async ({ context, scope, path, body }) => {
+      const { bucket = '' } = path
+      requireBucketName(bucket)
       const {
         prefix,
         limit = 100,
@@ -72,7 +75,7 @@ export const listRoutes: readonly StorageRoute[] = [
       const folder = prefix === '' || prefix.endsWith(delimiter) ? prefix : prefix + delimiter
       const [row] = await context.database.askRows(scope, search, [
         folder,
-        path.bucket ?? '',
+        bucket,
         Math.min(limit, longestList),
         (folder + text).split(delimiter).length,
         Math.min(offset, largestInteger),
@@ -97,13 +100,15 @@ export const listRoutes: readonly StorageRoute[] = [
     success: [200, { description: 'The page.', schema: { type: 'object' } }],
     errors: { 400: 'the cursor is not one of a page' },
     handler: async ({ context, scope, path, body }) => {
+      const { bucket = '' } = path
+      requireBucketName(bucket)
       const { prefix = '', limit = longestPage, with_delimiter: isDelimited = false, sortBy } = body
       const cursor = body.cursor === undefined || body.cursor === '' ? undefined : decodeCursor(body.cursor)
       const column = cursor?.column ?? sortBy?.column
       const order = cursor?.order ?? sortBy?.order
       const size = Math.min(limit, longestPage)
       const entries = (await context.database.ask(scope, pageStatement(isDelimited, column ?? 'name', order ?? 'asc'), [
-        path.bucket ?? '',
+        bucket,
         prefix,
         size + 1,
         cursor?.after ?? '',

@@ -89,7 +89,7 @@ function requireHeaders({ cacheControl, mimetype }: CopyOptions['metadata']): vo
 }
 
 const userMetadataOf = ({ user_metadata }: Source, { copyMetadata, userMetadata }: CopyOptions) =>
-  copyMetadata ? (user_metadata ?? undefined) : userMetadata
+  copyMetadata ? user_metadata : (userMetadata ?? null)
 
 const metadataOf = (source: Source, { copyMetadata, metadata: { cacheControl, mimetype } }: CopyOptions): object => ({
   ...source.metadata,

@@ -19,7 +19,8 @@ export type NewObject = {
   readonly owner: string | null
   /** Whether an object of that name is replaced. */
   readonly isUpsert: boolean
-  readonly userMetadata: UserMetadata | undefined
+  /** Null for none; undefined for the default, which is empty. */
+  readonly userMetadata: UserMetadata | null | undefined
 }
 
 /** SQL that inserts the row of an object. Its parameters are those of `objectValues`. */
@@ -67,7 +68,7 @@ export const objectValues = (
   owner,
   version,
   metadata,
-  userMetadata === undefined ? byDefault : JSON.stringify(userMetadata),
+  userMetadata === undefined ? byDefault : userMetadata && JSON.stringify(userMetadata),
 ]
 
 /**
