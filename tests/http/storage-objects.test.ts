@@ -93,6 +93,7 @@ t.test('an upload and everything that is known of it', async (t) => {
   t.match(version, /^[0-9a-f-]{36}$/)
   t.match(String(modified), /^\d{4}-.*\.\d{3}Z$/)
   t.match(String(created), /^\d{4}-.*\.\d{3}Z$/)
+  for (const name of ['etag', 'last-modified', 'cache-control']) t.equal(info.headers.get(name), headers[name], name)
 })
 
 testWithFolder('forms', async (t) => {
@@ -325,6 +326,7 @@ t.test('parts, conditions and names to save by', async (t) => {
     t.strictSame([status, json, headers.get('content-range')], [416, faults.range, 'bytes */10'], range)
   }
   t.equal((await get({ Range: 'bytes=0-1' }, 'empty')).status, 416)
+  t.equal((await get({ Range: '' })).status, 200, 'an empty header asks for the whole object')
   const { headers } = await get({})
   const [eTag, modified] = [headers.get('etag') ?? '', headers.get('last-modified') ?? '']
   const later = new Date(Date.parse(modified) + 5000).toUTCString()

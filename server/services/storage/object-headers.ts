@@ -47,6 +47,13 @@ export function objectHeaders(
   }
 }
 
+/** The headers of a description of the object: those of its bytes that say how old they are. */
+export const descriptionHeaders = ({ eTag, lastModified, cacheControl }: ObjectMetadata): Record<string, string> => ({
+  ...(eTag === undefined ? {} : { ETag: eTag }),
+  ...(lastModified === undefined ? {} : { 'Last-Modified': lastModified.toUTCString() }),
+  ...(cacheControl === undefined ? {} : { 'Cache-Control': cacheControl }),
+})
+
 function cachingHeader(
   cacheControl: string | undefined,
   eTag: string | undefined,

@@ -5,6 +5,7 @@ import type { ServiceResponse } from '../../http/service-route.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import { requireBucketName } from './names.ts'
 import { findAnyObject, findPublicObject, findReadableObject, type StoredObject } from './object-reading.ts'
+import { descriptionHeaders } from './object-headers.ts'
 import { sendObject, sendObjectHead } from './object-sending.ts'
 import { removeLater } from './object-writing.ts'
 import { storageErrors } from './storage-error.ts'
@@ -137,6 +138,7 @@ const info = ({ path, name, caller, operation, summary, find }: ReadRoute): Stor
     handler: async (call) => {
       const { id, bucket, name: objectName, version, metadata, userMetadata, createdAt, updatedAt } = await find(call)
       return {
+        headers: descriptionHeaders(metadata),
         json: {
           id,
           name: objectName,

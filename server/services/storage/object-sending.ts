@@ -50,8 +50,9 @@ async function sendBytes(
     response.writeHead(304, headers).end()
     return
   }
-  const asked = request.headers.range
-  const range = asked === undefined || !rangeApplies(metadata, request.headers) ? undefined : partOf(asked, size)
+  // An empty header asks for nothing.
+  const asked = request.headers.range ?? ''
+  const range = asked === '' || !rangeApplies(metadata, request.headers) ? undefined : partOf(asked, size)
   const length = range ? range.end - range.start + 1 : size
   const whole = size > smallSize ? undefined : await smallObjects.read(object, size)
   const source = whole?.subarray(range?.start, range && range.end + 1) ?? (await store.get(object, range))
