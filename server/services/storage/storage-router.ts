@@ -6,7 +6,8 @@ import type { DtoValidator } from '../../validation/validator.ts'
 import { storageCors } from './storage-cors.ts'
 import type { StorageContext } from './storage-context.ts'
 import { storageErrors } from './storage-error.ts'
-import { sendStorageError } from './storage-response.ts'
+import { sendS3Refusal } from './s3-refusal.ts'
+import { sendStorageError, sendStorageJson } from './storage-response.ts'
 import { storagePath, type StorageRequest, type StorageRoute } from './storage-route.ts'
 
 export type StorageHandler = (request: IncomingMessage, response: ServerResponse) => void
@@ -28,19 +29,23 @@ type PreparedRoute = {
 /** Responds to every request to a target below `/storage/v1`. */
 export function storageRouter({ context, routes, validator, allowedOrigins }: StorageRouterOptions): StorageHandler {
   const table = new Map<string, PreparedRoute[]>()
+  const withHead = new Set(routes.filter(({ method }) => method === 'head').map(({ path }) => path))
   for (const route of [...routes].sort(bySpecificity)) {
-    const method = route.method.toUpperCase()
-    const handle = route.prepare({ context, validator })
-    table.set(method, [
-      ...(table.get(method) ?? []),
-      { path: storagePath + route.path, segments: segmentsOf(route.path), handle },
-    ])
+    const prepared = {
+      path: storagePath + route.path,
+      segments: segmentsOf(route.path),
+      handle: route.prepare({ context, validator }),
+    }
+    const isAlsoHead = route.method === 'get' && !withHead.has(route.path)
+    for (const method of [route.method.toUpperCase(), ...(isAlsoHead ? ['HEAD'] : [])]) {
+      table.set(method, [...(table.get(method) ?? []), prepared])
+    }
   }
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (answerTokenCors(request, response, allowedOrigins(), storageCors)) return
     const target = (request.url ?? '').slice(storagePath.length)
     const end = target.indexOf('?')
-    const given = segmentsOf(end < 0 ? target : target.slice(0, end))
+    const given = segmentsOf(withoutSlash(end < 0 ? target : target.slice(0, end)))
     for (const { path: route, segments, handle } of table.get(request.method ?? '') ?? []) {
       const path = match(segments, given)
       if (path === undefined) continue
@@ -49,12 +54,25 @@ export function storageRouter({ context, routes, validator, allowedOrigins }: St
       await handle({ request, response, path, query, target })
       return
     }
-    throw storageErrors.notFound(request.method ?? '', target)
+    if (given[0] === 's3') sendS3Refusal(response)
+    else if (services.has(given[0] ?? '')) throw storageErrors.notFound(request.method ?? '', target)
+    else sendUnknown(response, request.method ?? '', target)
   }
   return (request, response) => {
     answer(request, response).catch((error: unknown) => sendStorageError(response, error, context.onError))
   }
 }
+
+/** Below these, an unknown route has an error of storage; elsewhere it has that of the original's HTTP framework. */
+const services: ReadonlySet<string> = new Set(['bucket', 'object', 'render', 'vector', 'cdn'])
+
+function sendUnknown(response: ServerResponse, method: string, target: string): void {
+  const { message, error, statusCode } = storageErrors.notFound(method, target)
+  sendStorageJson(response, statusCode, JSON.stringify({ message, error, statusCode }))
+}
+
+/** Some clients end the address of the buckets with a slash. */
+const withoutSlash = (path: string): string => (path === '/bucket/' ? '/bucket' : path)
 
 const segmentsOf = (path: string): readonly string[] => path.split('/').slice(1)
 

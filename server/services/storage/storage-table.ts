@@ -6,6 +6,7 @@ import { objectRoutes } from './object-routes.ts'
 import { tusRoutes } from './resumable/tus-routes.ts'
 import { renderRoutes } from './render/render-routes.ts'
 import { signRoutes } from './sign-routes.ts'
+import { statusRoutes } from './status-routes.ts'
 import type { StorageRoute } from './storage-route.ts'
 
 export const storageRoutes: readonly StorageRoute[] = [
@@ -16,4 +17,5 @@ export const storageRoutes: readonly StorageRoute[] = [
   ...signRoutes,
   ...tusRoutes,
   ...renderRoutes,
+  ...statusRoutes,
 ]
