@@ -1,5 +1,6 @@
 // `supabase.auth.admin` from a server, services that confirm addresses at once or refuse sign-ups, and what GoTrue
 // refuses unless it is enabled.
+import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import { newAddress, password } from '../support/auth.ts'
 import { codeOfApp } from '../support/second-factor.ts'
@@ -193,12 +194,20 @@ t.test('where sign-up is disabled', async (t) => {
 t.test('what is not there', async (t) => {
   const { page: own } = await signedUp()
   t.match((await own.auth.signInWithSSO({ domain: 'x.test' })).error, { status: 404, code: 'saml_provider_disabled' })
-  for (const [method, path, code] of [
-    ['POST', '/passkeys/authentication/options', 'passkey_disabled'],
-    ['GET', '/admin/oauth/clients', 'feature_disabled'],
+  t.match(await ask('POST', '/passkeys/authentication/options'), {
+    status: 404,
+    body: { error_code: 'passkey_disabled' },
+  })
+  for (const [path, code] of [
+    ['/admin/oauth/clients', 'feature_disabled'],
+    ['/admin/custom-providers', 'feature_disabled'],
+    ['/admin/sso/providers', 'saml_provider_disabled'],
+    [`/admin/users/${randomUUID()}/passkeys`, 'passkey_disabled'],
   ] as const) {
-    t.match(await ask(method, path, { token: service.secretKey }), { status: 404, body: { error_code: code } })
+    t.match(await ask('GET', path, { token: service.secretKey }), { status: 404, body: { error_code: code } })
+    t.match(await ask('GET', path), { status: 401, body: { error_code: 'no_authorization' } })
   }
+  t.match(await ask('GET', '/user/oauth/grants'), { status: 401, body: { error_code: 'no_authorization' } })
   t.match(await ask('POST', '/token?grant_type=web3', { body: { chain: 'solana', message: 'm', signature: 's' } }), {
     body: { error_code: 'web3_provider_disabled' },
   })

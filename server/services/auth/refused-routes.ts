@@ -1,17 +1,23 @@
 // Parts of GoTrue that this service does not have. They respond as in a GoTrue where they are not enabled.
 import { AuthError } from './auth-error.ts'
-import { defineAuthRoute, type AuthRoute } from './auth-route.ts'
+import { defineAuthRoute, type AuthRoute, type CallerKind } from './auth-route.ts'
 
 type Method = AuthRoute['method']
 
-const refused = (code: string, message: string, routes: readonly (readonly [Method, string])[]): readonly AuthRoute[] =>
+/** @param caller who learns why; others are refused for their credentials first */
+const refused = (
+  code: string,
+  message: string,
+  routes: readonly (readonly [Method, string])[],
+  caller: CallerKind = 'anyone',
+): readonly AuthRoute[] =>
   routes.map(([method, path]) =>
     defineAuthRoute({
       method,
       path,
       id: `authRefused ${method} ${path}`,
       summary: message,
-      caller: 'anyone',
+      caller,
       success: [404, message],
       hidden: true,
       handler: () => {
@@ -20,8 +26,12 @@ const refused = (code: string, message: string, routes: readonly (readonly [Meth
     }),
   )
 
+const passkeys = ['passkey_disabled', 'Passkeys are disabled'] as const
+const saml = ['saml_provider_disabled', 'SAML 2.0 is disabled'] as const
+const oauthServer = ['feature_disabled', 'OAuth server is disabled'] as const
+
 export const refusedRoutes: readonly AuthRoute[] = [
-  ...refused('passkey_disabled', 'Passkeys are disabled', [
+  ...refused(...passkeys, [
     ['post', '/passkeys/authentication/options'],
     ['post', '/passkeys/authentication/verify'],
     ['post', '/passkeys/registration/options'],
@@ -30,12 +40,31 @@ export const refusedRoutes: readonly AuthRoute[] = [
     ['patch', '/passkeys/{id}'],
     ['delete', '/passkeys/{id}'],
   ]),
-  ...refused('saml_provider_disabled', 'SAML 2.0 is disabled', [
+  ...refused(
+    ...passkeys,
+    [
+      ['get', '/admin/users/{user_id}/passkeys'],
+      ['delete', '/admin/users/{user_id}/passkeys/{id}'],
+    ],
+    'admin',
+  ),
+  ...refused(...saml, [
     ['post', '/sso'],
     ['get', '/sso/saml/metadata'],
     ['post', '/sso/saml/acs'],
   ]),
-  ...refused('feature_disabled', 'OAuth server is disabled', [
+  ...refused(
+    ...saml,
+    [
+      ['get', '/admin/sso/providers'],
+      ['post', '/admin/sso/providers'],
+      ['get', '/admin/sso/providers/{id}'],
+      ['put', '/admin/sso/providers/{id}'],
+      ['delete', '/admin/sso/providers/{id}'],
+    ],
+    'admin',
+  ),
+  ...refused(...oauthServer, [
     ['get', '/.well-known/oauth-authorization-server'],
     ['get', '/oauth/authorize'],
     ['post', '/oauth/token'],
@@ -43,13 +72,42 @@ export const refusedRoutes: readonly AuthRoute[] = [
     ['post', '/oauth/clients/register'],
     ['get', '/oauth/authorizations/{id}'],
     ['post', '/oauth/authorizations/{id}/consent'],
-    ['get', '/user/oauth/grants'],
-    ['delete', '/user/oauth/grants'],
-    ['get', '/admin/oauth/clients'],
-    ['post', '/admin/oauth/clients'],
-    ['get', '/admin/oauth/clients/{id}'],
-    ['put', '/admin/oauth/clients/{id}'],
-    ['delete', '/admin/oauth/clients/{id}'],
-    ['post', '/admin/oauth/clients/{id}/regenerate_secret'],
+  ]),
+  ...refused(
+    ...oauthServer,
+    [
+      ['get', '/user/oauth/grants'],
+      ['delete', '/user/oauth/grants'],
+    ],
+    'user',
+  ),
+  ...refused(
+    ...oauthServer,
+    [
+      ['get', '/admin/oauth/clients'],
+      ['post', '/admin/oauth/clients'],
+      ['get', '/admin/oauth/clients/{id}'],
+      ['put', '/admin/oauth/clients/{id}'],
+      ['delete', '/admin/oauth/clients/{id}'],
+      ['post', '/admin/oauth/clients/{id}/regenerate_secret'],
+    ],
+    'admin',
+  ),
+  ...refused(
+    'feature_disabled',
+    'Custom OAuth providers are disabled',
+    [
+      ['get', '/admin/custom-providers'],
+      ['post', '/admin/custom-providers'],
+      ['get', '/admin/custom-providers/{id}'],
+      ['put', '/admin/custom-providers/{id}'],
+      ['delete', '/admin/custom-providers/{id}'],
+    ],
+    'admin',
+  ),
+  ...refused('feature_disabled', 'SCIM server is disabled', [
+    ['get', '/scim/v2/ServiceProviderConfig'],
+    ['get', '/scim/v2/ResourceTypes'],
+    ['get', '/scim/v2/Schemas'],
   ]),
 ]
