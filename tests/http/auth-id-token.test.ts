@@ -267,6 +267,24 @@ t.test('a hook decides who may have an account', async (t) => {
   )
 })
 
+t.test('a hook gets the id that a new user will have', async (t) => {
+  await database.query(`
+    create table hooks.announced (id uuid);
+    create function hooks.announce(event jsonb) returns jsonb language plpgsql security definer as $$
+      begin insert into hooks.announced values ((event -> 'user' ->> 'id')::uuid); return '{}'; end $$;
+    grant execute on function hooks.announce to supabase_auth_admin`)
+  const of = await withHooks(t, pgHook('BEFORE_USER_CREATED', 'announce'))
+  for (const path of ['/signup', '/otp']) {
+    const email = newAddress()
+    t.equal((await of('POST', path, { body: { email, password } })).status, 200)
+    const { rows } = await database.query(
+      'select email from auth.users join hooks.announced using (id) where email = $1',
+      [email],
+    )
+    t.equal(rows.length, 1, path)
+  }
+})
+
 t.test('a hook rejects attempts with a password', async (t) => {
   const of = await withHooks(t, pgHook('PASSWORD_VERIFICATION_ATTEMPT', 'reject'))
   const session = await signUp(of)

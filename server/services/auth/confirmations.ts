@@ -11,6 +11,13 @@ export type ConfirmationOptions = {
   readonly pkce?: PkceChallenge | undefined
 }
 
+export type SignUpOptions = {
+  /**
+   * Hash of the password of the sign-up that is confirmed, which is then the only one that is valid; null without a password.
+   */
+  readonly passwordHash: string | null
+}
+
 export type Confirmations = {
   /**
    * Stores a new code for the address of an unconfirmed user, and sends it after the commit.
@@ -19,9 +26,9 @@ export type Confirmations = {
    * @returns the user object with `confirmation_sent_at`
    * @throws AuthError 429 `over_email_send_rate_limit`
    */
-  readonly confirmEmail: (user: string, options: ConfirmationOptions) => Promise<string>
+  readonly confirmEmail: (user: string, options: ConfirmationOptions & SignUpOptions) => Promise<string>
   /** The same for a phone number. @throws AuthError 429 `over_sms_send_rate_limit`, 400 if there is no way to send */
-  readonly confirmPhone: (user: string) => Promise<string>
+  readonly confirmPhone: (user: string, options: SignUpOptions) => Promise<string>
   /**
    * Sends a notice that there is an account already, after a sign-up with its address. Nothing is sent to a phone. The limits
    * are those of a new address, so that they do not reveal the account.

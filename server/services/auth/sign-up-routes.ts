@@ -169,10 +169,11 @@ async function createUnconfirmed(call: Call, wanted: SignUp, pkce: PkceChallenge
     return { text: inventedUser(wanted) }
   }
   if (outcome === 'created') await hooks.afterUserCreated?.(user, { ip })
+  const { passwordHash } = wanted
   const sent =
     wanted.provider === 'email'
-      ? await confirmations.confirmEmail(user, { request, pkce })
-      : await confirmations.confirmPhone(user)
+      ? await confirmations.confirmEmail(user, { request, pkce, passwordHash })
+      : await confirmations.confirmPhone(user, { passwordHash })
   // The author of the invitation may have stored data that only the user may see.
   return { text: members.get('invited') === 'true' ? withoutDetails(sent) : sent }
 }

@@ -23,13 +23,13 @@ export function createConfirmations(
   mailer: Pick<Mailer, 'send'>,
 ): Confirmations {
   return {
-    confirmEmail: async (user, { request, pkce }) => {
+    confirmEmail: async (user, { request, pkce, passwordHash }) => {
       const account = { user_id: userOf(user).id }
-      return requireSent(await flows.mail('confirmation', account, { request, pkce })).user
+      return requireSent(await flows.mail('confirmation', account, { request, pkce, passwordHash })).user
     },
-    confirmPhone: async (user) => {
+    confirmPhone: async (user, { passwordHash }) => {
       const { id, phone } = userOf(user)
-      const options = { request: undefined, ...(phone === undefined ? {} : { phone }) }
+      const options = { request: undefined, passwordHash, ...(phone === undefined ? {} : { phone }) }
       return requireSent((await flows.message('phone_confirmation', { user_id: id }, options)).issued).user
     },
     noticeExistingAccount: async (user, address, { request }) => {

@@ -27,6 +27,7 @@ export type FlowOptions = {
   /** Number of an account that is named by its id: it may be a test number. */
   readonly phone?: string
   readonly side?: CodeRequest['side']
+  readonly passwordHash?: CodeRequest['passwordHash']
   readonly audit?: CodeRequest['audit']
 }
 
@@ -58,7 +59,7 @@ export class CodeFlows {
 
   /** The request for a code, with the settings of its kind. */
   request(purpose: CodePurpose, account: AccountKey, options: FlowOptions): CodeRequest {
-    const { request, pkce, only, newAddress, side, audit } = options
+    const { request, pkce, only, newAddress, side, passwordHash, audit } = options
     const settings = this.#context.settings()
     const byPhone = isByPhone(purpose)
     const phone = newAddress ?? options.phone ?? ('phone' in account ? account.phone : undefined)
@@ -74,6 +75,7 @@ export class CodeFlows {
       ...(only === undefined ? {} : { only }),
       ...(newAddress === undefined ? {} : { newAddress }),
       ...(side === undefined ? {} : { side }),
+      ...(passwordHash === undefined ? {} : { passwordHash }),
       ...(audit === undefined ? {} : { audit }),
     }
   }

@@ -55,6 +55,7 @@ export async function createWithCode(
   const { hooks, settings, codeFlows } = context
   const { authJwtAud, authJwtDefaultGroupName: role } = settings()
   const account: NewAccount = {
+    id: randomUUID(),
     passwordHash,
     data: data ?? '{}',
     aud: audienceOf(request) ?? authJwtAud,
@@ -65,8 +66,8 @@ export async function createWithCode(
   const { beforeUserCreated } = hooks
   if (options.isNew && beforeUserCreated) {
     const provider = 'email' in address ? 'email' : 'phone'
-    const { aud: audience, data: metadata } = account
-    await beforeUserCreated(draftUser({ id: randomUUID(), provider, ...address, audience, metadata }), { ip })
+    const { id, aud: audience, data: metadata } = account
+    await beforeUserCreated(draftUser({ id, provider, ...address, audience, metadata }), { ip })
   }
   const codeRequest = codeFlows.request(purpose, address, { request, ...options })
   const { isNew, issued } = await codeFlows.codes.issueToNewAccount(codeRequest, account)

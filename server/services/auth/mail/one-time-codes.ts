@@ -1,5 +1,5 @@
 // One-time codes and the tokens of links: stored and used up by the functions of `000011_auth_mail.sql`.
-import { randomInt, randomUUID } from 'node:crypto'
+import { randomInt } from 'node:crypto'
 import { JsonStatement } from '../../../postgres/json-statement.ts'
 import { jsonObject, jsonTexts } from '../../../text/json-members.ts'
 import type { AuthDatabase } from '../auth-database.ts'
@@ -39,6 +39,8 @@ export type CodeRequest = {
   /** The side of a change that a link is for; by default both. */
   readonly side?: 'new' | 'current'
   readonly pkce?: PkceChallenge | undefined
+  /** Hash of the password of the sign-up that is confirmed; null without a password, left out if the code is sent again. */
+  readonly passwordHash?: string | null
   readonly audit?: { readonly action: string; readonly type: string; readonly traits?: object }
   /** Client address, for the audit log. */
   readonly ip: string | null
@@ -46,6 +48,7 @@ export type CodeRequest = {
 
 /** The properties of an account that is created unless there is one. */
 export type NewAccount = {
+  readonly id: string
   readonly passwordHash: string | null
   /** `user_metadata` as JSON text. */
   readonly data: string
@@ -138,9 +141,9 @@ export class OneTimeCodes {
   /** Creates the account of a code unless there is one, in the same round trip. */
   async issueToNewAccount(
     request: CodeRequest,
-    { passwordHash, data, aud, role, confirmed }: NewAccount,
+    { id, passwordHash, data, aud, role, confirmed }: NewAccount,
   ): Promise<{ readonly isNew: boolean; readonly issued: Issued }> {
-    const members = { ...membersOf(request), new_id: randomUUID(), password_hash: passwordHash, aud, role, confirmed }
+    const members = { ...membersOf(request), new_id: id, password_hash: passwordHash, aud, role, confirmed }
     const text = jsonObject({ ...jsonTexts(members), data })
     const [row] = await this.#database.askRows(issueToNewStatement, [text])
     return { isNew: row?.[2] === 'created', issued: issuedOf(row?.[0], row?.[1]) }
@@ -176,7 +179,8 @@ export class OneTimeCodes {
 }
 
 function membersOf(request: CodeRequest): Readonly<Record<string, unknown>> {
-  const { purpose, account, only, length, code, frequency, newAddress, secure, side, pkce, audit, ip } = request
+  const { purpose, account, only, length, code, frequency, newAddress, secure, side, pkce, passwordHash, audit, ip } =
+    request
   return {
     ...account,
     purpose,
@@ -186,6 +190,7 @@ function membersOf(request: CodeRequest): Readonly<Record<string, unknown>> {
     ...(newAddress === undefined ? {} : { [purpose === 'phone_change' ? 'new_phone' : 'new_email']: newAddress }),
     ...(purpose === 'email_change' ? { secure: secure === true, current_code: randomCode(length), side } : {}),
     ...(pkce === undefined ? {} : { code_challenge: pkce.challenge, code_challenge_method: pkce.method }),
+    ...(passwordHash === undefined ? {} : { password_hash: passwordHash }),
     ...(audit === undefined ? {} : { audit: audit.action, audit_type: audit.type, audit_traits: audit.traits ?? {} }),
     ip,
   }

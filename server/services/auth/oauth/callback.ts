@@ -17,6 +17,10 @@ import { providerUser } from './provider-user.ts'
 import { UnsupportedProvider, type Provider } from './providers.ts'
 import { upstreamFailure } from './upstream-failure.ts'
 
+// A flow is identified by its state alone. A cookie that `/authorize` sets would not always come back: apps of providers
+// return to the default browser, REDIRECT_URI may have another host, and callbacks by POST come from another site. What
+// protects from a callback of an attacker's flow is the code verifier, which only the client that began the flow knows.
+
 /**
  * Where a callback continues: the page that started the flow, with a session, a code, or an error. An error before the
  * flow is known goes to the site's URL. Never throws errors of the client or of the provider.

@@ -82,7 +82,7 @@ export async function signInWithProvider(context: AccountsContext, attempt: Prov
           `Unverified email with ${provider.name}. Verify the email with ${provider.name} in order to sign in`,
         )
       }
-      await context.confirmations.confirmEmail(JSON.stringify(user), { request })
+      await context.confirmations.confirmEmail(JSON.stringify(user), { request, passwordHash: null })
       throw needsVerification(unverified(provider.name))
     }
     case 'signup_disabled':
@@ -116,7 +116,7 @@ export async function linkToAccount(
     case 'linked':
       return signedIn(result.auth_code, started)
     case 'needs_verification':
-      await context.confirmations.confirmEmail(JSON.stringify(result.user), { request })
+      await context.confirmations.confirmEmail(JSON.stringify(result.user), { request, passwordHash: null })
       throw new AuthError(422, 'email_not_confirmed', unverified(provider.name))
     case 'already_linked':
       throw new AuthError(422, 'identity_already_exists', 'Identity is already linked')
