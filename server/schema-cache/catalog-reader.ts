@@ -16,7 +16,7 @@ import type { Representation } from './representation.ts'
 import type { Routine } from './routine.ts'
 import { decodeRoutine, routinesQuery } from './routine-row.ts'
 import type { SchemaCache } from './schema-cache.ts'
-import { decodeTable, type ColumnTypeRow, type TableRow } from './table-row.ts'
+import { decodeTable, type ColumnTypeRow, type DistributedRelation, type TableRow } from './table-row.ts'
 import { decodeView, type StoredView } from './view-key.ts'
 
 export type SchemaCacheOptions = {
@@ -74,8 +74,7 @@ export type CatalogObjects = {
   /** `isSound` of the schema cache; then its stable relations by `qualifiedKey`. */
   readonly stability: readonly (boolean | string)[]
   readonly isPreRequestStable: boolean
-  /** By `qualifiedKey` */
-  readonly distributed: readonly string[]
+  readonly distributed: readonly DistributedRelation[]
 } & Pick<SchemaCache, 'postgresVersion' | 'checksSessions' | 'keepsResponses'>
 
 const keyOf = ({ schema, name }: QualifiedIdentifier): string => qualifiedKey(schema, name)
@@ -89,7 +88,7 @@ export class CatalogReader {
   readonly #computed = new DecodedRows(decodeComputed)
   readonly #routines = new DecodedRows(decodeRoutine)
   readonly #stability = new DecodedRows(decodeStability)
-  readonly #distributed = new DecodedRows((row) => keyOf(decodeRow<QualifiedIdentifier>(row)))
+  readonly #distributed = new DecodedRows(decodeRow<DistributedRelation>)
 
   /**
    * Applies `introspectionSettings` and reads the keys. See `loadSchemaCache` for `query`.
@@ -144,7 +143,7 @@ export class CatalogReader {
   }
 }
 
-const none: readonly string[] = []
+const none: readonly DistributedRelation[] = []
 
 const decodeComputed = (row: CatalogRow): ComputedRelationship => ({
   kind: 'computed',

@@ -34,6 +34,7 @@ import {
   type ColumnTypes,
   type TableFacts,
   type TableRow,
+  type DistributedRelation,
 } from './table-row.ts'
 import type { Tables } from './table.ts'
 import { viewKeysOf, viewPrimaryKeys, type ViewKey } from './view-key.ts'
@@ -124,7 +125,7 @@ export class SchemaCacheMemory {
   *#buildTables(...[rows, types, keys, distributed]: TableSources): Steps<Tables> {
     // Usually they are in this order already: see `tables.sql`.
     const sorted = [...rows].sort(compareTables)
-    const facts = { ...keys, distributed: new Set(distributed) }
+    const facts = { ...keys, distributed: new Map(distributed.map((one) => [qualifiedKey(one.schema, one.name), one])) }
     const entries = function* (): Iterable<readonly [string, CatalogTable]> {
       for (const row of sorted) yield [qualifiedKey(row.schema, row.name), new CatalogTable(row, types, facts)]
     }
@@ -132,7 +133,12 @@ export class SchemaCacheMemory {
   }
 }
 
-type TableSources = [rows: readonly TableRow[], types: ColumnTypes, keys: TableKeys, distributed: readonly string[]]
+type TableSources = [
+  rows: readonly TableRow[],
+  types: ColumnTypes,
+  keys: TableKeys,
+  distributed: readonly DistributedRelation[],
+]
 
 type TableKeys = Pick<TableFacts, 'primaryKeys' | 'uniqueKeys'>
 

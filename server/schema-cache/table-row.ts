@@ -1,14 +1,14 @@
 // Tables as `tables.sql` and `column-types.sql` return them.
 import { compareText } from '../text/code-point-order.ts'
 import { hasSameElements } from './catalog-memory.ts'
-import { qualifiedKey } from './identifier.ts'
+import { qualifiedKey, type QualifiedIdentifier } from './identifier.ts'
 import { decodeRow, type CatalogRow } from './introspection.ts'
 import { mapOf, type Steps } from './steps.ts'
 import type { Column, Table } from './table.ts'
 
 export type TableRow = Omit<
   Table,
-  'insertable' | 'updatable' | 'deletable' | 'primaryKey' | 'keys' | 'columns' | 'isDistributed'
+  'insertable' | 'updatable' | 'deletable' | 'primaryKey' | 'keys' | 'columns' | 'isDistributed' | 'distributionColumn'
 > & {
   /** Bit mask of the commands that the relation supports. */
   readonly events: number
@@ -58,11 +58,14 @@ export type ColumnTypes = ReadonlyMap<string, ColumnTypeRow>
 export const columnTypesOf = (rows: readonly ColumnTypeRow[]): Steps<ColumnTypes> =>
   mapOf(rows, (row) => [row.key, row] as const)
 
+/** A table that Citus manages; `column` is null for a reference table. */
+export type DistributedRelation = QualifiedIdentifier & { readonly column: string | null }
+
 /** What other statements return about tables, by `qualifiedKey`. */
 export type TableFacts = {
   readonly primaryKeys: ReadonlyMap<string, readonly string[]>
   readonly uniqueKeys: ReadonlyMap<string, readonly (readonly string[])[]>
-  readonly distributed: ReadonlySet<string>
+  readonly distributed: ReadonlyMap<string, DistributedRelation>
 }
 
 /** Bits of `pg_relation_is_updatable`: 1 shifted left by the command's number (`CmdType`). */
@@ -86,6 +89,7 @@ export class CatalogTable implements Table {
   readonly hasSystemVersion: boolean | undefined
   readonly hasColumnGrants: boolean | undefined
   readonly isDistributed: boolean
+  readonly distributionColumn: string | undefined
   readonly primaryKey: readonly string[]
   readonly keys: Table['keys']
   readonly #row: TableRow
@@ -105,6 +109,7 @@ export class CatalogTable implements Table {
     this.hasSystemVersion = row.hasSystemVersion
     this.hasColumnGrants = row.hasColumnGrants
     this.isDistributed = distributed.has(key)
+    this.distributionColumn = distributed.get(key)?.column ?? undefined
     this.primaryKey = primaryKeys.get(key) ?? noColumns
     this.keys = uniqueKeys.get(key)
     this.#row = row
@@ -122,6 +127,7 @@ export class CatalogTable implements Table {
       this.#row === other.#row &&
       this.#types === other.#types &&
       this.isDistributed === other.isDistributed &&
+      this.distributionColumn === other.distributionColumn &&
       hasSameElements(this.primaryKey, other.primaryKey) &&
       (this.keys === other.keys || JSON.stringify(this.keys) === JSON.stringify(other.keys))
     )

@@ -40,6 +40,8 @@ export type Table = {
   readonly hasColumnGrants?: boolean
   /** Whether Citus manages it, as a distributed or a reference table. */
   readonly isDistributed?: boolean
+  /** The column that decides on the shard of a row. Undefined for tables that are not distributed, and reference tables. */
+  readonly distributionColumn?: string | undefined
   /** Primary key columns sorted by name. For views: the columns that copy a table's key, in key order. */
   readonly primaryKey: readonly string[]
   /** Primary key and unique constraints, each with its columns in key order, the primary key first. Undefined for views. */

@@ -225,6 +225,27 @@ const rows: readonly Row[] = [
       ' AND "api"."users"."id" = "api"."users_tasks"."user_id" ) AS "users_tasks_1" ) AS "users_tasks_1" ON TRUE',
   ],
   [
+    'inner embed with a condition on its shard, its rows kept apart',
+    readPlan('projects', {
+      relationSelect: [one('clients', 'projects_clients_1')],
+      embeds: [
+        client({
+          joinType: 'inner',
+          isFenced: true,
+          shardFilters: [
+            {
+              relation: { schema: '', name: 'clients_1' },
+              filter: { kind: 'field', field: field('id'), negated: false, operation: equals('1') },
+            },
+          ],
+        }),
+      ],
+    }),
+    'SELECT "api"."projects".*, row_to_json("projects_clients_1".*)::jsonb AS "clients" FROM "api"."projects"' +
+      ` INNER JOIN LATERAL ( ${clientRows} AND "clients_1"."id" = $1 OFFSET 0 ) AS "projects_clients_1" ON TRUE`,
+    ['1'],
+  ],
+  [
     'computed relationship',
     readPlan('projects', {
       relationSelect: [one('computed_client', 'projects_computed_client_1')],

@@ -79,7 +79,7 @@ const writes: readonly Row<MutatePlan>[] = [
     ['[]'],
   ],
   [
-    'upsert into a distributed table: updates are not counted, and its key is not set',
+    'upsert into a distributed table: updates are not counted',
     insertPlan('items', [id, name], '[]', {
       onConflict: { resolution: 'merge-duplicates', columns: ['id'] },
       isDistributed: true,
@@ -87,7 +87,8 @@ const writes: readonly Row<MutatePlan>[] = [
     'INSERT INTO "api"."items"("id", "na""me") SELECT "pgrst_body"."id", "pgrst_body"."na""me"' +
       ' FROM (SELECT $1::json AS json_data) pgrst_payload, LATERAL (SELECT "id", "na""me"' +
       ' FROM json_to_recordset(pgrst_payload.json_data) AS _("id" integer, "na""me" text)) pgrst_body' +
-      ` WHERE ${inserted('+', '0')} ON CONFLICT("id") DO UPDATE SET "na""me" = EXCLUDED."na""me" RETURNING 1`,
+      ` WHERE ${inserted('+', '0')} ON CONFLICT("id") DO UPDATE SET "id" = EXCLUDED."id",` +
+      ' "na""me" = EXCLUDED."na""me" RETURNING 1',
     ['[]'],
   ],
   [
@@ -124,6 +125,15 @@ const writes: readonly Row<MutatePlan>[] = [
     'UPDATE "api"."items" SET "na""me" = "pgrst_body"."na""me" FROM (SELECT $1::json AS json_data) pgrst_payload,' +
       ' LATERAL (SELECT "na""me" FROM json_to_record(pgrst_payload.json_data) AS _("na""me" text)) pgrst_body' +
       ' WHERE "api"."items"."id" = $2 RETURNING "api"."items"."id", "api"."items"."na""me"',
+    ['{"na\\"me":"x"}', '1'],
+  ],
+  [
+    'update of a distributed table',
+    updatePlan('items', [name], '{"na\\"me":"x"}', { where: [where('id', equals('1'))], isDistributed: true }),
+    'UPDATE "api"."items" SET "na""me" = "pgrst_body"."na""me" FROM (SELECT pgrst_body.*' +
+      ' FROM (SELECT $1::json AS json_data) pgrst_payload,' +
+      ' LATERAL (SELECT "na""me" FROM json_to_record(pgrst_payload.json_data) AS _("na""me" text)) pgrst_body' +
+      ' OFFSET 0) pgrst_body WHERE "api"."items"."id" = $2 RETURNING 1',
     ['{"na\\"me":"x"}', '1'],
   ],
   [

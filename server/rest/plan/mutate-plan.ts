@@ -38,6 +38,8 @@ export type MutatePlan =
       readonly into: QualifiedIdentifier
       readonly columns: readonly PlannedField[]
       readonly body: string | null
+      /** Whether the table is distributed, so that the rows of the body must be a subquery of their own. */
+      readonly isDistributed?: boolean
       readonly where: readonly PlannedLogicTree[]
       readonly returning: readonly string[]
       readonly applyDefaults: boolean

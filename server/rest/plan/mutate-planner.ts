@@ -14,6 +14,7 @@ import { returnedColumns } from './returning.ts'
 export function planMutation(mutation: Mutation, table: Table, context: PlanContext, read: ReadPlan): MutatePlan {
   const { request, relation: into } = context
   const { primaryKey, isDistributed } = table
+  const distributed = isDistributed === true ? { isDistributed } : {}
   const { representation, resolution, missing } = request.shape.preferences
   const returning =
     representation === undefined || representation === 'minimal'
@@ -36,7 +37,7 @@ export function planMutation(mutation: Mutation, table: Table, context: PlanCont
         returning,
         primaryKey,
         applyDefaults,
-        ...(isDistributed === true ? { isDistributed } : {}),
+        ...distributed,
       }
     }
     case 'single-upsert': {
@@ -51,12 +52,13 @@ export function planMutation(mutation: Mutation, table: Table, context: PlanCont
         returning,
         primaryKey: [],
         applyDefaults: false,
-        ...(isDistributed === true ? { isDistributed } : {}),
+        ...distributed,
       }
     }
     case 'update': {
       const columns = writtenColumns(table, context)
-      return { kind: 'update', into, columns, body, where: conditions(table, context), returning, applyDefaults }
+      const where = conditions(table, context)
+      return { kind: 'update', into, columns, body, where, returning, applyDefaults, ...distributed }
     }
     case 'delete':
       return { kind: 'delete', into, where: conditions(table, context), returning }

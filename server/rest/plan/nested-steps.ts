@@ -138,11 +138,12 @@ export class NestedSteps {
   #conflict(table: Table, written: readonly string[], role: Reached['role']): NestedConflict | null {
     const { resolution, onConflict } = this.#root
     if (!resolution) return null
-    const { primaryKey } = table
+    const { primaryKey, isDistributed } = table
+    const distributed = isDistributed === true ? { isDistributed } : {}
     if (role === 'root') {
       const columns = onConflict ?? primaryKey
       const nullable = columns.filter((name) => table.columns.get(name)?.nullable !== false)
-      return columns.length === 0 ? null : { resolution, columns, nullable }
+      return columns.length === 0 ? null : { resolution, columns, nullable, ...distributed }
     }
     if (primaryKey.length === 0 || !primaryKey.every((name) => written.includes(name))) return null
     const isKeyOnly = written.every((name) => primaryKey.includes(name))

@@ -60,6 +60,8 @@ export type NestedConflict = {
   readonly columns: readonly string[]
   /** Those of the columns that may be null. */
   readonly nullable: readonly string[]
+  /** Whether the table is distributed, so that rows that are updated cannot be counted. */
+  readonly isDistributed?: boolean
 }
 
 /** Writes rows of a level that have the same columns. */

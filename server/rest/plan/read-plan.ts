@@ -4,7 +4,7 @@ import type { Relationship } from '../../schema-cache/relationship.ts'
 import type { RowRange } from '../request/range.ts'
 import type { AggregateFunction, JoinType } from '../request/select.ts'
 import type { GroupConditions, PlannedDistinct } from './grouping.ts'
-import type { PlannedLogicTree, PlannedOrderTerm, PlannedSelectField } from './field.ts'
+import type { FieldFilter, PlannedLogicTree, PlannedOrderTerm, PlannedSelectField } from './field.ts'
 
 /** Name of the CTE with the result of a mutation or a function. The root of such a plan reads from it. */
 export const sourceCte = 'pgrst_source'
@@ -44,13 +44,18 @@ export type Spread =
       readonly order: readonly PlannedOrderTerm[]
     }
 
+/** `relation.column = value`, with the column of the filter. */
+export type ShardFilter = { readonly relation: QualifiedIdentifier; readonly filter: FieldFilter }
+
 /** The plan for a relation and its embeds: the root's, or the common part of root and embed. */
 export type ReadPlan = {
   /**
-   * Whether the statement keeps the rows of the root apart from what it makes of them. Citus otherwise computes JSON
-   * from several shards on the workers, where the names of columns are lost. Undefined for embeds.
+   * Whether the statement keeps the rows apart from what is made of them. Otherwise, the names of columns are lost when
+   * Citus computes JSON of rows on the workers. Set for roots, and for embeds whose joins Citus would merge.
    */
   readonly isFenced?: boolean
+  /** Conditions of an embed that follow from its joins, and that Citus does not derive by itself. */
+  readonly shardFilters?: readonly ShardFilter[]
   readonly select: readonly PlannedSelectField[]
   readonly from: QualifiedIdentifier
   readonly fromAlias: string | null

@@ -11,6 +11,7 @@ import { addRanges, limitRows } from './ranges.ts'
 import type { ReadPlan } from './read-plan.ts'
 import { addRelationSelects } from './relation-selects.ts'
 import { relate } from './relationships.ts'
+import { planShards } from './shards.ts'
 import { orderSpreads } from './spread-orders.ts'
 import { expandStars } from './stars.ts'
 
@@ -38,7 +39,7 @@ export function planRead(context: PlanContext): ReadPlan {
   plan = hoistAggregates(plan)
   plan = orderSpreads(plan)
   plan = limitRows(plan, context)
-  return context.cache.isDistributed ? { ...plan, isFenced: true } : plan
+  return context.cache.isDistributed ? planShards(plan, context) : plan
 }
 
 /** Whether the response has whole rows. Only then, handlers for the relation's row type apply. */

@@ -204,5 +204,5 @@ export function parseFilterOrArgument(key: string, text: string): AtPath<Filter>
 }
 
 /** Whether a filter is `eq` without negation and quantifier. */
-export const isPlainEquality = ({ negated, operation }: Filter): boolean =>
+export const isPlainEquality = ({ negated, operation }: Pick<Filter, 'negated' | 'operation'>): boolean =>
   !negated && operation.kind === 'quantifiable' && operation.operator === 'eq' && operation.quantifier === null

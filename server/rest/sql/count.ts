@@ -2,7 +2,7 @@
 import type { PlannedFilter } from '../plan/field.ts'
 import type { ReadPlan } from '../plan/read-plan.ts'
 import { allRows } from '../request/range.ts'
-import { filterSql, joinConditionSql, logicSql, whereSql } from './filter.ts'
+import { filterSql, joinConditionsOf, logicSql, whereSql } from './filter.ts'
 import type { Fragment } from './fragment.ts'
 import { readStatement } from './read.ts'
 import { fromSql, relationOf } from './from.ts'
@@ -30,7 +30,7 @@ export function countStatement(plan: ReadPlan, selected?: string): Fragment {
     fromSql(plan),
     whereSql([
       ...plan.where.map((tree) => logicSql(tree, leaf)),
-      ...plan.joinConditions.map(joinConditionSql),
+      ...joinConditionsOf(plan),
       ...plan.embeds
         .filter(({ joinType }) => joinType === 'inner')
         .map((embed) => ['EXISTS (', countStatement(embed), ' )']),

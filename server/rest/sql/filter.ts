@@ -1,7 +1,7 @@
 // Conditions.
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { PlannedField, PlannedFilter, PlannedLogicTree } from '../plan/field.ts'
-import type { JoinCondition } from '../plan/read-plan.ts'
+import type { JoinCondition, ReadPlan } from '../plan/read-plan.ts'
 import type {
   FtsOperator,
   IsValue,
@@ -117,6 +117,12 @@ export function logicSql<F>(tree: LogicTree<F>, leaf: (filter: F) => Fragment): 
 
 export const joinConditionSql = ({ left, right }: JoinCondition): string =>
   `${column(left.relation, left.column)} = ${column(right.relation, right.column)}`
+
+/** The conditions of an embed that follow from its joins. */
+export const joinConditionsOf = ({ joinConditions, shardFilters = [] }: ReadPlan): readonly Fragment[] => [
+  ...joinConditions.map(joinConditionSql),
+  ...shardFilters.map(({ relation, filter }) => filterSql(relation, filter)),
+]
 
 /** ` WHERE a AND b`; empty without conditions. */
 export const whereSql = (conditions: readonly Fragment[]): Fragment =>

@@ -27,13 +27,11 @@ const counted = (conditions: readonly Fragment[], count: string): Fragment => [
 ]
 
 /**
- * Citus refuses conditions with functions that are not immutable, and to set the column by which a table is distributed,
- * which is one of those that conflict. So updated rows of such a table count as created.
+ * Citus refuses conditions with functions that are not immutable. So updated rows of a distributed table count as created.
  */
-function conflictSql({ onConflict, columns: written, into, versions, isDistributed }: InsertPlan): Fragment {
+function conflictSql({ onConflict, columns, into, versions, isDistributed }: InsertPlan): Fragment {
   if (onConflict === null || onConflict.columns.length === 0) return ''
   const target = ` ON CONFLICT(${onConflict.columns.map(identifier).join(', ')})`
-  const columns = isDistributed === true ? written.filter(({ name }) => !onConflict.columns.includes(name)) : written
   if (onConflict.resolution === 'ignore-duplicates' || columns.length === 0) return `${target} DO NOTHING`
   const set = columns.map(({ name }) => `${identifier(name)} = EXCLUDED.${identifier(name)}`).join(', ')
   const action = `${target} DO UPDATE SET ${set}`
@@ -61,16 +59,27 @@ function insertSql(plan: InsertPlan): Fragment {
   ]
 }
 
-function updateSql({ into, columns, body, where, returning, applyDefaults, versions }: UpdatePlan): Fragment {
+function updateSql({
+  into,
+  columns,
+  body,
+  where,
+  returning,
+  applyDefaults,
+  versions,
+  isDistributed,
+}: UpdatePlan): Fragment {
   if (columns.length === 0) {
     // An UPDATE needs columns to set. This changes no row, and has the same result columns.
     const nothing = returning.map((name) => column(unqualified(into.name), name)).join(', ') || 'NULL'
     return `SELECT ${nothing} FROM ${qualified(into)} WHERE false`
   }
   const set = columns.map(({ name }) => `${identifier(name)} = ${payloadColumn(name)}`).join(', ')
+  const payload = payloadSql({ body, fields: columns, applyDefaults })
   return [
     `UPDATE ${qualified(into)} SET ${set} `,
-    payloadSql({ body, fields: columns, applyDefaults }),
+    // Citus refuses functions in FROM of an update of several shards, unless they are in a subquery that it runs first.
+    isDistributed === true ? [`FROM (SELECT ${payloadAlias}.* `, payload, ` OFFSET 0) ${payloadAlias}`] : payload,
     whereSql([...conditionsOf(into, where), ...versionConditions({ into, versions })]),
     returningSql(into, returning),
   ]

@@ -112,7 +112,8 @@ function conflictSql(step: RowsStep, written: readonly string[]): string {
   const set = (isRoot || others.length === 0 ? written : others).map(
     (name) => `${identifier(name)} = EXCLUDED.${identifier(name)}`,
   )
-  return `${target} DO UPDATE SET ${set.join(', ')}${isRoot ? ` WHERE ${countUpdated}` : ''}`
+  const isCounted = isRoot && conflict.isDistributed !== true
+  return `${target} DO UPDATE SET ${set.join(', ')}${isCounted ? ` WHERE ${countUpdated}` : ''}`
 }
 
 /** A written column that identifies duplicates: where its value is in `s` and in `w`. */

@@ -2,7 +2,7 @@
 import type { ReadPlan, RelationSelectField } from '../plan/read-plan.ts'
 import { distinctSql } from './distinct.ts'
 import type { RowVersion } from '../plan/row-version.ts'
-import { conditionsOf, joinConditionSql, whereSql } from './filter.ts'
+import { conditionsOf, joinConditionsOf, whereSql } from './filter.ts'
 import { join } from './fragment.ts'
 import type { Fragment } from './fragment.ts'
 import { fromSql, relationOf } from './from.ts'
@@ -64,8 +64,7 @@ export function readParts(plan: ReadPlan, limits: LimitForm): ReadParts {
       fromSql(plan),
       plan.relationSelect.map((selected) => joinedSql(selected, embedOf(plan, selected.aggregateAlias), limits)),
     ],
-    conditions:
-      plan.joinConditions.length === 0 ? conditions : [...conditions, ...plan.joinConditions.map(joinConditionSql)],
+    conditions: plan.joinConditions.length === 0 ? conditions : [...conditions, ...joinConditionsOf(plan)],
   }
 }
 
