@@ -30,6 +30,8 @@ export async function startCitusCluster(): Promise<CitusCluster> {
         shared_preload_libraries: 'citus',
         // Connections between the nodes on one machine need no TLS.
         'citus.node_conninfo': 'sslmode=disable',
+        // On a busy machine, a connection may take longer than the default.
+        'citus.node_connection_timeout': '120s',
         max_connections: '200',
         max_prepared_transactions: '200',
       })

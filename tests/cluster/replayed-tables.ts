@@ -21,7 +21,7 @@ import { upsertTables } from '../tables/write-upsert.ts'
 import { trustedUri, type UriOf } from './pooler.ts'
 
 /** Tables on one database. */
-type Suite = {
+export type Suite = {
   readonly name: string
   readonly fixture: string
   /** Whether the database has the migrations. */
@@ -34,7 +34,7 @@ type Suite = {
 }
 
 const nested = { PGRST_DB_SCHEMAS: 'store', PGRST_DB_TX_END: 'rollback-allow-override' }
-const suites: readonly Suite[] = [
+export const suites: readonly Suite[] = [
   {
     name: 'reads',
     fixture: 'reads',
@@ -91,7 +91,29 @@ const suites: readonly Suite[] = [
   },
 ]
 
-async function run(port: number, database: string, text: string): Promise<void> {
+/** Tables of a suite that share a server, because their settings are the same. */
+export type TableGroup = { readonly settings: Environment; readonly tables: readonly RequestTable[] }
+
+/** The tables of a suite by their settings, which include those of the suite. */
+export function groupsOf(suite: Suite): readonly TableGroup[] {
+  const groups = new Map<string, RequestTable[]>()
+  for (const table of suite.tables) {
+    const key = JSON.stringify(table.settings ?? {})
+    groups.set(key, [...(groups.get(key) ?? []), table])
+  }
+  return [...groups].map(([settings, tables]) => ({
+    settings: {
+      PGRST_LOG_LEVEL: 'crit',
+      SERVICES: 'rest',
+      ...suite.settings,
+      ...(JSON.parse(settings) as Environment),
+    },
+    tables,
+  }))
+}
+
+/** Runs statements as the superuser, on a connection of their own. */
+export async function run(port: number, database: string, text: string): Promise<void> {
   const client = new pg.Client({ connectionString: trustedUri(port)(database, 'postgres') })
   await client.connect()
   try {
@@ -144,22 +166,13 @@ export async function replayTables(admin: number, uriOf: UriOf, more: Environmen
     const database = `replay_${Date.now()}_${number++}`
     await run(admin, 'postgres', `create database ${database} template ${templateOf(suite)}`)
     if (suite.more !== undefined) await run(admin, database, suite.more)
-    // Tables with the same settings share a server.
-    const groups = new Map<string, RequestTable[]>()
-    for (const table of suite.tables) {
-      const key = JSON.stringify(table.settings ?? {})
-      groups.set(key, [...(groups.get(key) ?? []), table])
-    }
-    for (const [settings, tables] of groups) {
+    for (const { settings, tables } of groupsOf(suite)) {
       const closings: (() => unknown)[] = []
       const { url } = await startApplication(
         { teardown: (close: () => unknown) => void closings.unshift(close) },
         uriOf(database, suite.login),
         {
-          PGRST_LOG_LEVEL: 'crit',
-          SERVICES: 'rest',
-          ...suite.settings,
-          ...(JSON.parse(settings) as Environment),
+          ...settings,
           ...more,
         },
       )
