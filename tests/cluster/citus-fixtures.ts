@@ -8,8 +8,8 @@ export type CitusFixture = {
   readonly logins: readonly string[]
   /** Settings of the service, below those of the request tables. */
   readonly settings?: Environment
-  /** Roles that the suite expects from elsewhere. */
-  readonly roles?: string
+  /** Statements that create the roles that the suite expects from elsewhere. They may exist. */
+  readonly roles?: readonly string[]
   /** Keys that Citus can have, on both servers. */
   readonly keys?: string
   /** Statements on Citus only, one at a time. */
@@ -38,7 +38,7 @@ const distributed = (table: string, column: string, beside?: string): string =>
 
 export const citusFixtures: Readonly<Record<string, CitusFixture>> = {
   reads: {
-    roles: 'create role visitor',
+    roles: ['create role visitor'],
     logins: ['visitor'],
     settings: passed,
     keys: `
@@ -102,11 +102,12 @@ export const citusFixtures: Readonly<Record<string, CitusFixture>> = {
   sales: {
     logins: ['anon', 'authenticated'],
     settings: passed,
-    roles: `
-      create role authenticator login noinherit;
-      create role anon nologin;
-      create role authenticated nologin;
-      grant anon, authenticated to authenticator;`,
+    roles: [
+      'create role authenticator login noinherit',
+      'create role anon nologin',
+      'create role authenticated nologin',
+      'grant anon, authenticated to authenticator',
+    ],
     keys: `
       ${passing}
       alter table sales.orders drop constraint orders_pkey, add primary key (client_id, id);

@@ -59,7 +59,11 @@ async function load(port: number, suite: Suite, fixture: CitusFixture, hasRoles:
   if (hasRoles) await run(port, database, withoutRoles(text))
   else {
     // Citus creates the roles on the workers, too, in a transaction of its own.
-    if (fixture.roles !== undefined) await run(port, database, fixture.roles)
+    for (const statement of fixture.roles ?? []) {
+      await run(port, database, statement).catch((error: unknown) => {
+        if ((error as pg.DatabaseError).code !== '42710') throw error
+      })
+    }
     await run(port, database, text)
     for (const role of fixture.logins) await run(port, database, `alter role ${role} login`)
   }
