@@ -21,6 +21,8 @@ export type FakeBehaviour = {
   readonly mechanisms?: readonly string[]
   readonly isStandby?: boolean
   readonly isReadOnly?: boolean
+  /** What the server reports of itself at the start of a connection, if it is not the truth, as through a pooler. */
+  readonly reports?: { readonly isStandby: boolean }
   readonly isStarting?: boolean
   /** `server_version_num` and `server_version`: the response to every query. Without it, queries get no response. */
   readonly version?: readonly [number: string, name: string]
@@ -80,13 +82,18 @@ export async function fakePostgres(behaviour: FakeBehaviour): Promise<FakeServer
       stream.write(
         Buffer.concat([
           message('R', int32(0)),
-          parameter('in_hot_standby', behaviour.isStandby),
+          parameter('in_hot_standby', (behaviour.reports ?? behaviour).isStandby),
           parameter('default_transaction_read_only', behaviour.isReadOnly),
           message('K', int32(1), int32(2)),
           message('Z', 'I'),
         ]),
       )
       stream.on('data', (query: Buffer) => {
+        if (query.includes('pg_is_in_recovery')) {
+          const isReadOnly = behaviour.isStandby === true || behaviour.isReadOnly === true
+          stream.write(row({ standby: behaviour.isStandby ? 't' : 'f', read_only: isReadOnly ? 'on' : 'off' }))
+          return
+        }
         const [number, name] = behaviour.version ?? []
         if (query[0] !== 0x51 || number === undefined || name === undefined) return
         seen.push(`query ${query.subarray(5, -1).toString()}`)

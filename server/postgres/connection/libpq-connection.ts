@@ -6,7 +6,7 @@ import { connect as connectTls, type TLSSocket } from 'node:tls'
 import pg from 'pg'
 import { SharedReadSocket } from '../protocol/incoming.ts'
 import type { ConnectionPlan, SslMode, Target } from './connection-plan.ts'
-import { closedByServer, sessionFault, Startup, type ServerState, type Verdict } from './connection-startup.ts'
+import { closedByServer, Startup, type Outcome, type WantedSession } from './connection-startup.ts'
 
 type Encryption = 'none' | 'tls' | 'tls when offered'
 
@@ -108,7 +108,7 @@ export class LibpqConnection extends pg.Connection {
     let failure: Error = new Error('there is no server to connect to')
     for (const wanted of passes) {
       for (const target of targets) {
-        const fault = await this.#attempt(target, (it) => sessionFault(wanted, it))
+        const fault = await this.#attempt(target, wanted)
         if (!fault) return
         failure = fault
       }
@@ -117,7 +117,7 @@ export class LibpqConnection extends pg.Connection {
   }
 
   /** Tries to connect. Returns undefined on success, otherwise the reason of the failure. */
-  async #attempt(target: Target, judge: (session: ServerState) => string | undefined): Promise<Error | undefined> {
+  async #attempt(target: Target, wanted: WantedSession): Promise<Error | undefined> {
     const ways: readonly Encryption[] = isSocketFolder(target.address) ? ['none'] : encryptions[this.#plan.sslMode]
     let failure: Error | undefined
     for (const [index, way] of ways.entries()) {
@@ -126,7 +126,7 @@ export class LibpqConnection extends pg.Connection {
         this.#target = target
         this.#way = way
         const stream = await this.#open(target, way)
-        const verdict = await this.#startUp(stream, index < ways.length - 1, judge)
+        const verdict = await this.#startUp(stream, index < ways.length - 1, wanted)
         if (verdict.kind === 'accepted') return undefined
         if (verdict.kind === 'given up') throw new GivenUp()
         failure = verdict.error
@@ -198,17 +198,15 @@ export class LibpqConnection extends pg.Connection {
   }
 
   /** Lets the client send its startup message, and waits until the outcome is known. */
-  #startUp(
-    stream: Duplex,
-    canFallBack: boolean,
-    judge: (session: ServerState) => string | undefined,
-  ): Promise<Verdict> {
+  #startUp(stream: Duplex, canFallBack: boolean, wanted: WantedSession): Promise<Outcome> {
     return new Promise((resolve) => {
-      const startup = new Startup(canFallBack, this.#plan.requiresChannelBinding, judge)
+      const { requiresChannelBinding } = this.#plan
+      const startup = new Startup(canFallBack, requiresChannelBinding, wanted, (text) => this.query(text))
       const closed = this.#adopt(stream)
       this.#inspect = (event, value) => {
         const verdict = startup.judge(event, value, stream)
         if (!verdict) return false
+        if (verdict.kind === 'asking') return true
         resolve(verdict)
         if (verdict.kind === 'accepted') {
           this.#inspect = undefined
