@@ -1,7 +1,13 @@
 // HTTP requests on connections that stay open.
 import { Agent, request as startRequest } from 'node:http'
 
-export type Reply = { readonly status: number; readonly body: string; readonly position: string | undefined }
+export type Reply = {
+  readonly status: number
+  readonly body: string
+  readonly position: string | undefined
+  /** A header that SQL has set. */
+  readonly trace: string | undefined
+}
 
 export type Client = (method: string, path: string, headers?: Record<string, string>, body?: string) => Promise<Reply>
 
@@ -20,8 +26,9 @@ export function clientOf(url: string, connections: number): Client {
         response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
         response.once('error', reject)
         response.once('end', () => {
-          const position = response.headers['rowhouse-position']
-          resolve({ status: response.statusCode ?? 0, body: text, position: position?.toString() })
+          const { 'rowhouse-position': position, trace } = response.headers
+          const [status, body] = [response.statusCode ?? 0, text]
+          resolve({ status, body, position: position?.toString(), trace: trace?.toString() })
         })
       })
       request.end(body)

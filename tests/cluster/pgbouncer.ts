@@ -73,6 +73,9 @@ max_client_conn = 500
 # Makes every transaction move to another session, as it does under load.
 min_pool_size = 4
 server_round_robin = 1
+# As in the README: how long a lost server is noticed.
+query_wait_timeout = 5
+server_login_retry = 1
 ${preparedStatements === undefined ? '' : `max_prepared_statements = ${preparedStatements}\n`}${tls?.lines ?? ''}`,
   )
   // Newer versions wait for their clients after SIGTERM.

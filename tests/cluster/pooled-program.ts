@@ -11,7 +11,7 @@ import type { UriOf } from './pooler.ts'
 type Row = Record<string, unknown>
 export type Query = (text: string) => Promise<Row[]>
 
-const database = 'pooled'
+export const database = 'pooled'
 
 /** Creates the database of the program. `query` runs SQL in the database `postgres`. */
 export async function createPooledDatabase(query: Query, port: number): Promise<Query> {
@@ -43,7 +43,7 @@ export async function createPooledDatabase(query: Query, port: number): Promise<
     create function leave_traces() returns void volatile language sql as $$
       select set_config('role', current_user, false), set_config('search_path', 'pg_temp', false),
         set_config('request.jwt.claims', '{"sub":"trace"}', false),
-        set_config('response.headers', '[{"Rowhouse-Position":"trace"}]', false) $$;
+        set_config('response.headers', '[{"Trace":"trace"}]', false) $$;
     create function nap() returns text volatile language sql as $$ select pg_sleep(100)::text $$;
     grant select on notes to alice, bob;
     grant all on ledger to pooled_anon`)
@@ -117,8 +117,8 @@ export async function findLeaks(client: Client, requests: number): Promise<reado
         'X-Tag': tag,
       }
       if (turn % 7 === 3) {
-        const { status, position } = await client('POST', '/rpc/leave_traces', headers, '{}')
-        if (status !== 204 || position !== 'trace') leaks.push(`${tag}: ${status} without its own header`)
+        const { status, trace } = await client('POST', '/rpc/leave_traces', headers, '{}')
+        if (status !== 204 || trace !== 'trace') leaks.push(`${tag}: ${status} without its own header`)
         continue
       }
       const expected = { role: user.role, sub: `sub of ${user.role}`, tag, zone: user.zone, timeout: user.timeout }
@@ -130,7 +130,7 @@ export async function findLeaks(client: Client, requests: number): Promise<reado
             : [await client('GET', '/rpc/seen', headers), expected]
       if (
         reply.status !== 200 ||
-        reply.position !== undefined ||
+        reply.trace !== undefined ||
         JSON.stringify(JSON.parse(reply.body)) !== JSON.stringify(wanted)
       ) {
         leaks.push(`${tag}: ${reply.status} ${reply.body}`)
