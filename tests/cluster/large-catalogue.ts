@@ -74,6 +74,8 @@ try {
       PGRST_ADMIN_SERVER_PORT: String(adminPort),
       PGRST_LOG_LEVEL: 'crit',
       SERVICES: 'rest',
+      // A busy machine would be taken for an overload.
+      LOAD_SHEDDING_WAIT: '0',
     },
     stdio: ['ignore', 'ignore', 'inherit'],
   })
