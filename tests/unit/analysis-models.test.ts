@@ -374,8 +374,8 @@ t.test('a score that is not finite is an error, never a negative result', async 
     planted(64, 64, [1, 300, 6], rows(300, 6, [[10, 10, 20, 20, 0.9, Infinity]])),
   ]
   for (const graph of badDetectors) {
-    const names = graph.outputs[0]?.shape[1] === 300 ? { names: `['lily', 'water hyacinth']` } : {}
-    const detector = await loadDetector(await model(graph, names), 1)
+    const metadata: Metadata = graph.outputs[0]?.shape[1] === 300 ? { names: `['lily', 'water hyacinth']` } : {}
+    const detector = await loadDetector(await model(graph, metadata), 1)
     await t.rejects(detector.detect(square), /the model returned/)
   }
   for (const score of [NaN, Infinity]) {
