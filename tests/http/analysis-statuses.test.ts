@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { makeApiKey } from '../../server/identity/api-key/api-key.ts'
 import { analysisRoutes } from '../../server/services/analysis/analysis-routes.ts'
@@ -70,7 +71,8 @@ function uploads(path: string, field: 'file' | 'files'): readonly Provocation[] 
     [
       504,
       async () => {
-        await slow.call('GET', `${prefix}/ready`)
+        // It is being replaced after the last timeout, for which requests do not wait long.
+        while ((await slow.call('GET', `${prefix}/ready`)).status !== 200) await pause(50)
         return send(slow)
       },
     ],
