@@ -76,7 +76,7 @@ t.test('frames that arrive while a model is being loaded are answered', async (t
   ])
 })
 
-t.test('callers wait for models to load for at most half of the timeout', async (t) => {
+t.test('callers do not wait for models to load as long as the start may take', async (t) => {
   // Nothing is ever written into this pipe.
   const endless = join(folder, 'endless.onnx')
   await promisify(execFile)('mkfifo', [endless])

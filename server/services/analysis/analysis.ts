@@ -46,6 +46,9 @@ export type AnalysisService = {
   readonly stop: () => void
 }
 
+/** Milliseconds that callers wait for models to load, at least: a busy machine needs some seconds. */
+const leastPatience = 12_000
+
 /** Creates the service. Its process starts on first use, or immediately if models have to be loaded. */
 export function createAnalysis(options: AnalysisOptions): AnalysisService {
   const { config, documentation, observer, onError } = options
@@ -73,7 +76,7 @@ export function createAnalysis(options: AnalysisOptions): AnalysisService {
     detector,
     requireModel: config.imageRequireModel,
     fileLimit: limits.fileLimit,
-    patience: timeout / 2,
+    patience: Math.max(timeout / 2, leastPatience),
   })
   if (predictor.hasModels) void analyser.start()
   const shared = {
