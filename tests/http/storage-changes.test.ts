@@ -200,7 +200,7 @@ testWithFolder('many objects at once', async (t) => {
   t.equal((json as unknown[]).length, 3000)
 })
 
-t.test('requests at the same time', async (t) => {
+testWithFolder('requests at the same time', async (t) => {
   const storage = await startStorageService(t)
   await createBuckets(storage, 'one')
   const as = 'service_role'

@@ -277,33 +277,6 @@ t.test('a server that does not respond is given up', async (t) => {
   await store.close()
 })
 
-t.test('what a request has written whose response is lost is removed', async (t) => {
-  const server = await startS3(t)
-  const store = await s3Store(server, { attempts: 1, responseTimeout: 2000 })
-  t.teardown(() => store.close())
-  const key = keyOf()
-  await store.put(key, sourceOf(Buffer.from('kept')), options)
-  const before = await server.keys()
-  server.decide = ({ method }) => (method === 'PUT' ? 'cut response' : 'pass')
-  const isRemoved = async (): Promise<boolean> => {
-    for (let attempt = 0; attempt < 100; attempt++) {
-      if ((await server.keys()).length === before.length) return true
-      await sleep(50)
-    }
-    return false
-  }
-  for (const [name, write] of [
-    ['copy', () => store.copy(key, keyOf())],
-    ['put', () => store.put(keyOf(), sourceOf(randomBytes(1000)), options)],
-  ] as const) {
-    const removals = server.seen.filter((line) => line.startsWith('DELETE')).length
-    await t.rejects(write(), unavailable, name)
-    t.ok(await isRemoved(), name)
-    t.ok(server.seen.filter((line) => line.startsWith('DELETE')).length > removals, `${name}: was removed`)
-  }
-  t.strictSame(await server.keys(), before)
-})
-
 t.test('a download that is cut fails instead of ending early', async (t) => {
   const server = await startS3(t)
   const store = await s3Store(server)

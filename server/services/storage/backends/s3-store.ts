@@ -114,7 +114,6 @@ export class S3Store implements ObjectStore {
       await uploadChunks(this.#target(key, options), maxBytes, measured.chunks())
     } catch (error) {
       if (measured.failure) throw measured.failure.error
-      void this.#discard(key)
       throw signal?.aborted === true ? signal.reason : storeError(error)
     }
     const lastModified = new Date()
@@ -153,17 +152,8 @@ export class S3Store implements ObjectStore {
       )
       return { size, eTag: quotedETag(result?.ETag ?? head.ETag), lastModified: result?.LastModified ?? new Date() }
     } catch (error) {
-      const discarded = this.#discard(to)
-      const failure = storeError(error)
-      // The caller may copy another version to the same place.
-      if (failure instanceof MissingBytesError) await discarded
-      throw failure
+      throw storeError(error)
     }
-  }
-
-  /** Removes what a failed request may have written all the same: its response may be lost. The sweep does it otherwise. */
-  #discard(key: ObjectKey): Promise<void> {
-    return this.remove([key]).catch(() => undefined)
   }
 
   compose(parts: readonly ObjectKey[], to: ObjectKey, options: PutOptions): Promise<StoredBytes> {
