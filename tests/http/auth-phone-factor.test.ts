@@ -13,6 +13,7 @@ import { TokenSigner } from '../../server/identity/jwt/token-signer.ts'
 import { createAttemptLimits } from '../../server/services/accounts/attempt-limit.ts'
 import { createPasswords } from '../../server/services/accounts/password.ts'
 import { createValidator } from '../../server/validation/validator.ts'
+import { blockingHasher } from '../support/blocking-hasher.ts'
 import { jwtSecret } from '../support/application.ts'
 import { askAuth, claimsOf, codeOf, sessionOf, signUp, type Json } from '../support/auth.ts'
 import { createMigratedDatabase } from '../support/database.ts'
@@ -43,7 +44,7 @@ const { context } = createAuth({
   database,
   verifier: () => verifier,
   lookupApiKey: () => ({ role: 'anon', claims: {} }),
-  passwords: createPasswords(),
+  passwords: createPasswords(undefined, blockingHasher),
   attempts: createAttemptLimits({ query: database.query, ...limits }),
   signer: new TokenSigner(() => config),
   trustedProxies: 0,

@@ -14,6 +14,7 @@ import { Database } from '../../server/postgres/database.ts'
 import { createPool } from '../../server/postgres/pool.ts'
 import { reportTable, type ReportSettings } from '../../server/services/report/report-routes.ts'
 import { createValidator } from '../../server/validation/validator.ts'
+import { blockingHasher } from './blocking-hasher.ts'
 import { caller, type Call } from './call.ts'
 import { listen } from './listening.ts'
 
@@ -63,7 +64,7 @@ export async function startService(
     query,
     sessionSecrets: secrets,
     secureCookies: false,
-    passwords: createPasswords(),
+    passwords: createPasswords(undefined, blockingHasher),
     limits: createAttemptLimits({ query, accountLimit, accountTotalLimit, addressLimit }),
     signer: new TokenSigner(tokens),
     trustedProxies: 0,

@@ -1,12 +1,13 @@
-// Hashes and verifies passwords, in a bounded number of threads.
+// Hashes and verifies passwords, in a bounded number of processes.
 import { availableParallelism } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { BoundedWork, type Bounds } from './bounded-work.ts'
-import { HashThreads } from './hashing/hash-threads.ts'
+import { HashProcesses, type PasswordHasher } from './hashing/hash-processes.ts'
 import { isOutdated, placeholderHash } from './password-hash.ts'
 
 /**
- * At most half of the CPUs: a flood of sign-ins leaves the rest to other requests. A hash takes about 30 ms, so the last in the queue waits for seconds, not minutes.
+ * At most half of the CPUs: a flood of sign-ins leaves the rest to other requests. A hash takes about 30 ms, so the last in
+ * the queue waits for seconds, not minutes.
  */
 const defaultBounds: Bounds = { atOnce: Math.min(2, Math.max(1, availableParallelism() >> 1)), waiting: 100 }
 
@@ -23,17 +24,16 @@ export type Passwords = {
   readonly verify: (passwordHash: string | undefined, password: string) => Promise<boolean>
 }
 
-/** Hashing for one process; all calls share the bounds. */
-export function createPasswords(bounds = defaultBounds): Passwords {
+/** Hashing for one server; all calls share the bounds. */
+export function createPasswords(bounds = defaultBounds, hasher: PasswordHasher = new HashProcesses()): Passwords {
   const work = new BoundedWork(bounds)
-  const threads = new HashThreads()
   const placeholder = placeholderHash()
   // Milliseconds by which an imported hash takes longer to compare than our own; a moving average of each.
   const duration = { own: 0, imported: 0 }
 
   async function timed(passwordHash: string, password: string): Promise<boolean> {
     const startedAt = performance.now()
-    const isRight = await threads.verify(passwordHash, password)
+    const isRight = await hasher.verify(passwordHash, password)
     const kind = isOutdated(passwordHash) ? 'imported' : 'own'
     const taken = performance.now() - startedAt
     duration[kind] = duration[kind] === 0 ? taken : (3 * duration[kind] + taken) / 4
@@ -41,7 +41,7 @@ export function createPasswords(bounds = defaultBounds): Passwords {
   }
 
   return {
-    hash: (password) => work.run(() => threads.hash(password)),
+    hash: (password) => work.run(() => hasher.hash(password)),
     verify: async (passwordHash, password) => {
       const compared = passwordHash ?? placeholder
       const isRight = (await work.run(() => timed(compared, password))) && passwordHash !== undefined

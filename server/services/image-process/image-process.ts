@@ -1,6 +1,7 @@
 // The parent's side of a child process that works on one image at a time. `child.ts` is the child's side.
 import { fork, type ChildProcess } from 'node:child_process'
 import type { Writable } from 'node:stream'
+import { childEnvironment, childExecArgv } from '../../common/child-environment.ts'
 import { imageChannel, type ChildMessage, type ImageReply, type ImageRequest } from './message.ts'
 
 export type ImageProcessEvents<State, Result, Fault> = {
@@ -8,19 +9,6 @@ export type ImageProcessEvents<State, Result, Fault> = {
   readonly onReply: (reply: ImageReply<Result, Fault>) => void
   /** Called once when the process ends. */
   readonly onEnd: (reason: string) => void
-}
-
-/** Variables that the process inherits. They contain no secrets and no database addresses. */
-const inherited =
-  /^(?:PATH|HOME|TMPDIR|TEMP|TMP|LANG|LC_.*|TZ|NODE_OPTIONS|LD_LIBRARY_PATH|SYSTEMROOT|(?:TS_NODE|TAP|_?TAPJS)_.*)$/i
-
-function environment(): NodeJS.ProcessEnv {
-  const names = Object.keys(process.env).filter((name) => inherited.test(name))
-  return {
-    ...Object.fromEntries(names.map((name) => [name, process.env[name]])),
-    // With more malloc arenas, glibc does not return the memory of processed images to the system.
-    MALLOC_ARENA_MAX: '2',
-  }
 }
 
 /** Characters of the latest error output, which explain why the process ended. */
@@ -44,8 +32,9 @@ export class ImageProcess<Options extends object, State, Task, Result, Fault> {
   ) {
     this.#child = fork(program, [], {
       serialization: 'advanced',
-      env: environment(),
-      execArgv: process.execArgv.filter((argument) => !argument.startsWith('--inspect')),
+      // With more malloc arenas, glibc does not return the memory of processed images to the system.
+      env: { ...childEnvironment(), MALLOC_ARENA_MAX: '2' },
+      execArgv: childExecArgv(),
       stdio: ['ignore', 'ignore', 'pipe', 'ipc', 'pipe'],
     })
     this.#images = this.#child.stdio[imageChannel] as Writable

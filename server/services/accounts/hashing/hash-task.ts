@@ -1,4 +1,4 @@
-// What the thread that hashes passwords is asked, and what it responds.
+// What a process that hashes passwords is asked, and what it responds.
 
 export type HashTask =
   | { readonly kind: 'hash'; readonly password: string }

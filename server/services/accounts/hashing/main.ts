@@ -1,0 +1,33 @@
+// The program of a process that hashes passwords: performs one task after the other, until the server closes the channel.
+import { writeFileSync } from 'node:fs'
+import { setPriority } from 'node:os'
+import { hashPassword, verifyHash } from '../password-hash.ts'
+import type { HashResult, HashTask } from './hash-task.ts'
+
+/**
+ * When all CPUs are busy, the process gets about a thirtieth of what the thread of requests gets. As a thread of the server
+ * with the same nice value, a flood of sign-ins cost twice as many requests.
+ */
+const niceness = 15
+
+function lowerPriority(): void {
+  setPriority(niceness)
+  try {
+    // The process is alone in its session. On Linux outside of control groups, nice values count only within a session.
+    writeFileSync('/proc/self/autogroup', String(niceness))
+  } catch {
+    // Another system, or a kernel without autogroups.
+  }
+}
+
+function perform(task: HashTask): HashResult {
+  try {
+    return { result: task.kind === 'hash' ? hashPassword(task.password) : verifyHash(task.passwordHash, task.password) }
+  } catch (error) {
+    return { error: error instanceof Error ? error.message : String(error) }
+  }
+}
+
+lowerPriority()
+process.on('message', (task: HashTask) => process.send?.(perform(task)))
+process.on('disconnect', () => process.exit())
