@@ -1,4 +1,5 @@
 // Turns images into predictions, for the routes and the WebSocket.
+import { isInTime } from '../../common/timeout.ts'
 import type { Analyser, AnalyserStatus } from './analyser.ts'
 import type { Analysis } from './analyser/message.ts'
 import { requireImageType } from './image-type.ts'
@@ -70,10 +71,7 @@ export class Predictor {
   /** Starts the analyser unless it is running. @returns its status when it is ready, has failed, or takes too long */
   async #started(): Promise<AnalyserStatus> {
     const { analyser, patience } = this.#settings
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, patience)))
-    await Promise.race([analyser.start(), late])
-    clearTimeout(timer)
+    await isInTime(patience, analyser.start())
     return analyser.status
   }
 
