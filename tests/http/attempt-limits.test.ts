@@ -3,6 +3,7 @@ import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { BoundedWork } from '../../server/services/accounts/bounded-work.ts'
+import { createPasswords } from '../../server/services/accounts/password.ts'
 import { clientNetwork, networkOf } from '../../server/http/client-address.ts'
 import { Failure } from '../../server/http/envelope.ts'
 import { password, signUp } from '../support/account.ts'
@@ -280,7 +281,7 @@ t.test('hashing is bounded: concurrent jobs, queue length, rejections', async (t
 })
 
 t.test('a flood of sign-ins does not starve other requests', async (t) => {
-  const { call } = await startService(t, database.authenticatorUri)
+  const { call } = await startService(t, database.authenticatorUri, { passwords: createPasswords() })
   const user = await signUp(call, 'gil@example.org')
   let pending = 160
   const flood = Array.from({ length: 160 }, async (_, n) => {

@@ -31,6 +31,7 @@ type Settings = Partial<
   Pick<
     AccountsSettings & ReportSettings,
     | 'database'
+    | 'passwords'
     | 'query'
     | 'sessionSecrets'
     | 'secureCookies'
