@@ -1,49 +1,39 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { HashProcesses } from '../../server/services/accounts/hashing/hash-processes.ts'
 import {
+  hashPassword,
   isOutdated,
   isPasswordHash,
   placeholderHash,
   verifyHash,
 } from '../../server/services/accounts/password-hash.ts'
+import { childProcesses } from '../support/child-processes.ts'
+import { until } from '../support/until.ts'
 
 const isLinux = process.platform === 'linux'
 
-type Found = { readonly pid: number; readonly parent: number; readonly session: number; readonly niceness: number }
+const hashing = '/hashing/hash-program.'
 
-/** The processes that hash passwords; see proc_pid_stat(5). */
-const hashProcesses = (): Found[] =>
-  readdirSync('/proc').flatMap((name): Found[] => {
-    if (!/^\d+$/.test(name)) return []
-    try {
-      if (!readFileSync(`/proc/${name}/cmdline`, 'utf8').includes('/hashing/main.')) return []
-      const stat = readFileSync(`/proc/${name}/stat`, 'utf8')
-      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-      const [state] = fields
-      if (state === 'Z') return []
-      return [
-        { pid: Number(name), parent: Number(fields[1]), session: Number(fields[3]), niceness: Number(fields[16]) },
-      ]
-    } catch {
-      // It has ended.
-      return []
-    }
-  })
-
-const ownHashProcesses = (): Found[] => hashProcesses().filter(({ parent }) => parent === process.pid)
-
-/** @throws Error if it does not become true within ten seconds */
-async function until(condition: () => boolean): Promise<void> {
-  for (let waited = 0; !condition(); waited += 20) {
-    if (waited > 10_000) throw new Error('waited for ten seconds')
-    await pause(20)
-  }
+/** The processes that hash passwords for this one since the call. */
+async function newHashProcesses(): Promise<() => Promise<readonly number[]>> {
+  const before = await childProcesses(process.pid, hashing)
+  return async () => (await childProcesses(process.pid, hashing)).filter((pid) => !before.includes(pid))
 }
+
+/** Session and nice value of a process; see proc_pid_stat(5). */
+function priorityOf(pid: number | 'self'): { readonly session: number; readonly niceness: number } {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return { session: Number(fields[3]), niceness: Number(fields[16]) }
+}
+
+/** Like a hash of ours that takes seconds to compute. */
+const slowHash = (): string => placeholderHash().replace('m=19456,t=2', 'm=262144,t=20')
 
 t.test('tasks of several processes get their own results', async (t) => {
   const processes = new HashProcesses()
@@ -60,24 +50,19 @@ t.test('tasks of several processes get their own results', async (t) => {
   )
 })
 
-t.test(
-  'a process has a low priority and a session of its own, and this one keeps its own',
-  { skip: !isLinux },
-  async (t) => {
-    const before = new Set(ownHashProcesses().map(({ pid }) => pid))
-    const stat = (): string | undefined => readFileSync('/proc/self/stat', 'utf8').split(') ').at(-1)?.split(' ')[16]
-    const own = stat()
-    await new HashProcesses().hash('x')
-    const started = ownHashProcesses().filter(({ pid }) => !before.has(pid))
-    t.match(started, [{ niceness: 15 }])
-    t.equal(started[0]?.session, started[0]?.pid)
-    if (readdirSync('/proc/self').includes('autogroup')) {
-      t.match(readFileSync(`/proc/${started[0]?.pid}/autogroup`, 'utf8'), /nice 15\n/)
-      t.notMatch(readFileSync('/proc/self/autogroup', 'utf8'), /nice 15\n/)
-    }
-    t.equal(stat(), own)
-  },
-)
+t.test('a process has a low priority and a session of its own', { skip: !isLinux }, async (t) => {
+  const started = await newHashProcesses()
+  const own = priorityOf('self')
+  await new HashProcesses().hash('x')
+  const [pid = NaN, ...others] = await started()
+  t.strictSame(others, [])
+  t.strictSame(priorityOf(pid), { session: pid, niceness: 15 })
+  if (existsSync('/proc/self/autogroup')) {
+    t.match(readFileSync(`/proc/${pid}/autogroup`, 'utf8'), /nice 15\n/)
+    t.notMatch(readFileSync('/proc/self/autogroup', 'utf8'), /nice 15\n/)
+  }
+  t.strictSame(priorityOf('self'), own, 'this one keeps its own')
+})
 
 t.test('an error of a task is reported, and the process goes on', async (t) => {
   const processes = new HashProcesses()
@@ -86,48 +71,78 @@ t.test('an error of a task is reported, and the process goes on', async (t) => {
 })
 
 t.test('the task of a process that is killed is repeated, once', { skip: !isLinux }, async (t) => {
-  const before = new Set(ownHashProcesses().map(({ pid }) => pid))
-  const started = (): Found | undefined => ownHashProcesses().find(({ pid }) => !before.has(pid))
-  const kill = (): void => {
-    const { pid = NaN } = started() ?? {}
-    before.add(pid)
+  const started = await newHashProcesses()
+  const killed: number[] = []
+  const kill = async (): Promise<void> => {
+    const running = async (): Promise<number | undefined> => (await started()).find((pid) => !killed.includes(pid))
+    t.ok(await until(async () => (await running()) !== undefined), 'a process runs')
+    const pid = (await running()) ?? NaN
+    killed.push(pid)
     process.kill(pid, 'SIGKILL')
   }
   const processes = new HashProcesses()
-  await processes.hash('x')
-  // Takes seconds.
-  const slow = placeholderHash().replace('m=19456,t=2', 'm=262144,t=20')
-  const repeated = processes.verify(slow, 'x')
-  await pause(50)
-  kill()
+  const repeated = processes.verify(slowHash(), 'x')
+  await kill()
   t.equal(await repeated, false)
   const failed = t.rejects(
-    processes.verify(slow, 'x'),
+    processes.verify(slowHash(), 'x'),
     /A password could not be hashed: its process has ended with SIGKILL/,
   )
-  await pause(50)
-  kill()
-  await until(() => started() !== undefined)
-  kill()
+  await kill()
+  await kill()
   await failed
   t.ok(verifyHash(await processes.hash('y'), 'y'))
 })
 
 t.test('a process that is killed while idle fails no task', { skip: !isLinux }, async (t) => {
-  const before = new Set(ownHashProcesses().map(({ pid }) => pid))
+  const started = await newHashProcesses()
   const processes = new HashProcesses()
   await processes.hash('x')
-  const [first] = ownHashProcesses().filter(({ pid }) => !before.has(pid))
-  process.kill(first?.pid ?? NaN, 'SIGKILL')
-  await until(() => !ownHashProcesses().some(({ pid }) => pid === first?.pid))
+  const [first = NaN] = await started()
+  process.kill(first, 'SIGKILL')
+  // Before this process has noticed.
+  t.ok(verifyHash(await processes.hash('y'), 'y'))
+  t.notOk((await started()).includes(first))
+})
+
+t.test('whenever processes are killed, no caller gets the result of another', { skip: !isLinux }, async (t) => {
+  const started = await newHashProcesses()
+  const processes = new HashProcesses()
+  const passwords = ['one', 'two', 'three']
+  const hashes = passwords.map((password) => hashPassword(password))
+  let isOver = false
+  let verified = 0
+  const caller = async (own: number): Promise<void> => {
+    for (let task = 0; !isOver; task++) {
+      const other = task % passwords.length
+      try {
+        const isRight = await processes.verify(hashes[other] ?? '', passwords[own] ?? '')
+        if (isRight !== (own === other)) t.fail(`${passwords[own]} for ${passwords[other]}: ${isRight}`)
+        verified++
+      } catch (error) {
+        if (!String(error).includes('its process has ended with SIGKILL')) t.fail(String(error))
+      }
+    }
+  }
+  const callers = passwords.map((_, own) => caller(own))
+  for (let round = 0; round < 5; round++) {
+    const enough = verified + passwords.length
+    t.ok(await until(() => verified >= enough), 'the callers go on')
+    // At another moment of a task in each round.
+    await pause(round * 3)
+    const running = await started()
+    for (const pid of round % 2 === 0 ? running : running.slice(0, 1)) process.kill(pid, 'SIGKILL')
+  }
+  isOver = true
+  await Promise.all(callers)
   t.ok(verifyHash(await processes.hash('y'), 'y'))
 })
 
 t.test('an idle process ends, and the next task starts another', { skip: !isLinux }, async (t) => {
-  const before = new Set(ownHashProcesses().map(({ pid }) => pid))
+  const started = await newHashProcesses()
   const processes = new HashProcesses(50)
   await processes.hash('x')
-  await until(() => !ownHashProcesses().some(({ pid }) => !before.has(pid)))
+  t.ok(await until(async () => (await started()).length === 0))
   t.ok(verifyHash(await processes.hash('y'), 'y'))
   for (let round = 0; round < 3; round++) {
     await pause(50)
@@ -140,23 +155,29 @@ t.test('processes end with a server that is killed, and do not keep one running'
   const folder = t.testdir({
     'program.mjs': `
       const { HashProcesses } = await import(${JSON.stringify(url.href)})
-      await new HashProcesses().hash('x')
-      console.log('ready')
-      if (process.argv[2] === 'stay') setInterval(() => undefined, 1000)`,
+      const processes = new HashProcesses()
+      await processes.hash('x')
+      const [slowHash] = process.argv.slice(2)
+      if (slowHash) void processes.verify(slowHash, 'x')
+      console.log('ready')`,
   })
   const start = (...args: string[]) =>
     spawn(process.execPath, [...process.execArgv, join(folder, 'program.mjs'), ...args], {
-      stdio: ['ignore', 'pipe', 'inherit'],
+      stdio: ['ignore', 'pipe', 'pipe'],
     })
   const ending = start()
   const [code] = (await once(ending, 'exit')) as [number | null]
   t.equal(code, 0)
-  const killed = start('stay')
-  await once(killed.stdout, 'data')
-  t.equal(hashProcesses().filter(({ parent }) => parent === killed.pid).length, 1)
-  const [orphan] = hashProcesses().filter(({ parent }) => parent === killed.pid)
-  killed.kill('SIGKILL')
-  await until(() => !hashProcesses().some(({ pid }) => pid === orphan?.pid))
+
+  const working = start(slowHash())
+  let said = ''
+  working.stderr.on('data', (text: Buffer) => (said += text.toString()))
+  await once(working.stdout, 'data')
+  t.equal((await childProcesses(working.pid ?? NaN, hashing)).length, 1)
+  working.kill('SIGKILL')
+  // The processes have it, too: it is closed when the last of them has ended.
+  await once(working.stderr, 'close')
+  t.equal(said, '')
 })
 
 t.test('the placeholder is like a hash of ours', (t) => {

@@ -1,5 +1,5 @@
 // The queue in front of the analyser process, which decodes and analyses images.
-import { fileURLToPath } from 'node:url'
+import { childProgram } from '../../common/child-process.ts'
 import { ImageQueue, type ImageQueueSettings, type ImageQueueStatus } from '../image-process/image-queue.ts'
 import type { AnalyserOptions, Analysis, ImageFault, ModelStates } from './analyser/message.ts'
 
@@ -16,10 +16,7 @@ export type AnalyserObserver = {
 
 export type AnalyserStatus = ImageQueueStatus<ModelStates>
 
-/** The TypeScript source or the compiled file, like this one. */
-const program = fileURLToPath(
-  new URL(import.meta.url.endsWith('.ts') ? './analyser/main.ts' : './analyser/main.js', import.meta.url),
-)
+const program = childProgram(import.meta.url, './analyser/main')
 
 export class Analyser {
   readonly #queue: ImageQueue<AnalyserOptions, ModelStates, null, Analysis, ImageFault>

@@ -1,7 +1,7 @@
 // The parent's side of a child process that works on one image at a time. `child.ts` is the child's side.
 import { fork, type ChildProcess } from 'node:child_process'
 import type { Writable } from 'node:stream'
-import { childEnvironment, childExecArgv } from '../../common/child-environment.ts'
+import { childEnvironment, childExecArgv } from '../../common/child-process.ts'
 import { imageChannel, type ChildMessage, type ImageReply, type ImageRequest } from './message.ts'
 
 export type ImageProcessEvents<State, Result, Fault> = {

@@ -1,11 +1,9 @@
-// A process that hashes passwords, as the server sees it. `main.ts` is its program.
+// A process that hashes passwords, as the server sees it. `hash-program.ts` is what it runs.
 import { fork, type ChildProcess } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
-import { childEnvironment, childExecArgv } from '../../../common/child-environment.ts'
+import { childEnvironment, childExecArgv, childProgram } from '../../../common/child-process.ts'
 import type { HashResult, HashTask } from './hash-task.ts'
 
-/** The TypeScript source or the compiled file, like this one. */
-const program = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? './main.ts' : './main.js', import.meta.url))
+const program = childProgram(import.meta.url, './hash-program')
 
 /** The process ended before it had finished its task. */
 export class HashProcessEnded extends Error {}
@@ -31,8 +29,10 @@ export class HashProcess {
     child.channel?.ref()
     const outcome = await new Promise<HashResult | HashProcessEnded>((resolve) => {
       this.#settle = resolve
-      // If it is not delivered, the process has ended, which settles the task.
-      child.send(task, () => undefined)
+      // A task that was not delivered is settled by the end of the process.
+      child.send(task, (error) => {
+        if (error) child.kill('SIGKILL')
+      })
     })
     child.unref()
     child.channel?.unref()

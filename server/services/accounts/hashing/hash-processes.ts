@@ -1,5 +1,4 @@
-// Processes that hash passwords. Their priority is lower than that of requests, which share neither memory nor processor
-// time with them.
+// Processes that hash passwords. Requests have a higher priority, and do not wait for memory that a hash maps and unmaps.
 import { HashProcess, HashProcessEnded } from './hash-process.ts'
 import type { HashTask } from './hash-task.ts'
 
@@ -11,7 +10,7 @@ export type PasswordHasher = {
   readonly hash: (password: string) => Promise<string>
 }
 
-/** Milliseconds. An idle process needs some 40 MiB. */
+/** Milliseconds. An idle process has some 10 MiB of its own, besides what it shares with the server. */
 const defaultIdleTime = 60_000
 
 export class HashProcesses implements PasswordHasher {
@@ -35,16 +34,16 @@ export class HashProcesses implements PasswordHasher {
   }
 
   async #run(task: HashTask): Promise<string | boolean> {
-    const idle = this.#idle.pop() ?? new HashProcess(this.#longestIdleTime)
+    const hashProcess = this.#idle.pop() ?? new HashProcess(this.#longestIdleTime)
     try {
-      return await idle.run(task).catch((error: unknown) => {
+      return await hashProcess.run(task).catch((error: unknown) => {
         // It may have ended before the task: the system kills idle processes, too, when it lacks memory. A task has no
         // effects, so that it can be repeated.
-        if (error instanceof HashProcessEnded) return idle.run(task)
+        if (error instanceof HashProcessEnded) return hashProcess.run(task)
         throw error
       })
     } finally {
-      this.#idle.push(idle)
+      this.#idle.push(hashProcess)
     }
   }
 }

@@ -1,13 +1,10 @@
 // Transforms images in a process of its own, which a hostile image may crash or hang without any effect on the server.
-import { fileURLToPath } from 'node:url'
+import { childProgram } from '../../../common/child-process.ts'
 import { ImageQueue, ImageTaskError } from '../../image-process/image-queue.ts'
 import { StorageError, storageErrors } from '../storage-error.ts'
 import type { TransformedImage, TransformerOptions, TransformFault, TransformTask } from './transformer/message.ts'
 
-/** The TypeScript source or the compiled file, like this one. */
-const program = fileURLToPath(
-  new URL(import.meta.url.endsWith('.ts') ? './transformer/main.ts' : './transformer/main.js', import.meta.url),
-)
+const program = childProgram(import.meta.url, './transformer/main')
 
 const mebibyte = 1024 * 1024
 /** Bytes of a source image. */

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { childEnvironment, childExecArgv } from '../../server/common/child-environment.ts'
+import { childEnvironment, childExecArgv, childProgram } from '../../server/common/child-process.ts'
 
 t.test('a child inherits neither a debugger nor a program', (t) => {
   t.strictSame(childExecArgv(['--inspect=9229', '--import=x', '--inspect-brk', '--max-semi-space-size=8']), [
@@ -12,6 +12,18 @@ t.test('a child inherits neither a debugger nor a program', (t) => {
       '--no-warnings',
     ])
   }
+  t.strictSame(childExecArgv(['--eval=startProcesses()', '--print=1', '--import', 'x', '-r', 'y']), [
+    '--import',
+    'x',
+    '-r',
+    'y',
+  ])
+  t.end()
+})
+
+t.test('a program is the source or the compiled file, like the one that starts it', (t) => {
+  t.equal(childProgram('file:///app/server/a/b.ts', './c/main'), '/app/server/a/c/main.ts')
+  t.equal(childProgram('file:///app/dist/a/b.js', './c/main'), '/app/dist/a/c/main.js')
   t.end()
 })
 
