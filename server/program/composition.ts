@@ -37,6 +37,7 @@ import type { Metrics } from './operations/metrics.ts'
 import type { RequestRecorder } from './operations/request-recorder.ts'
 import { observeRest } from './operations/observer.ts'
 import { observeRefusals } from './operations/refused-requests.ts'
+import { exemptFromShedding } from './operations/shedding-exemption.ts'
 import { overloadResponder } from './overload-response.ts'
 import { readUsedSchemas } from './schema-files.ts'
 import { describedRoutes, serviceTables } from './service-routes.ts'
@@ -152,12 +153,7 @@ function refuseWhenOverloaded(parts: Parts): AppOptions['refuse'] {
   const analysisPath = has('analysis') ? basePathOf(config.imageBasePath) : undefined
   const respond = overloadResponder({ analysisPath, allowedOrigins, verbosity: () => current().clientErrorVerbosity })
   const observe = observeRefusals(parts.log, parts.metrics)
-  const health = analysisPath === undefined ? [] : [`${analysisPath}/health`]
-  const exempt = new Set(['', '/health', '/ready', '/openapi.json', '/docs-json', '/docs', ...health])
-  const isExempt = (target: string): boolean => {
-    const path = target.replace(/[?#].*$/s, '').replace(/\/$/, '')
-    return exempt.has(path) || path.startsWith('/docs/')
-  }
+  const isExempt = exemptFromShedding(analysisPath)
   return (request, response, target, isRest) => {
     const { method } = request
     const reason = shedding.reasonFor(method, isRest)
