@@ -55,7 +55,7 @@ export async function withConnection<T>(
     throw cancellation?.hasCancelled === true ? connectionErrors.callerGone() : error
   } finally {
     const settled = cancellation?.end()
-    if (settled && (!isBroken || cancellation?.hasClosed === true)) isBroken = !(await settled.catch(() => false))
+    if (settled && (!isBroken || cancellation?.hasClosed === true)) isBroken = !(await settled)
     client.observer = undefined
     pool.giveBack(client, access, isBroken)
   }

@@ -1,4 +1,5 @@
 // Lending connections: order, limits, and callers that leave.
+import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import pg from 'pg'
@@ -6,6 +7,7 @@ import { shareOfWrites } from '../../server/postgres/admission.ts'
 import { toPoolConfig } from '../../server/program/connection-setting.ts'
 import type { Caller } from '../../server/rest/database.ts'
 import { runPipeline } from '../../server/postgres/protocol/pipeline.ts'
+import type { PipelineClient } from '../../server/postgres/protocol/pipeline-client.ts'
 import { withConnection } from '../../server/postgres/lending.ts'
 import { createPool, flushPool, type ConnectionPool, type PoolSettings } from '../../server/postgres/pool.ts'
 import { Database } from '../../server/postgres/database.ts'
@@ -162,6 +164,28 @@ t.test('the statement of a caller who leaves is cancelled', async (t) => {
   t.equal(pool.totalCount, 3, 'the connections are reused')
   // No cancellation may hit the next user of the connection.
   for (let time = 0; time < 30; time++) t.equal(await run(pool, `select ${time} from pg_sleep(0.002)`), String(time))
+})
+
+// tap reports a rejection that nobody handles. It would end the server.
+t.test('a connection that is lost while its statement is cancelled is closed', async (t) => {
+  const pool = poolOf(t, { dbPool: 1 })
+  const caller = new Person()
+  const lost = new Error('lost')
+  const use = async (client: PipelineClient): Promise<void> => {
+    const napping = runPipeline(client, [[{ text: 'select pg_sleep(25)', values: [] }]], false)
+    caller.leave()
+    t.match(await napping.catch((error: unknown) => error), { server: { code: '57014' } })
+    const { stream } = (client as unknown as { readonly connection: pg.Connection }).connection
+    const closed = once(stream, 'close')
+    stream.destroy()
+    await closed
+    throw lost
+  }
+  await t.rejects(
+    withConnection(pool, use, (error) => error === lost, { caller }),
+    { kind: 'caller gone' },
+  )
+  t.equal(await run(pool, "select 'another'"), 'another')
 })
 
 t.test('callers who leave at any time do not affect others', async (t) => {

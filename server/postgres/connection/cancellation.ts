@@ -36,6 +36,9 @@ export function cancelBeforeClose(client: PipelineClient): void {
   if (client instanceof LibpqClient && client.isDirect) client.requestCancel().catch(() => undefined)
 }
 
+const isDone = (): boolean => true
+const isLost = (): boolean => false
+
 /** Watches the caller of a connection, and cancels its statements once the caller has disconnected. */
 export class Cancellation {
   readonly #client: PipelineClient
@@ -96,16 +99,15 @@ export class Cancellation {
   /**
    * Stops watching, after the last statement has completed.
    *
-   * @returns undefined when nothing was cancelled; otherwise a promise for whether the connection can be reused
+   * @returns undefined when nothing was cancelled; otherwise a promise for whether the connection can be reused, which is
+   *   never rejected: the caller does not wait for it when the connection is lost
    */
   end(): Promise<boolean> | undefined {
     this.#isOver = true
     this.#forgetCaller()
     clearTimeout(this.#timer)
-    return this.#requests?.then(async (isCertain) => {
-      if (!isCertain) return false
-      await absorbCancel(this.#client)
-      return true
-    })
+    return this.#requests?.then(
+      async (isCertain) => isCertain && (await absorbCancel(this.#client).then(isDone, isLost)),
+    )
   }
 }
