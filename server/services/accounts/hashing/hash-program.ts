@@ -1,6 +1,6 @@
 // The program of a process that hashes passwords: performs one task after the other, until the server closes the channel.
-import { writeFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
+import { setSessionPriority } from '../../../common/session-priority.ts'
 import { hashPassword, verifyHash } from '../password-hash.ts'
 import type { HashResult, HashTask } from './hash-task.ts'
 
@@ -11,16 +11,6 @@ import type { HashResult, HashTask } from './hash-task.ts'
  */
 const niceness = 15
 
-function lowerPriority(): void {
-  setPriority(niceness)
-  try {
-    // The process is alone in its session. On Linux outside of control groups, nice values count only within a session.
-    writeFileSync('/proc/self/autogroup', String(niceness))
-  } catch {
-    // Another system, or a kernel without autogroups.
-  }
-}
-
 function perform(task: HashTask): HashResult {
   try {
     return { result: task.kind === 'hash' ? hashPassword(task.password) : verifyHash(task.passwordHash, task.password) }
@@ -29,7 +19,8 @@ function perform(task: HashTask): HashResult {
   }
 }
 
-lowerPriority()
+setPriority(niceness)
+setSessionPriority(niceness)
 // The server may have ended meanwhile, which ends this process, too.
 process.on('message', (task: HashTask) => process.send?.(perform(task), () => undefined))
 process.on('disconnect', () => process.exit())
