@@ -183,7 +183,7 @@ t.test('a connection that is lost while its statement is cancelled is closed', a
   }
   await t.rejects(
     withConnection(pool, use, (error) => error === lost, { caller }),
-    { kind: 'caller gone' },
+    { name: 'ConnectionError', kind: 'caller gone' },
   )
   t.equal(await run(pool, "select 'another'"), 'another')
 })
