@@ -166,7 +166,7 @@ t.test('the statement of a caller who leaves is cancelled', async (t) => {
   for (let time = 0; time < 30; time++) t.equal(await run(pool, `select ${time} from pg_sleep(0.002)`), String(time))
 })
 
-// tap reports a rejection that nobody handles. It would end the server.
+// tap fails on a rejection without a handler, which would end the server.
 t.test('a connection that is lost while its statement is cancelled is closed', async (t) => {
   const pool = poolOf(t, { dbPool: 1 })
   const caller = new Person()

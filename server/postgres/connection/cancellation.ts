@@ -18,13 +18,14 @@ export const cancelled = '57014'
 /**
  * Runs a statement that absorbs a late cancellation, so that it hits no later statement of this connection.
  *
- * @throws Error when the connection is lost or inside a failed transaction
+ * @returns whether the connection can be reused: not when it is lost or inside a failed transaction
  */
-export async function absorbCancel(client: PipelineClient): Promise<void> {
+async function absorbCancel(client: PipelineClient): Promise<boolean> {
   try {
     await runPipeline(client, [[{ text: 'select pg_catalog.pg_sleep(0)', values: [] }]], false)
+    return true
   } catch (error) {
-    if (!(error instanceof StatementError) || error.server.code !== cancelled) throw error
+    return error instanceof StatementError && error.server.code === cancelled
   }
 }
 
@@ -35,9 +36,6 @@ export async function absorbCancel(client: PipelineClient): Promise<void> {
 export function cancelBeforeClose(client: PipelineClient): void {
   if (client instanceof LibpqClient && client.isDirect) client.requestCancel().catch(() => undefined)
 }
-
-const isDone = (): boolean => true
-const isLost = (): boolean => false
 
 /** Watches the caller of a connection, and cancels its statements once the caller has disconnected. */
 export class Cancellation {
@@ -106,8 +104,6 @@ export class Cancellation {
     this.#isOver = true
     this.#forgetCaller()
     clearTimeout(this.#timer)
-    return this.#requests?.then(
-      async (isCertain) => isCertain && (await absorbCancel(this.#client).then(isDone, isLost)),
-    )
+    return this.#requests?.then((isCertain) => isCertain && absorbCancel(this.#client))
   }
 }
