@@ -72,6 +72,34 @@ t.test('processes have a low priority, and each a session of its own', { skip: !
   t.strictSame(priorityOf('self'), own, 'this one keeps its own')
 })
 
+t.test('sessions get a low priority without the rights of root', { skip: !isLinux }, async (t) => {
+  const url = new URL('../../server/services/accounts/hashing/hash-processes.ts', import.meta.url)
+  const folder = t.testdir({
+    'program.mjs': `
+      const { HashProcesses } = await import(${JSON.stringify(url.href)})
+      const processes = new HashProcesses()
+      await Promise.all(['a', 'b', 'c'].map((password) => processes.hash(password)))
+      console.log('ready')
+      process.stdin.resume()
+      process.stdin.on('close', () => process.exit())`,
+  })
+  const program = [process.execPath, ...process.execArgv, join(folder, 'program.mjs')]
+  // Without this right, Linux refuses all changes but one in a tenth of a second. Other users do not have it anyway.
+  const isRoot = process.getuid?.() === 0
+  const [command = '', ...args] = isRoot ? ['setpriv', '--bounding-set=-sys_admin', ...program] : program
+  const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+  await once(child.stdout, 'data')
+  const pids = await childProcesses(child.pid ?? NaN, hashing)
+  t.equal(pids.length, 3)
+  if (existsSync('/proc/self/autogroup')) {
+    const areLow = (): boolean =>
+      pids.every((pid) => readFileSync(`/proc/${pid}/autogroup`, 'utf8').includes('nice 15\n'))
+    t.ok(await until(areLow))
+  }
+  child.stdin.end()
+  await once(child, 'exit')
+})
+
 t.test('an error of a task is reported, and the process goes on', async (t) => {
   const processes = new HashProcesses()
   await t.rejects(processes.hash(undefined as unknown as string), /A password could not be hashed: /)

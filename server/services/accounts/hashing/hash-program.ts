@@ -1,7 +1,7 @@
 // The program of a process that hashes passwords: performs one task after the other, until the server closes the channel.
 import { setPriority } from 'node:os'
-import { setSessionPriority } from '../../../common/session-priority.ts'
 import { hashPassword, verifyHash } from '../password-hash.ts'
+import { setAutogroupNiceness } from './autogroup.ts'
 import type { HashResult, HashTask } from './hash-task.ts'
 
 /**
@@ -20,7 +20,7 @@ function perform(task: HashTask): HashResult {
 }
 
 setPriority(niceness)
-setSessionPriority(niceness)
+setAutogroupNiceness(niceness)
 // The server may have ended meanwhile, which ends this process, too.
 process.on('message', (task: HashTask) => process.send?.(perform(task), () => undefined))
 process.on('disconnect', () => process.exit())
