@@ -5,7 +5,9 @@
 // turns that off.
 import { statfsSync } from 'node:fs'
 import { register } from 'node:module'
+import { relative } from 'node:path'
 import process from 'node:process'
+import { fileURLToPath, URL } from 'node:url'
 import { isMainThread } from 'node:worker_threads'
 
 const memory = '/dev/shm'
@@ -15,11 +17,10 @@ const memory = '/dev/shm'
 if (freeMemory() > 4 * 2 ** 30) process.env.TMPDIR ??= memory
 
 // What tap loads to measure coverage takes a second of each child process that inherits it, and is of no use there.
-const measuring = '@tapjs/processinfo'
-process.execArgv = process.execArgv.filter((option) => !option.includes(measuring))
-if (process.env.NODE_OPTIONS?.includes(measuring)) {
-  process.env.NODE_OPTIONS = process.env.NODE_OPTIONS.replace(/"?--import=\S*@tapjs\/processinfo\S*/g, '').trim()
-}
+const isNeeded = (option) => !option.includes('@tapjs/processinfo')
+process.execArgv = process.execArgv.filter(isNeeded)
+const { NODE_OPTIONS: inherited } = process.env
+if (inherited !== undefined) process.env.NODE_OPTIONS = inherited.split(' ').filter(isNeeded).join(' ')
 
 function freeMemory() {
   try {
@@ -30,7 +31,9 @@ function freeMemory() {
   }
 }
 
-// Of the programs in rooms of the server, too: child processes, which start in a quarter of the time.
-const needsFew = !isMainThread || /\/tests\/unit\/|\/server\/.+\//.test(process.argv[1] ?? '')
+// Programs of child processes, which are in the rooms of the server, need few modules, like unit tests: without the bundle
+// they start in a quarter of the time.
+const program = relative(fileURLToPath(new URL('..', import.meta.url)), process.argv[1] ?? '')
+const needsFew = !isMainThread || /^(?:tests\/unit|server\/.+)\//.test(program)
 const bundled = !needsFew && process.env.ROWHOUSE_TEST_BUNDLE !== '0'
 register('./typescript-hooks.mjs', import.meta.url, { data: { bundled } })
