@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { createValidator } from '../../server/validation/validator.ts'
 import { startApplication } from '../support/application.ts'
 import type { Answer } from '../support/call.ts'
+import { childProcesses } from '../support/child-processes.ts'
 import { createMigratedDatabase } from '../support/database.ts'
 import { form, patient, prefix, upload } from '../support/image-upload.ts'
 import { colourClassifier, greenDetector } from '../support/models.ts'
@@ -423,11 +424,16 @@ t.test('without a required model, images get 503', async (t) => {
   t.match(await none.call('GET', `${prefix}/ready`), { status: 503, body: { status: 'not ready', detail: /No model/ } })
   t.match(await none.call('GET', '/ready'), { status: 200 }, 'the rest of the service is ready')
 
+  const before = (await childProcesses(process.pid, 'analyser/main.')).length
   const broken = await start(t, { IMAGE_DETECTOR: join(folder, 'secret-folder', 'nowhere.onnx') })
   t.match(await broken.call('GET', `${prefix}/ready`), {
     status: 503,
     body: { status: 'not ready', detail: /The detector nowhere.onnx is not loaded: it cannot be read \(ENOENT\)/ },
   })
+  // It is served under overload, too: a flood of it starts one process at most.
+  const flood = await Promise.all(Array.from({ length: 300 }, () => broken.call('GET', `${prefix}/ready`)))
+  t.ok(flood.every(({ status }) => status === 503))
+  t.ok((await childProcesses(process.pid, 'analyser/main.')).length <= before + 1, 'one process')
   const answer = await upload(broken.url, '/predict', form(['file', image(water_)]))
   refused(t, answer, 503, /nowhere.onnx is not loaded/, 'never the baseline in the place of a model')
   t.notMatch(answer.text, 'secret-folder')

@@ -13,6 +13,26 @@ t.test('what tells about the server is served when it is overloaded', (t) => {
   t.end()
 })
 
+t.test('no other route is served by a target that looks like one of these', (t) => {
+  const isExempt = exemptFromShedding('/images')
+  for (const target of [
+    '/images/ready/../predict',
+    '/images/ready/predict',
+    '/images/ready%2F..%2Fpredict',
+    '/images/predict/ready',
+    '/images//ready',
+    '/images/ready;x',
+    '/IMAGES/ready',
+    '/rest/v1/ready',
+    '/report?x=/images/ready',
+    '/report#/images/ready',
+    'http://localhost/images/ready',
+  ]) {
+    t.notOk(isExempt(target), target)
+  }
+  t.end()
+})
+
 t.test('without the image analysis, or with it at the root', (t) => {
   t.notOk(exemptFromShedding(undefined)('/images/ready'))
   t.notOk(exemptFromShedding(undefined)('undefined/ready'))
