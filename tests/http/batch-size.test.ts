@@ -1,5 +1,7 @@
 // What batches may cost: memory for responses, and for values of references; time for many references.
+import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
+import { LibpqClient } from '../../server/postgres/connection/pool-config.ts'
 import { startBatchService } from '../support/batch-service.ts'
 import { until } from '../support/until.ts'
 
@@ -44,6 +46,31 @@ t.test('what follows the excess is cancelled, and no other request with it', asy
   t.ok(await until(async () => (await database.query(busy)).rowCount === 0))
   for (let index = 0; index < 5; index++) t.equal((await batch([call('n', 'nap', { seconds: 0.02 })])).status, 200)
 })
+
+t.test(
+  'a request to cancel that comes between two statements is repeated, until the connection is closed',
+  async (t) => {
+    // eslint-disable-next-line @typescript-eslint/unbound-method -- called with its own object
+    const { requestCancel } = LibpqClient.prototype
+    let requests = 0
+    t.intercept(LibpqClient.prototype, 'requestCancel', {
+      value: function (this: LibpqClient) {
+        return requests++ === 0 ? Promise.resolve() : requestCancel.call(this)
+      },
+    })
+    const start = performance.now()
+    const answer = await batch([
+      { id: 'r', method: 'GET', url: '/rpc/text_of?length=20000000' },
+      call('n', 'nap', { seconds: 18 }),
+    ])
+    t.match([answer.status, answer.body], [413, { request: 'r' }])
+    t.ok(performance.now() - start < 15_000)
+    t.ok(requests > 1)
+    const last = requests
+    await pause(2500)
+    t.equal(requests, last, 'not after that')
+  },
+)
 
 t.test('the rows of all requests count together, also those of earlier round trips', async (t) => {
   const read = (id: string, url: string) => ({ id, method: 'GET', url })

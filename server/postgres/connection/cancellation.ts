@@ -30,11 +30,15 @@ async function absorbCancel(client: PipelineClient): Promise<boolean> {
 }
 
 /**
- * Cancels what runs on a connection that is closed afterwards, which ends a late cancellation, too. Has no effect on
- * connections that do not support it.
+ * Cancels what runs on a connection that is closed afterwards, which ends a late cancellation, too. Repeated until then: the
+ * server ignores a request that comes between two statements. Has no effect on connections that do not support it.
  */
 export function cancelBeforeClose(client: PipelineClient): void {
-  if (client instanceof LibpqClient && client.isDirect) client.requestCancel().catch(() => undefined)
+  if (!(client instanceof LibpqClient && client.isDirect)) return
+  const request = (): void => void client.requestCancel().catch(() => undefined)
+  request()
+  const timer = setInterval(request, repeatInterval).unref()
+  client.once('end', () => clearInterval(timer))
 }
 
 /** Watches the caller of a connection, and cancels its statements once the caller has disconnected. */
