@@ -35,8 +35,7 @@ async function openPostgres(options: Options): Promise<{ postgres: Postgres; own
 async function run(options: Options): Promise<unknown> {
   const workloads = options.mode === 'extensions' || options.mode === 'overload' ? [] : chosenWorkloads(options.only)
   const generator = await loadGenerator(options.generator)
-  if (options.controlGroup && !enterControlGroup())
-    throw new Error('--control-group needs Linux with cgroups, and root')
+  const leaveControlGroup = options.controlGroup ? enterControlGroup() : undefined
   const directory = await mkdtemp(join(tmpdir(), 'rowhouse-bench-programs-'))
   const { postgres, own } = await openPostgres(options)
   const servers: Server[] = []
@@ -61,7 +60,7 @@ async function run(options: Options): Promise<unknown> {
       cores: cpus().length,
       processor: cpus()[0]?.model,
       generator: `${generator.name}, ${options.connections} connections`,
-      ...(options.controlGroup ? { processes: 'in one control group' } : {}),
+      processes: leaveControlGroup ? 'in one control group' : 'in no control group',
     }
     print(
       Object.entries(machine)
@@ -129,6 +128,7 @@ async function run(options: Options): Promise<unknown> {
     for (const server of servers) await server.stop()
     await postgres.stop()
     await rm(directory, { recursive: true, force: true })
+    leaveControlGroup?.()
   }
 }
 

@@ -17,7 +17,8 @@ same data, in turn.
   --env NAME=VALUE    a setting for this server; may be given several times
   --data FOLDER       keep the database in this folder, for the next run
   --fsync             let commits reach the disk
-  --control-group     all processes in one control group, as under systemd or in a container; needs Linux and root
+  --no-control-group  otherwise all processes are in one control group where that is possible (Linux, as root), as they are
+                      in a container or, with an embedded database, under systemd
   --json FILE         write the results there, too
   --profile FOLDER    write a CPU profile of each workload there, and print what took the time; for this server alone
   --soak [--requests N]
@@ -81,7 +82,7 @@ export function parseOptions(args: readonly string[]): Options | undefined {
       env: { type: 'string', multiple: true, default: [] },
       data: { type: 'string' },
       fsync: { type: 'boolean', default: false },
-      'control-group': { type: 'boolean', default: false },
+      'no-control-group': { type: 'boolean', default: false },
       json: { type: 'string' },
       profile: { type: 'string' },
       soak: { type: 'boolean', default: false },
@@ -120,7 +121,7 @@ export function parseOptions(args: readonly string[]): Options | undefined {
     env: Object.fromEntries(values.env.map(setting)),
     data: values.data,
     fsync: values.fsync,
-    controlGroup: values['control-group'],
+    controlGroup: !values['no-control-group'],
     json: values.json,
     profile: values.profile,
     mode: modes[0] ?? 'compare',
