@@ -1,4 +1,5 @@
 // Refresh tokens of `/auth/v1`: rotation, grace for the parent, reuse interval, families, limits of sessions, concurrency.
+import pg from 'pg'
 import t, { type Test } from 'tap'
 import { startApplication } from '../support/application.ts'
 import {
@@ -13,6 +14,7 @@ import {
   signUp,
 } from '../support/auth.ts'
 import { createMigratedDatabase } from '../support/database.ts'
+import { until } from '../support/until.ts'
 
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
@@ -65,6 +67,46 @@ t.test('without a reuse interval', async (t) => {
       [token],
     )
     t.equal(rows[0]?.children, 1)
+  })
+
+  await t.test('servers of an earlier version, with a function of their own, give the same child', async (t) => {
+    const { refresh_token: token } = await signUp(ask)
+    const earlier = async (): Promise<string> => {
+      const { rows } = await database.query(
+        `select auth.refresh_session($1, '0 seconds', true, null, null, null, false, '::1', null)
+           -> 'session' ->> 'refresh_token' as token`,
+        [token],
+      )
+      return String(rows[0]?.token)
+    }
+    const own = async (): Promise<string> => sessionOf(await refreshGrant(ask, token)).refresh_token
+    const children = await Promise.all(Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? earlier() : own())))
+    t.equal(new Set(children).size, 1)
+    t.match(children[0], /^[a-z0-9]{12}$/)
+    t.not(children[0], token)
+  })
+
+  await t.test('a refresh that waits for another one sees what it did to the token', async (t) => {
+    const { refresh_token: token } = await signUp(ask)
+    const client = new pg.Client({ connectionString: database.adminUri })
+    await client.connect()
+    t.teardown(() => client.end())
+    await client.query('begin')
+    await client.query(
+      'select from auth.sessions where id = (select session_id from auth.refresh_tokens where token = $1) for update',
+      [token],
+    )
+    const waiting = refreshGrant(ask, token)
+    const isWaiting = async (): Promise<boolean> => {
+      const { rows } = await database.query(
+        "select from pg_stat_activity where wait_event_type = 'Lock' and query like '%refresh_session%'",
+      )
+      return rows.length > 0
+    }
+    t.ok(await until(isWaiting))
+    await client.query('update auth.refresh_tokens set revoked = true where token = $1', [token])
+    await client.query('commit')
+    t.equal(codeOf(await waiting), 'refresh_token_already_used')
   })
 
   await t.test('a session that has ended', async (t) => {

@@ -2,11 +2,12 @@
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import { jsonMembers } from '../../text/json-members.ts'
 import { AuthError, authErrors } from './auth-error.ts'
+import { isRefreshToken, newRefreshToken } from './refresh-token.ts'
 import { originOf } from './request-origin.ts'
 import type { AuthSettings } from './settings.ts'
 import type { TokenGrant } from './token-grant.ts'
 
-const refreshSession = new JsonStatement('select auth.refresh_session($1, $2, $3, $4, $5, $6, $7, $8, $9)', {
+const refreshSession = new JsonStatement('select auth.refresh_session($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)', {
   access: 'write',
 })
 
@@ -16,9 +17,9 @@ export const refreshGrant: TokenGrant = {
   limit: 'token_refresh',
   handler: async ({ context, request, body }) => {
     const token = body.refresh_token ?? ''
-    if (!/^[a-z0-9]{12}$/.test(token)) throw authErrors.invalid('Refresh token is not valid')
+    if (!isRefreshToken(token)) throw authErrors.invalid('Refresh token is not valid')
     const { ip, userAgent } = originOf(request, context)
-    const parameters = [token, ...rules(context.settings()), ip, userAgent]
+    const parameters = [token, newRefreshToken(), ...rules(context.settings()), ip, userAgent]
     const [row] = await context.database.askRows(refreshSession, parameters)
     const refreshed = row?.[0] ?? '{}'
     const error = jsonMembers(refreshed).get('error')

@@ -33,7 +33,7 @@ export type OverloadPoint = {
   readonly shedP99: number
 }
 
-type Play = (rate: number, seconds: number, connections?: number) => Promise<OpenLoopResult>
+type Play = (rate: number, seconds: number) => Promise<OpenLoopResult>
 
 type Curve = { readonly sustained: number; readonly points: readonly OverloadPoint[] }
 
@@ -43,8 +43,11 @@ const loads = [0.5, 1, 1.5, 2, 4]
 const goals = { goodput: 0.8, p99: 1000 }
 /** Connections of the generator, as of a balancer with many clients. */
 const connections = 1000
-/** How the sustained rate is measured. */
-const saturation = { seconds: 3, connections: 32 }
+/**
+ * How the sustained rate is found: rates that grow from a share of what a closed loop reaches, each for some seconds, until one is
+ * not sustained: a share of its requests is answered later than within `p99` milliseconds, or after the time.
+ */
+const search = { from: 0.3, growth: 1.2, seconds: 2, share: 0.97, p99: 100 }
 /** Milliseconds between two loads, in which the server finishes. */
 const rest = 1000
 
@@ -73,13 +76,13 @@ export async function measureOverload(context: OverloadContext): Promise<Readonl
   for (const [name, requests] of Object.entries(workloads)) {
     if (options.only.length > 0 && !options.only.includes(name)) continue
     let rate = 0
-    for (const shedding of ['250', '0']) {
+    for (const shedding of ['0', '250']) {
       const server = await startWith({ LOAD_SHEDDING_WAIT: shedding })
       const bytes = requests.map((request) => Buffer.from(rawRequest(request, server.url)))
-      const play: Play = (wanted, duration, count = connections) =>
+      const play: Play = (wanted, duration) =>
         playOpenLoop({
           ...{ host: server.url.hostname, port: Number(server.url.port) },
-          ...{ requests: bytes, rate: wanted, seconds: duration, connections: count },
+          ...{ requests: bytes, rate: wanted, seconds: duration, connections },
         })
       // Both servers are measured warm.
       const { requests: done, seconds } = await generator.play({
@@ -106,13 +109,17 @@ export async function measureOverload(context: OverloadContext): Promise<Readonl
   return curves
 }
 
-/**
- * The rate at which the server answers when the number of requests at once is bounded. Measured with this generator, which
- * needs processor time, too.
- */
+/** The highest rate that is sustained: see `search`. Without load shedding, which would hide that one is not. */
 async function sustainedRate(play: Play, closedLoop: number): Promise<number> {
-  const { inTime } = await play(closedLoop * 2, saturation.seconds, saturation.connections)
-  return inTime / saturation.seconds
+  let sustained = 0
+  for (let rate = closedLoop * search.from; ; rate *= search.growth) {
+    const { inTime, latencies } = await play(rate, search.seconds)
+    if (inTime < rate * search.seconds * search.share || percentile(latencies, 0.99) > search.p99) break
+    sustained = rate
+    await pause(rest)
+  }
+  if (sustained === 0) throw new Error('The server does not sustain any rate that was tried')
+  return sustained
 }
 
 function pointOf(load: number, result: OpenLoopResult, seconds: number): OverloadPoint {
