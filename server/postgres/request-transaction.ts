@@ -103,6 +103,14 @@ class TransactionRun implements SharedRun {
     if (!mayShare || !this.#pool.shared.share(this, prepare, sharing)) this.runOnOwnConnection()
   }
 
+  get waitsForPool(): boolean {
+    return this.#source === 'pool'
+  }
+
+  get isCallerGone(): boolean {
+    return this.#transaction.caller.isGone
+  }
+
   get stats(): StatementStats | undefined {
     return this.#transaction.stats
   }

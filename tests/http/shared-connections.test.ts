@@ -23,8 +23,8 @@ const { config } = loadConfig({ env: { DATABASE_URL: database.adminUri } })
 const connection = toPoolConfig(database.adminUri, {})
 t.teardown(() => database.drop())
 
-function poolOf(t: Test, dbPool = 4, options: pg.PoolConfig = connection): ConnectionPool {
-  const pool = createPool(options, { ...config, dbPool, dbPoolAcquisitionTimeout: 2 })
+function poolOf(t: Test, dbPool = 4, options: pg.PoolConfig = connection, seconds = 2): ConnectionPool {
+  const pool = createPool(options, { ...config, dbPool, dbPoolAcquisitionTimeout: seconds })
   t.teardown(async () => {
     await pool.shared.end()
     await pool.end()
@@ -62,6 +62,7 @@ function share(
   stats = trusted(),
   prepare = true,
   kind: 'read' | 'write' = 'read',
+  more: { readonly waitsForPool?: boolean; readonly isCallerGone?: boolean } = {},
 ): Read {
   let wasMoved = false
   let hasArrived = false
@@ -93,13 +94,23 @@ function share(
       { ...statement(`select ${mayBegin('$1', '$2')}`, gate, number), isGuard: true },
       ...part,
     ]
-    const run = { kind, part, mayRepeat: kind === 'read', guardedPart, stats, onLargeRow, settle, runOnOwnConnection }
+    const fixed = { kind, part, mayRepeat: kind === 'read', guardedPart, stats, onLargeRow, settle, runOnOwnConnection }
+    const run = {
+      ...fixed,
+      waitsForPool: more.waitsForPool ?? true,
+      get isCallerGone() {
+        return more.isCallerGone ?? false
+      },
+    }
     wasTaken = pool.shared.share(run, prepare)
     if (!wasTaken) resolve({ texts: [], wasMoved })
   })
   outcome.catch(() => undefined)
   return { outcome, wasTaken, isMoved: () => wasMoved }
 }
+
+/** Like a statement of the services, which have a reserve. */
+const hasReserve = { waitsForPool: false }
 
 const pidAnd = (value: string) => statement('select pg_backend_pid(), $1::text', value)
 
@@ -350,12 +361,137 @@ t.test('when all connections are in use, reads are queued on shared ones', async
   // Whether the reads above counted as fast depends on the machine.
   const known = new StatementStats()
   for (let time = 0; time < 20; time++) known.record(0.4, 100)
-  const crowd = Array.from({ length: 60 }, () => share(t, pool, [pidAnd('')], known))
+  const crowd = Array.from({ length: 60 }, () => share(t, pool, [pidAnd('')], known, true, 'read', hasReserve))
   t.ok(
     crowd.some(({ wasTaken }) => !wasTaken),
     'but not too many on one',
   )
   await Promise.all(crowd.map(({ outcome }) => outcome))
+})
+
+/** Lends all connections of a pool until the returned function is called. */
+async function occupy(pool: ConnectionPool, count: number): Promise<() => void> {
+  let leave: () => void = () => undefined
+  const left = new Promise<void>((resolve) => (leave = resolve))
+  const lent = Array.from(
+    { length: count },
+    () =>
+      new Promise<void>((resolve, reject) => {
+        const use = (): Promise<void> => {
+          resolve()
+          return left
+        }
+        withConnection(pool, use, () => false).catch(reject)
+      }),
+  )
+  await Promise.all(lent)
+  return leave
+}
+
+t.test('statements that find no free connection wait for one together', async (t) => {
+  const pool = poolOf(t, 1)
+  const leave = await occupy(pool, 1)
+  const reads = Array.from({ length: 30 }, (_, index) => share(t, pool, [pidAnd(String(index))]))
+  t.ok(reads.every(({ wasTaken }) => wasTaken))
+  t.equal(pool.waitingCount, 1)
+  t.notOk(
+    share(t, pool, [pidAnd('')], trusted(), true, 'read', hasReserve).wasTaken,
+    'those with a reserve do not wait',
+  )
+  leave()
+  const outcomes = await Promise.all(reads.map(({ outcome }) => outcome))
+  t.strictSame(
+    outcomes.map(({ texts: [, text] }) => text),
+    reads.map((_, index) => String(index)),
+  )
+  t.equal(new Set(outcomes.map(({ texts: [pid] }) => pid)).size, 1)
+  t.notOk(reads.some(({ isMoved }) => isMoved()))
+})
+
+t.test('statements wait no longer than for a connection of their own', async (t) => {
+  const pool = poolOf(t, 1, connection, 0.4)
+  const leave = await occupy(pool, 1)
+  const begun = performance.now()
+  const early = [1, 2, 3].map(() => share(t, pool, [pidAnd('')]))
+  await pause(200)
+  const late = share(t, pool, [pidAnd('')])
+  t.equal(pool.waitingCount, 2, 'a later one does not share the timeout of those before')
+  const timedOut = { name: 'ConnectionError', kind: 'timed out' }
+  for (const { outcome } of early) await t.rejects(outcome, timedOut)
+  const waited = performance.now() - begun
+  t.ok(waited > 350, `after ${waited} ms`)
+  leave()
+  t.match(await late.outcome, { wasMoved: false })
+})
+
+t.test('a statement whose caller has gone while it waited does not begin', async (t) => {
+  const pool = poolOf(t, 1)
+  await database.query('create table public.abandoned (id text)')
+  const leave = await occupy(pool, 1)
+  const write = (text: string, isCallerGone: () => boolean): Read =>
+    share(t, pool, [statement('insert into public.abandoned values ($1)', text)], trusted(), true, 'read', {
+      get isCallerGone() {
+        return isCallerGone()
+      },
+    })
+  let isGone = false
+  const abandoned = write('abandoned', () => isGone)
+  const patient = write('patient', () => false)
+  isGone = true
+  leave()
+  await t.rejects(abandoned.outcome, { name: 'ConnectionError', kind: 'caller gone' })
+  await patient.outcome
+  t.strictSame((await database.query('select id from public.abandoned')).rows, [{ id: 'patient' }])
+
+  const leaveAgain = await occupy(pool, 1)
+  const last = write('last', () => true)
+  leaveAgain()
+  await t.rejects(last.outcome, { name: 'ConnectionError', kind: 'caller gone' })
+  t.match(await share(t, pool, [pidAnd('')]).outcome, { wasMoved: false }, 'the connection is free again')
+  t.equal((await database.query('select from public.abandoned')).rowCount, 1)
+})
+
+t.test('a request that needs a connection of its own gets its turn among statements that wait together', async (t) => {
+  const pool = poolOf(t, 2)
+  const leave = await occupy(pool, 2)
+  const order: string[] = []
+  const before = share(t, pool, [pidAnd('')]).outcome.then(() => order.push('before'))
+  const own = withConnection(
+    pool,
+    async () => void order.push('own'),
+    () => false,
+  )
+  await pause(150)
+  const after = share(t, pool, [pidAnd('')]).outcome.then(() => order.push('after'))
+  leave()
+  await Promise.all([before, own, after])
+  t.equal(order.length, 3)
+  t.ok(order.indexOf('own') < order.indexOf('after'), order.join(', '))
+})
+
+t.test('under more load than the pool can serve, statements still share connections', async (t) => {
+  const pool = poolOf(t, 2)
+  const stats = trusted()
+  let taken = 0
+  let started = 0
+  const feed = async (): Promise<void> => {
+    while (started < 6000) {
+      started++
+      const { outcome, wasTaken, isMoved } = share(t, pool, [pidAnd('')], stats)
+      if (!wasTaken) {
+        await withConnection(
+          pool,
+          (client) => runPipeline(client, [[pidAnd('')]], true),
+          () => true,
+        )
+        continue
+      }
+      await outcome
+      if (!isMoved()) taken++
+    }
+  }
+  await Promise.all(Array.from({ length: 300 }, feed))
+  t.ok(taken > 5400, `${taken} of ${started}`)
 })
 
 t.test('errors of a shared connection are those of its statements', async (t) => {

@@ -9,6 +9,7 @@ import type { StatementCache } from './statement-cache.ts'
 import { MessageReader, readColumnNames, readError, readRow } from './message-reader.ts'
 import { PartWriter, writer } from './part-writer.ts'
 import { RunningTransaction, type PartProgress, type QueuedTransaction } from './queued-transaction.ts'
+import { arrivals } from './arrival.ts'
 import { statementError, unsendable } from './statement-error.ts'
 import { TransactionFlow } from './transaction-flow.ts'
 
@@ -118,8 +119,10 @@ export class PipelineQuery implements pg.Submittable {
   #recordRuns(): void {
     const now = performance.now()
     const each = (now - this.#since) / this.#ended.length
+    const least = Math.max(0, arrivals.earliest(now) - this.#since) / this.#ended.length
     this.#since = now
-    for (const { transaction, bytes, error } of this.#ended) if (!error) transaction.stats?.record(each, bytes)
+    for (const { transaction, bytes, error } of this.#ended)
+      if (!error) transaction.stats?.record(each, bytes, least, now)
     this.#ended = []
   }
 

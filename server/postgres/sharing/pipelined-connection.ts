@@ -8,6 +8,7 @@ import { forgetStatements, isLostConnection, isStaleStatement, StatementError } 
 import type { LentClient } from '../protocol/pipeline-client.ts'
 import type { StatementCache } from '../protocol/statement-cache.ts'
 import { StatementTimer } from '../protocol/statement-timer.ts'
+import { connectionErrors } from '../connection-error.ts'
 import { withConnection, type LendingPool } from '../lending.ts'
 import type { StatementStats } from '../../common/statement-stats.ts'
 import { sharingPolicy } from './policy.ts'
@@ -35,6 +36,10 @@ export type SharedRun = {
   readonly observer?: StatementObserver | undefined
   /** Whether large rows are buffered instead of streamed. */
   readonly waitsForLargeRows?: boolean
+  /** Whether it waits when the pool has no free connection. Otherwise there is a reserve for it. */
+  readonly waitsForPool: boolean
+  /** Whether its caller has disconnected. Then it does not begin any more. */
+  readonly isCallerGone: boolean
   /** Receives a large row of a read while its last field still arrives. */
   onLargeRow(fields: RawRow, last: StreamedField): void
   settle(error: Error | undefined, results: RawRow[][]): void
@@ -42,7 +47,7 @@ export type SharedRun = {
   runOnOwnConnection(): void
 }
 
-const { longWait, patience, maxTransactions, maxTransactionsWhenScarce } = sharingPolicy
+const { longWait, patience, maxTransactions, maxTransactionsWhenScarce, gathering } = sharingPolicy
 const { largeResult } = sharingPolicy.trust
 
 /** A run that was sent, or will be once there is a connection. */
@@ -109,7 +114,7 @@ export class PipelinedConnection implements QueueListener {
   readonly #gate: Gate | undefined
   readonly #queue: QueuedRun[] = []
   /** Transactions that were added before there was a connection. */
-  #unsent: QueuedTransaction[] = []
+  #unsent: QueuedRun[] = []
   #query: PipelineQuery | undefined
   #client: LentClient | undefined
   #taken = 0
@@ -120,8 +125,12 @@ export class PipelinedConnection implements QueueListener {
   /** When the transaction in front began. */
   #since = 0
   #isMoving = false
+  /** Until when transactions are added that wait for a connection of the pool, as `performance.now()`. */
+  readonly #gathersUntil: number | undefined
 
   /**
+   * Takes a connection of the pool, or waits for one if none is free: see `isWaiting`.
+   *
    * @param gate for transactions that must not run twice
    * @param onClose is called when no further transaction is accepted
    */
@@ -137,6 +146,7 @@ export class PipelinedConnection implements QueueListener {
     this.#gate = gate
     this.#pool = pool
     this.#onClose = onClose
+    this.#gathersUntil = pool.canLend(kind) ? undefined : performance.now() + gathering
     withConnection(
       pool,
       (client) => this.#open(client, prepare ? client.statements : undefined),
@@ -155,6 +165,8 @@ export class PipelinedConnection implements QueueListener {
 
   async #open(client: LentClient, cache: StatementCache | undefined): Promise<void> {
     this.#client = client
+    this.#dropAbandoned()
+    if (this.#queue.length === 0) return this.#close()
     await new Promise<void>((resolve, reject) => {
       const query = new PipelineQuery(cache, (error) => {
         this.#close()
@@ -169,14 +181,35 @@ export class PipelinedConnection implements QueueListener {
     if (this.#hasStaleStatements) await forgetStatements(client)
   }
 
+  /** Ends transactions whose callers have disconnected while they waited for the connection. */
+  #dropAbandoned(): void {
+    if (this.#gathersUntil === undefined) return
+    const abandoned = this.#unsent.filter(({ run }) => run.isCallerGone)
+    for (const queued of abandoned) {
+      this.#unsent.splice(this.#unsent.indexOf(queued), 1)
+      this.#queue.splice(this.#queue.indexOf(queued), 1)
+      this.#expectedWait -= queued.expected
+      queued.run.settle(connectionErrors.callerGone(), [])
+    }
+  }
+
   #close(): void {
     clearTimeout(this.#timer)
     this.#isClosed = true
     this.#onClose(this)
   }
 
-  /** Milliseconds that a further statement would wait; infinite when no statement is accepted. */
+  /** Whether it waits for its turn in the queue of the pool, as a request would that does not share a connection. */
+  get isWaiting(): boolean {
+    return this.#gathersUntil !== undefined && !this.#client
+  }
+
+  /**
+   * Milliseconds that a further statement would wait for those before it; infinite when no statement is accepted. While the
+   * connection waits for its turn, it accepts statements for a short time only, because they share one timeout.
+   */
   get expectedWait(): number {
+    if (this.isWaiting && performance.now() > (this.#gathersUntil ?? 0)) return Infinity
     const max = this.#pool.waitingCount > 0 ? maxTransactionsWhenScarce : maxTransactions
     if (this.#isClosed || this.#taken >= max || this.#gate?.isOpen === false) return Infinity
     if (this.#client && this.#pool.isStale(this.#client)) return Infinity

@@ -54,26 +54,31 @@ export class SharedConnections {
     // Takes the first suitable connection, to use as few as possible.
     let best: PipelinedConnection | undefined
     let bestWait: number = longWait
+    let waiting: PipelinedConnection | undefined
     for (const connection of this.#open) {
       if (connection.kind !== run.kind || connection.isGuarded !== isGuarded) continue
       const wait = connection.expectedWait
-      if (wait <= shortWait) {
-        this.#runs++
-        connection.add(run)
-        return true
+      if (connection.isWaiting) {
+        if (wait < Infinity) waiting = connection
+        continue
       }
+      if (wait <= shortWait) return this.#add(run, connection)
       if (wait <= bestWait) [best, bestWait] = [connection, wait]
     }
-    best = this.#another(run.kind, isGuarded, prepare) ?? best
-    if (!best) return false
+    if (this.#pool.canLend(run.kind)) best = this.#another(run.kind, isGuarded, prepare) ?? best
+    // Those that wait for a connection wait together, so that it serves many of them when it is their turn.
+    else if (!best && run.waitsForPool) best = waiting ?? this.#another(run.kind, isGuarded, prepare)
+    return best !== undefined && this.#add(run, best)
+  }
+
+  #add(run: SharedRun, connection: PipelinedConnection): true {
     this.#runs++
-    best.add(run)
+    connection.add(run)
     return true
   }
 
-  /** Another shared connection, if the pool has a free one. */
+  /** Another shared connection, which waits for its turn if the pool has no free one. Undefined if no gate is free. */
   #another(kind: SharedRun['kind'], isGuarded: boolean, prepare: boolean): PipelinedConnection | undefined {
-    if (!this.#pool.canLend(kind)) return undefined
     const gate = isGuarded ? this.#keeper.claim() : undefined
     if (isGuarded && !gate) return undefined
     const connection = new PipelinedConnection(kind, this.#pool, prepare, gate, (closed) => this.#open.delete(closed))

@@ -41,8 +41,8 @@ type Curve = { readonly sustained: number; readonly points: readonly OverloadPoi
 const loads = [0.5, 1, 1.5, 2, 4]
 /** Goals at twice the sustained rate: goodput as a share of the best, and milliseconds. */
 const goals = { goodput: 0.8, p99: 1000 }
-/** Connections of the generator, as of a balancer with many clients. */
-const connections = 1000
+/** Connections of the generator: enough that requests do not wait in it for a response to earlier ones. */
+const connections = 4000
 /**
  * How the sustained rate is found: rates that grow from a share of what a closed loop reaches, each for some seconds, until one is
  * not sustained: a share of its requests is answered later than within `p99` milliseconds, or after the time.
