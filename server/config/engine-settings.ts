@@ -129,7 +129,8 @@ export const engineSettings: { readonly [K in keyof Values]: Setting<Values[K]> 
       'Invalid db-pool-sharing. Only `all`, `reads` and `none` are allowed.',
     ),
     default: 'all',
-    description: 'Short statements that may share connections: `all`, only `reads`, or `none`.',
+    description:
+      'Short statements that may share connections: `all`, only `reads`, or `none`. Without `db-prepared-statements`, none do.',
   }),
   dbSelectReadableColumns: service({
     name: 'db-select-readable-columns',

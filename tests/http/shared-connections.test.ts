@@ -141,50 +141,46 @@ t.test('statements that have been fast are trusted to be fast', async (t) => {
   t.ok(slow.expected <= 3)
 })
 
-for (const prepare of [true, false]) {
-  t.test(`many reads on one connection, prepared statements ${prepare ? 'on' : 'off'}`, async (t) => {
-    const pool = poolOf(t)
-    for (let round = 0; round < 5; round++) {
-      const stats = trusted()
-      const reads = Array.from({ length: 5 }, (_, index) =>
-        share(t, pool, [pidAnd(`${round} ${index}`)], stats, prepare),
-      )
-      const outcomes = await Promise.all(reads.map(({ outcome }) => outcome))
-      t.strictSame(
-        outcomes.map(({ texts: [, text] }) => text),
-        reads.map((_, index) => `${round} ${index}`),
-      )
-      // More than one connection is used only if the machine is so busy that the first read is slow.
-      t.ok(new Set(outcomes.map(({ texts: [pid] }) => pid)).size < reads.length, 'they shared a connection')
-    }
-    while (pool.idleCount < pool.totalCount) await pause(5)
-    t.ok(pool.totalCount < 5, 'and returned it')
-  })
+t.test('many reads on one connection', async (t) => {
+  const pool = poolOf(t)
+  for (let round = 0; round < 5; round++) {
+    const stats = trusted()
+    const reads = Array.from({ length: 5 }, (_, index) => share(t, pool, [pidAnd(`${round} ${index}`)], stats))
+    const outcomes = await Promise.all(reads.map(({ outcome }) => outcome))
+    t.strictSame(
+      outcomes.map(({ texts: [, text] }) => text),
+      reads.map((_, index) => `${round} ${index}`),
+    )
+    // More than one connection is used only if the machine is so busy that the first read is slow.
+    t.ok(new Set(outcomes.map(({ texts: [pid] }) => pid)).size < reads.length, 'they shared a connection')
+  }
+  while (pool.idleCount < pool.totalCount) await pause(5)
+  t.ok(pool.totalCount < 5, 'and returned it')
+})
 
-  t.test(`errors and settings are limited to their read, prepared statements ${prepare ? 'on' : 'off'}`, async (t) => {
-    const pool = poolOf(t)
-    const set = (value: string) => statement("select set_config('my.value', $1, true)", value)
-    const show = statement("select coalesce(nullif(current_setting('my.value', true), ''), 'none')")
-    // The second statement of the failing read is never prepared, although its Parse message was sent.
-    const unprepared = statement('select 7')
-    for (let round = 0; round < 3; round++) {
-      const stats = trusted()
-      const reads = [
-        share(t, pool, [set('a'), show], stats, prepare),
-        share(t, pool, [set('b'), statement('select 1 / $1::int', '0'), unprepared], stats, prepare),
-        share(t, pool, [show], stats, prepare),
-        share(t, pool, [unprepared], stats, prepare),
-        share(t, pool, [set('c'), show], stats, prepare),
-      ]
-      const [first, second, third, fourth, fifth] = await Promise.allSettled(reads.map(({ outcome }) => outcome))
-      t.match(first, { value: { texts: ['a'] } })
-      t.match(second, { status: 'rejected', reason: { server: { code: '22012' } } })
-      t.match(third, { value: { texts: ['none'] } })
-      t.match(fourth, { value: { texts: ['7'] } })
-      t.match(fifth, { value: { texts: ['c'] } })
-    }
-  })
-}
+t.test('errors and settings are limited to their read', async (t) => {
+  const pool = poolOf(t)
+  const set = (value: string) => statement("select set_config('my.value', $1, true)", value)
+  const show = statement("select coalesce(nullif(current_setting('my.value', true), ''), 'none')")
+  // The second statement of the failing read is never prepared, although its Parse message was sent.
+  const unprepared = statement('select 7')
+  for (let round = 0; round < 3; round++) {
+    const stats = trusted()
+    const reads = [
+      share(t, pool, [set('a'), show], stats),
+      share(t, pool, [set('b'), statement('select 1 / $1::int', '0'), unprepared], stats),
+      share(t, pool, [show], stats),
+      share(t, pool, [unprepared], stats),
+      share(t, pool, [set('c'), show], stats),
+    ]
+    const [first, second, third, fourth, fifth] = await Promise.allSettled(reads.map(({ outcome }) => outcome))
+    t.match(first, { value: { texts: ['a'] } })
+    t.match(second, { status: 'rejected', reason: { server: { code: '22012' } } })
+    t.match(third, { value: { texts: ['none'] } })
+    t.match(fourth, { value: { texts: ['7'] } })
+    t.match(fifth, { value: { texts: ['c'] } })
+  }
+})
 
 t.test('a slow read does not delay the others', async (t) => {
   const pool = poolOf(t)
@@ -688,11 +684,10 @@ t.test('writes', async (t) => {
     else await t.rejects(behind.outcome)
     t.strictSame(await rowsWritten(), behind.isMoved() ? ['b'] : [])
   })
+})
 
-  t.test('are not shared without prepared statements, because there may be a pooler', async (t) => {
-    const pool = poolOf(t, 2)
-    await openGates(t, pool)
-    t.notOk(share(t, pool, [insert('a')], trusted(), false, 'write').wasTaken)
-    t.ok(share(t, pool, [pidAnd('x')], trusted(), false).wasTaken)
-  })
+t.test('nothing is shared without prepared statements, because there may be a pooler', async (t) => {
+  const pool = poolOf(t, 2)
+  t.notOk(share(t, pool, [pidAnd('x')], trusted(), false).wasTaken)
+  t.notOk(share(t, pool, [pidAnd('x')], trusted(), false, 'write').wasTaken)
 })

@@ -6,7 +6,6 @@ import type { OnLargeRow, QueuedTransaction } from '../protocol/queued-transacti
 import type { PipelinePart } from '../protocol/pipeline-part.ts'
 import { forgetStatements, isLostConnection, isStaleStatement, StatementError } from '../protocol/pipeline.ts'
 import type { LentClient } from '../protocol/pipeline-client.ts'
-import type { StatementCache } from '../protocol/statement-cache.ts'
 import { StatementTimer } from '../protocol/statement-timer.ts'
 import { connectionErrors } from '../connection-error.ts'
 import { withConnection, type LendingPool } from '../lending.ts'
@@ -137,7 +136,6 @@ export class PipelinedConnection implements QueueListener {
   constructor(
     kind: SharedRun['kind'],
     pool: SharingPool,
-    prepare: boolean,
     gate: Gate | undefined,
     onClose: (connection: PipelinedConnection) => void,
   ) {
@@ -149,7 +147,7 @@ export class PipelinedConnection implements QueueListener {
     this.#gathersUntil = pool.canLend(kind) ? undefined : performance.now() + gathering
     withConnection(
       pool,
-      (client) => this.#open(client, prepare ? client.statements : undefined),
+      (client) => this.#open(client),
       () => true,
       { access: kind },
     )
@@ -163,12 +161,12 @@ export class PipelinedConnection implements QueueListener {
       .finally(() => gate?.release())
   }
 
-  async #open(client: LentClient, cache: StatementCache | undefined): Promise<void> {
+  async #open(client: LentClient): Promise<void> {
     this.#client = client
     this.#dropAbandoned()
     if (this.#queue.length === 0) return this.#close()
     await new Promise<void>((resolve, reject) => {
-      const query = new PipelineQuery(cache, (error) => {
+      const query = new PipelineQuery(client.statements, (error) => {
         this.#close()
         if (error) reject(error)
         else resolve()

@@ -42,14 +42,15 @@ export class SharedConnections {
   /**
    * Runs a statement on a shared connection, if it is known to be brief and does not have to wait long.
    *
-   * @param prepare whether statements are prepared. If not, there may be a pooler in transaction mode in front of the
-   *   database, so only statements that may run twice are shared.
+   * @param prepare whether statements are prepared. If not, there may be a pooler in transaction mode in front of the database,
+   *   and nothing is shared: PgBouncer 1.18 lends its connection to another client while part of the next transaction has been
+   *   sent on it, and the responses of both are wrong then. One transaction at a time is safe.
    * @returns whether the statement was accepted
    */
   share(run: SharedRun, prepare: boolean, sharing: Sharing = 'all'): boolean {
     if (run.stats?.isFast !== true || run.stats.expected > brief) return false
     if (sharing === 'none' || (sharing === 'reads' && run.kind === 'write')) return false
-    if (!run.mayRepeat && !prepare) return false
+    if (!prepare) return false
     const isGuarded = !run.mayRepeat
     // Takes the first suitable connection, to use as few as possible.
     let best: PipelinedConnection | undefined
@@ -65,9 +66,9 @@ export class SharedConnections {
       if (wait <= shortWait) return this.#add(run, connection)
       if (wait <= bestWait) [best, bestWait] = [connection, wait]
     }
-    if (this.#pool.canLend(run.kind)) best = this.#another(run.kind, isGuarded, prepare) ?? best
+    if (this.#pool.canLend(run.kind)) best = this.#another(run.kind, isGuarded) ?? best
     // Those that wait for a connection wait together, so that it serves many of them when it is their turn.
-    else if (!best && run.waitsForPool) best = waiting ?? this.#another(run.kind, isGuarded, prepare)
+    else if (!best && run.waitsForPool) best = waiting ?? this.#another(run.kind, isGuarded)
     return best !== undefined && this.#add(run, best)
   }
 
@@ -78,10 +79,10 @@ export class SharedConnections {
   }
 
   /** Another shared connection, which waits for its turn if the pool has no free one. Undefined if no gate is free. */
-  #another(kind: SharedRun['kind'], isGuarded: boolean, prepare: boolean): PipelinedConnection | undefined {
+  #another(kind: SharedRun['kind'], isGuarded: boolean): PipelinedConnection | undefined {
     const gate = isGuarded ? this.#keeper.claim() : undefined
     if (isGuarded && !gate) return undefined
-    const connection = new PipelinedConnection(kind, this.#pool, prepare, gate, (closed) => this.#open.delete(closed))
+    const connection = new PipelinedConnection(kind, this.#pool, gate, (closed) => this.#open.delete(closed))
     this.#open.add(connection)
     return connection
   }
