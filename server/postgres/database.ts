@@ -242,14 +242,14 @@ export class Database implements EngineDatabase {
   }
 
   get statistics(): DatabaseStatistics {
-    const { totalCount: total, idleCount: idle, waitingCount: waiting } = this.#pool
+    const { totalCount: total, idleCount: idle, waitingCount, shared } = this.#pool
     const { unplacedBytes } = this.#pool.streams
     return {
       total,
       idle,
-      waiting,
+      waiting: waitingCount + shared.waitingTogether,
       admitsWrites: this.#pool.canLend('write'),
-      sharing: this.#pool.shared.statistics,
+      sharing: shared.statistics,
       unplacedBytes,
     }
   }

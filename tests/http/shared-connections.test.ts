@@ -390,6 +390,7 @@ t.test('statements that find no free connection wait for one together', async (t
   const reads = Array.from({ length: 30 }, (_, index) => share(t, pool, [pidAnd(String(index))]))
   t.ok(reads.every(({ wasTaken }) => wasTaken))
   t.equal(pool.waitingCount, 1)
+  t.equal(pool.shared.waitingTogether, 29)
   t.notOk(
     share(t, pool, [pidAnd('')], trusted(), true, 'read', hasReserve).wasTaken,
     'those with a reserve do not wait',
@@ -402,6 +403,7 @@ t.test('statements that find no free connection wait for one together', async (t
   )
   t.equal(new Set(outcomes.map(({ texts: [pid] }) => pid)).size, 1)
   t.notOk(reads.some(({ isMoved }) => isMoved()))
+  t.equal(pool.shared.waitingTogether, 0)
 })
 
 t.test('statements wait no longer than for a connection of their own', async (t) => {

@@ -60,6 +60,8 @@ class QueuedRun implements QueuedTransaction {
   readonly timer: StatementTimer | undefined
   /** Expected duration in milliseconds. */
   readonly expected: number
+  /** When it was added, as `performance.now()`, if it is observed. */
+  readonly since: number
   hasBegun = false
   hasMoved = false
   readonly #connection: QueueListener
@@ -72,6 +74,7 @@ class QueuedRun implements QueuedTransaction {
     this.stats = run.stats
     this.timer = run.observer && new StatementTimer(run.observer, [run.part])
     this.expected = run.stats?.expected ?? 0
+    this.since = run.observer ? performance.now() : 0
     this.onLargeRow =
       run.kind === 'read' && run.waitsForLargeRows !== true
         ? (fields, last) => connection.hasLargeRow(this, fields, last)
@@ -163,7 +166,7 @@ export class PipelinedConnection implements QueueListener {
 
   async #open(client: LentClient): Promise<void> {
     this.#client = client
-    this.#dropAbandoned()
+    if (this.#gathersUntil !== undefined) this.#endWait()
     if (this.#queue.length === 0) return this.#close()
     await new Promise<void>((resolve, reject) => {
       const query = new PipelineQuery(client.statements, (error) => {
@@ -179,9 +182,10 @@ export class PipelinedConnection implements QueueListener {
     if (this.#hasStaleStatements) await forgetStatements(client)
   }
 
-  /** Ends transactions whose callers have disconnected while they waited for the connection. */
-  #dropAbandoned(): void {
-    if (this.#gathersUntil === undefined) return
+  /** Ends transactions whose callers have disconnected while they waited for the connection, and reports the wait. */
+  #endWait(): void {
+    const now = performance.now()
+    for (const { run, since } of this.#unsent) run.observer?.connectionTaken(since, now)
     const abandoned = this.#unsent.filter(({ run }) => run.isCallerGone)
     for (const queued of abandoned) {
       this.#unsent.splice(this.#unsent.indexOf(queued), 1)

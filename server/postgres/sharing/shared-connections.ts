@@ -93,6 +93,13 @@ export class SharedConnections {
     return { connections: this.#open.size, running, runs: this.#runs }
   }
 
+  /** Statements that wait for a connection of the pool together with another one, which has the place in its queue. */
+  get waitingTogether(): number {
+    let others = 0
+    for (const connection of this.#open) if (connection.isWaiting) others += Math.max(connection.running - 1, 0)
+    return others
+  }
+
   /** Closes the connection that keeps the gates open. Call it before the pool is ended. */
   end(): Promise<void> {
     return this.#keeper.end()
