@@ -6,9 +6,9 @@ import { performance } from 'node:perf_hooks'
 /** Milliseconds between two rounds of the event loop in which it has waited, with nothing else to do. */
 const leastIdle = 1
 
-/** Knows the rounds of the event loop in which connections received something. */
+/** Knows the rounds of the event loop in which it was asked: those in which responses ended. */
 export class ArrivalClock {
-  /** When data was first read in this round. */
+  /** When it was first asked in this round. */
   #round = -Infinity
   #earliest = -Infinity
   #isNoted = false

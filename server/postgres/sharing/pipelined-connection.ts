@@ -115,8 +115,6 @@ export class PipelinedConnection implements QueueListener {
   readonly #onClose: (connection: PipelinedConnection) => void
   readonly #gate: Gate | undefined
   readonly #queue: QueuedRun[] = []
-  /** Transactions that were added before there was a connection. */
-  #unsent: QueuedRun[] = []
   #query: PipelineQuery | undefined
   #client: LentClient | undefined
   #taken = 0
@@ -174,8 +172,7 @@ export class PipelinedConnection implements QueueListener {
         if (error) reject(error)
         else resolve()
       })
-      for (const transaction of this.#unsent) query.add(transaction)
-      this.#unsent = []
+      for (const queued of this.#queue) query.add(queued)
       this.#query = query
       client.query(query)
     })
@@ -185,13 +182,14 @@ export class PipelinedConnection implements QueueListener {
   /** Ends transactions whose callers have disconnected while they waited for the connection, and reports the wait. */
   #endWait(): void {
     const now = performance.now()
-    for (const { run, since } of this.#unsent) run.observer?.connectionTaken(since, now)
-    const abandoned = this.#unsent.filter(({ run }) => run.isCallerGone)
-    for (const queued of abandoned) {
-      this.#unsent.splice(this.#unsent.indexOf(queued), 1)
-      this.#queue.splice(this.#queue.indexOf(queued), 1)
-      this.#expectedWait -= queued.expected
-      queued.run.settle(connectionErrors.callerGone(), [])
+    for (const queued of this.#queue.splice(0)) {
+      const { run, since, expected } = queued
+      run.observer?.connectionTaken(since, now)
+      if (!run.isCallerGone) this.#queue.push(queued)
+      else {
+        this.#expectedWait -= expected
+        run.settle(connectionErrors.callerGone(), [])
+      }
     }
   }
 
@@ -230,8 +228,8 @@ export class PipelinedConnection implements QueueListener {
     this.#taken++
     this.#expectedWait += queued.expected
     this.#queue.push(queued)
-    if (this.#query) this.#query.add(queued)
-    else this.#unsent.push(queued)
+    // Until there is a connection, transactions stay in the queue.
+    this.#query?.add(queued)
     this.#watch()
   }
 
