@@ -1,14 +1,17 @@
 // Requests on shared connections get the same responses as on separate ones, and do not wait long for others' locks.
-import t from 'tap'
+import { setTimeout as pause } from 'node:timers/promises'
+import t, { type Test } from 'tap'
 import { startApplication } from '../support/application.ts'
 import { readCluster, uriOf } from '../support/cluster.ts'
 import { createDatabase, withClient, type TestDatabase } from '../support/database.ts'
 import { gates } from '../support/locks.ts'
 import { seededRandom, type Random } from '../support/seeded-random.ts'
-import { trustAllStatements } from '../support/sharing.ts'
+import { countSharedRuns, trustAllStatements } from '../support/sharing.ts'
 import { signToken } from '../support/token.ts'
+import { until } from '../support/until.ts'
 
 trustAllStatements()
+const runs = countSharedRuns()
 const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)
 t.comment(`seed ${seed}`)
 
@@ -36,6 +39,7 @@ async function createNotes(): Promise<TestDatabase> {
     create view api.noted with (security_invoker) as select id, body, clock_timestamp() is not null as now from api.notes;
     alter table api.notes enable row level security;
     create policy own on api.notes using (owner = api.caller());
+    create function api.nap(seconds float) returns int volatile language sql as $$ select 1 from pg_sleep(seconds) $$;
     create function api.divide(a int, b int) returns int stable language sql as $$ select a / b $$;
     create function api.refuse(state text) returns int stable language plpgsql as
       $$ begin raise exception 'refused' using errcode = state; end $$;
@@ -44,6 +48,9 @@ async function createNotes(): Promise<TestDatabase> {
     grant select, insert, update, delete on all tables in schema api to sharing_anon, sharing_user, sharing_hasty`)
   return database
 }
+
+/** Selects the backend that sleeps in `api.nap`. */
+const sleepers = "select pid from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()"
 
 const databases: TestDatabase[] = []
 t.teardown(async () => {
@@ -84,18 +91,27 @@ function generate(random: Random, next: { id: number }): Request {
   ])()
 }
 
-t.test('sharing on and off: equal responses, and only the caller’s rows', { timeout: 110_000 }, async (t) => {
-  const servers = [
-    await start({ DB_POOL_SHARING: 'all', PGRST_DB_POOL: '4' }),
-    await start({ DB_POOL_SHARING: 'none' }),
-  ]
+type Crowd = { readonly callers: number; readonly steps: number; readonly pool: string; readonly interrupt?: boolean }
+
+/**
+ * Sends generated requests of many callers with and without sharing, and compares the responses.
+ *
+ * @param crowd `interrupt`: whether other requests occupy the connections of the pool all the time
+ */
+async function compare(t: Test, { callers, steps, pool, interrupt = false }: Crowd): Promise<void> {
+  const sharing = await start({ DB_POOL_SHARING: 'all', PGRST_DB_POOL: pool })
+  const servers = [sharing, await start({ DB_POOL_SHARING: 'none' })]
+  let isDone = false
+  const naps = Array.from({ length: interrupt ? Number(pool) : 0 }, async () => {
+    while (!isDone) await sharing.call('POST', '/rest/v1/rpc/nap', { body: { seconds: 0.02 } })
+  })
   await Promise.all(
-    Array.from({ length: 16 }, async (_, number) => {
+    Array.from({ length: callers }, async (_, number) => {
       const caller = `caller${number}`
       const token = await signToken({ role: 'sharing_user', sub: caller })
       const random = seededRandom(seed + number)
       const next = { id: 1 }
-      for (let step = 0; step < 50; step++) {
+      for (let step = 0; step < steps; step++) {
         const { method, path, body, prefer } = generate(random, next)
         const headers = { Authorization: `Bearer ${token}`, ...(prefer === undefined ? {} : { Prefer: prefer }) }
         const [shared, alone] = await Promise.all(
@@ -112,6 +128,83 @@ t.test('sharing on and off: equal responses, and only the caller’s rows', { ti
       }
     }),
   )
+  isDone = true
+  await Promise.all(naps)
+}
+
+t.test('sharing on and off: equal responses, and only the caller’s rows', { timeout: 110_000 }, (t) =>
+  compare(t, { callers: 16, steps: 50, pool: '4' }),
+)
+
+t.test('the same for a crowd that waits for connections together', { timeout: 110_000 }, async (t) => {
+  const before = runs.waited
+  await compare(t, { callers: 60, steps: 20, pool: '2', interrupt: true })
+  t.ok(runs.waited - before > 100, `${runs.waited - before} statements waited together`)
+})
+
+t.test('clients that leave, and a connection that is lost, while two users wait together', async (t) => {
+  const { url, call, database } = await start({ PGRST_DB_POOL: '1' })
+  const [one, other] = await Promise.all(
+    ['one', 'other'].map(async (sub) => ({
+      sub,
+      headers: { Authorization: `Bearer ${await signToken({ role: 'sharing_user', sub })}` },
+    })),
+  )
+  if (!one || !other) throw new Error('two users')
+  const post = ({ headers }: typeof one, id: number, signal?: AbortSignal) =>
+    fetch(`${url}/rest/v1/notes`, {
+      method: 'POST',
+      headers: { ...headers, 'Content-Type': 'application/json' },
+      body: JSON.stringify({ id, body: 'x' }),
+      ...(signal ? { signal } : {}),
+    })
+  for (const user of [one, other]) t.equal((await post(user, 0)).status, 201)
+  while ((await database.query(gates)).rowCount === 0) await post(one, 0)
+
+  // Reads know the shape of their plan before they wait.
+  const read = ({ headers }: typeof one) => call('GET', '/rest/v1/notes?select=owner,id&order=id', { headers })
+  for (const user of [one, other]) await read(user)
+  const before = runs.waited
+  const nap = (seconds: number) => call('POST', '/rest/v1/rpc/nap', { body: { seconds } })
+  const napping = async (): Promise<boolean> =>
+    (await database.query(`${sleepers} and state = 'active'`)).rows.length > 0
+
+  const occupied = nap(1)
+  t.ok(await until(napping))
+  const leaving = new AbortController()
+  const left = [1, 2, 3].map((id) => post(one, id, leaving.signal).catch(() => 'left'))
+  const stayed = post(other, 4)
+  const reads = Array.from({ length: 20 }, (_, index) => read(index % 2 === 0 ? one : other))
+  await pause(200)
+  leaving.abort()
+  t.strictSame(await Promise.all(left), ['left', 'left', 'left'])
+  t.equal((await occupied).status, 200)
+  t.equal((await stayed).status, 201)
+  for (const [index, { status, body }] of (await Promise.all(reads)).entries()) {
+    const { sub } = index % 2 === 0 ? one : other
+    const rows = body as { owner: string }[]
+    t.equal(status, 200)
+    t.ok(rows.length > 0 && rows.every(({ owner }) => owner === sub), `only rows of ${sub}`)
+  }
+  const stored = async () => (await database.query('select owner, id from api.notes order by id, owner')).rows
+  const expected = [
+    { owner: 'one', id: 0 },
+    { owner: 'other', id: 0 },
+    { owner: 'other', id: 4 },
+  ]
+  t.strictSame(await stored(), expected, 'the writes of clients that left did not begin')
+
+  const lost = nap(30)
+  t.ok(await until(napping))
+  const waiting = [...Array.from({ length: 10 }, (_, index) => read(index % 2 === 0 ? one : other))]
+  const written = post(one, 5)
+  await pause(100)
+  await database.query(`select pg_terminate_backend(pid) from (${sleepers}) as napping`)
+  t.match(await lost, { status: 503 })
+  for (const { status } of await Promise.all(waiting)) t.equal(status, 200)
+  t.equal((await written).status, 201)
+  t.strictSame(await stored(), [...expected, { owner: 'one', id: 5 }])
+  t.ok(runs.waited - before > 20, `${runs.waited - before} statements waited together`)
 })
 
 t.test('errors of a role with its own isolation level leave the connections usable', async (t) => {

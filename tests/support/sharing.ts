@@ -16,16 +16,19 @@ export type SharedRuns = {
   readonly writes: number
   /** Those that were sent behind another one that had not been answered. */
   readonly behind: number
+  /** Those that waited for a connection of the pool together. */
+  readonly waited: number
 }
 
 /** Counts what this process runs on shared connections from this call on. */
 export function countSharedRuns(): SharedRuns {
-  const counts = { reads: 0, writes: 0, behind: 0 }
+  const counts = { reads: 0, writes: 0, behind: 0, waited: 0 }
   // Replaced for the rest of the process.
   const add: (run: SharedRun) => void = Reflect.get<PipelinedConnection, 'add'>(PipelinedConnection.prototype, 'add')
   PipelinedConnection.prototype.add = function (run) {
     counts[run.kind === 'read' ? 'reads' : 'writes']++
     if (this.expectedWait > 0) counts.behind++
+    if (this.isWaiting) counts.waited++
     add.call(this, run)
   }
   return counts
