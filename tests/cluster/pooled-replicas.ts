@@ -289,7 +289,9 @@ async function checkMode(mode: Mode, { check, pairs, requests }: PooledReplicasO
       for (const line of found.slice(0, 3)) console.log(`#   ${line}`)
       const reads = await first.metric('reads_total', shared.port)
       const again = await first.metric('reruns_total', shared.port)
-      check(again === 0 || again < reads, `${label}: ${reads} reads, of which ${again} ran again on the primary`)
+      // The session that looks at the replicas may stay on the lagging one, so that none is used.
+      const isUnused = mode === 'session' && reads === 0
+      check(isUnused || again < reads, `${label}: ${reads} reads, of which ${again} ran again on the primary`)
       await first.stop()
       await second.stop()
     }

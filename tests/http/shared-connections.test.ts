@@ -690,6 +690,8 @@ t.test('writes', async (t) => {
 
 t.test('nothing is shared without prepared statements, because there may be a pooler', async (t) => {
   const pool = poolOf(t, 2)
+  await openGates(t, pool)
+  t.notOk(share(t, pool, [insert('a')], trusted(), false, 'write').wasTaken)
   t.notOk(share(t, pool, [pidAnd('x')], trusted(), false).wasTaken)
-  t.notOk(share(t, pool, [pidAnd('x')], trusted(), false, 'write').wasTaken)
+  t.ok(share(t, pool, [pidAnd('x')], trusted(), true).wasTaken)
 })
