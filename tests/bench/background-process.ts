@@ -1,5 +1,5 @@
 // The process of `background-clients.ts`: sends requests while it is told to, each client after its last response.
-import { lowerPriority } from '../../server/services/image-process/low-priority.ts'
+import { lowerPriority } from '../../server/common/low-priority.ts'
 import type { BackgroundLoad } from './background-clients.ts'
 
 // In use, clients run on other machines: here they get the processor time that server and readers leave.

@@ -1,11 +1,14 @@
 // The child's side of a process that works on one image at a time. If it crashes or hangs, the server replaces it.
 import { Socket } from 'node:net'
 import { Worker } from 'node:worker_threads'
-import { lowerPriority } from './low-priority.ts'
+import { lowerPriority } from '../../common/low-priority.ts'
+import { Pace } from '../../common/pace.ts'
 import { imageChannel, type ChildMessage, type ImageRequest } from './message.ts'
 
 /** Milliseconds between two checks of the parent. */
 const watchInterval = 1000
+/** Milliseconds between two images, on a busy processor. */
+const longestRest = 500
 
 /** The image is invalid, and the work is refused for that reason. */
 export class RefusedImage<Fault> extends Error {
@@ -71,10 +74,11 @@ export function serveImages<Options, State, Task, Result>(
       // Not before, because a busy machine would not let it get ready in time.
       lowerPriority()
       const images = new Socket({ fd: imageChannel })
+      const pace = new Pace(longestRest)
       const answer = async ({ id, bytes, task }: ImageRequest<Task>): Promise<void> => {
         const image = await receive(images, bytes)
         try {
-          reply({ kind: 'done', id, result: await work(image, task) })
+          reply({ kind: 'done', id, result: await pace.run(() => work(image, task)) })
         } catch (error) {
           if (error instanceof RefusedImage) reply({ kind: 'refused', id, fault: error.fault, message: error.message })
           else reply({ kind: 'failed', id, message: error instanceof Error ? error.message : String(error) })

@@ -1,32 +1,77 @@
 // A process that hashes passwords, as the server sees it. `hash-program.ts` is what it runs.
 import { fork, type ChildProcess } from 'node:child_process'
 import { childEnvironment, childExecArgv, childProgram } from '../../../common/child-process.ts'
-import type { HashResult, HashTask } from './hash-task.ts'
+import type { HashPriority, HashResult, HashTask } from './hash-task.ts'
 
 const program = childProgram(import.meta.url, './hash-program')
 
 /** The process ended before it had finished its task. */
-export class HashProcessEnded extends Error {}
+class HashProcessEnded extends Error {}
 
-/** Started at its first task, and again at the next one after its end. Performs one task at a time. */
+/** Started at its first task, and again at the next one after its end. Performs one task after the other. */
 export class HashProcess {
+  readonly #priority: HashPriority
   readonly #longestIdleTime: number
   #child: ChildProcess | undefined
   #settle: ((outcome: HashResult | HashProcessEnded) => void) | undefined
   #idleTimer: NodeJS.Timeout | undefined
+  #last: Promise<unknown> = Promise.resolve()
+  #tasks = 0
+  #isNeeded = false
 
   /** @param longestIdleTime milliseconds without a task after which the process ends */
-  constructor(longestIdleTime: number) {
+  constructor(priority: HashPriority, longestIdleTime: number) {
+    this.#priority = priority
     this.#longestIdleTime = longestIdleTime
   }
 
+  /** Whether it has a task, which may be one that it was abandoned with. */
+  get isBusy(): boolean {
+    return this.#tasks > 0
+  }
+
+  /**
+   * Performs a task after those before it.
+   *
+   * @throws Error if the task fails, or if the process ends during it twice
+   */
+  run(task: HashTask): Promise<string | boolean> {
+    this.#tasks++
+    this.#setNeeded(true)
+    const outcome = this.#last
+      .then(() => this.#perform(task))
+      .catch((error: unknown) => {
+        // It may have ended before the task: the system kills idle processes, too, when it lacks memory. A task has no
+        // effects, so that it can be repeated.
+        if (error instanceof HashProcessEnded) return this.#perform(task)
+        throw error
+      })
+      .finally(() => {
+        if (--this.#tasks === 0) this.#setNeeded(false)
+      })
+    this.#last = outcome.catch(() => undefined)
+    return outcome
+  }
+
+  /** The results of its tasks so far are not needed any more: they do not keep the server running. */
+  abandon(): void {
+    this.#setNeeded(false)
+  }
+
+  /** A process whose results are needed keeps the server running. */
+  #setNeeded(isNeeded: boolean): void {
+    this.#isNeeded = isNeeded
+    for (const handle of [this.#child, this.#child?.channel]) {
+      if (isNeeded) handle?.ref()
+      else handle?.unref()
+    }
+  }
+
   /** @throws Error if the task fails; HashProcessEnded */
-  async run(task: HashTask): Promise<string | boolean> {
+  async #perform(task: HashTask): Promise<string | boolean> {
     clearTimeout(this.#idleTimer)
     const child = (this.#child ??= this.#start())
-    // A process that works keeps the server running; an idle one does not.
-    child.ref()
-    child.channel?.ref()
+    this.#setNeeded(this.#isNeeded)
     const outcome = await new Promise<HashResult | HashProcessEnded>((resolve) => {
       this.#settle = resolve
       // A task that was not delivered is settled by the end of the process.
@@ -34,8 +79,6 @@ export class HashProcess {
         if (error) child.kill('SIGKILL')
       })
     })
-    child.unref()
-    child.channel?.unref()
     this.#idleTimer = setTimeout(() => this.#end(child), this.#longestIdleTime).unref()
     if (outcome instanceof HashProcessEnded) throw outcome
     if ('error' in outcome) throw new Error(`A password could not be hashed: ${outcome.error}`)
@@ -43,7 +86,7 @@ export class HashProcess {
   }
 
   #start(): ChildProcess {
-    const child = fork(program, [], {
+    const child = fork(program, [this.#priority], {
       serialization: 'advanced',
       env: childEnvironment(),
       execArgv: childExecArgv(),

@@ -1,6 +1,6 @@
 // Processes that hash passwords. Requests have a higher priority, and do not wait for memory that a hash maps and unmaps.
-import { HashProcess, HashProcessEnded } from './hash-process.ts'
 import type { HashTask } from './hash-task.ts'
+import { HashWorker, type HashTimes } from './hash-worker.ts'
 
 /** Both throw Error if the password cannot be hashed. */
 export type PasswordHasher = {
@@ -10,17 +10,19 @@ export type PasswordHasher = {
   readonly hash: (password: string) => Promise<string>
 }
 
-/** Milliseconds. An idle process has some 10 MiB of its own, besides what it shares with the server. */
-const defaultIdleTime = 60_000
+/**
+ * An idle process has some 10 MiB of its own, besides what it shares with the server. On two busy CPUs, hashes take 40 to
+ * 80 ms.
+ */
+const defaultTimes: HashTimes = { longestIdle: 60_000, patience: 500 }
 
 export class HashProcesses implements PasswordHasher {
-  readonly #longestIdleTime: number
-  /** The one that was used last is the last: the others end after a while. */
-  readonly #idle: HashProcess[] = []
+  readonly #times: HashTimes
+  /** The one that was used last is the last: the processes of the others end after a while. */
+  readonly #idle: HashWorker[] = []
 
-  /** @param longestIdleTime milliseconds without a task after which a process ends */
-  constructor(longestIdleTime = defaultIdleTime) {
-    this.#longestIdleTime = longestIdleTime
+  constructor(times: Partial<HashTimes> = {}) {
+    this.#times = { ...defaultTimes, ...times }
   }
 
   /** Whether a password belongs to a hash; see `verifyHash`. Starts a process if none is idle: callers bound their number. */
@@ -34,16 +36,11 @@ export class HashProcesses implements PasswordHasher {
   }
 
   async #run(task: HashTask): Promise<string | boolean> {
-    const hashProcess = this.#idle.pop() ?? new HashProcess(this.#longestIdleTime)
+    const worker = this.#idle.pop() ?? new HashWorker(this.#times)
     try {
-      return await hashProcess.run(task).catch((error: unknown) => {
-        // It may have ended before the task: the system kills idle processes, too, when it lacks memory. A task has no
-        // effects, so that it can be repeated.
-        if (error instanceof HashProcessEnded) return hashProcess.run(task)
-        throw error
-      })
+      return await worker.run(task)
     } finally {
-      this.#idle.push(hashProcess)
+      this.#idle.push(worker)
     }
   }
 }

@@ -1,15 +1,14 @@
 // The program of a process that hashes passwords: performs one task after the other, until the server closes the channel.
-import { setPriority } from 'node:os'
+import { constants, setPriority } from 'node:os'
+import { lowerPriority } from '../../../common/low-priority.ts'
+import { Pace } from '../../../common/pace.ts'
 import { hashPassword, verifyHash } from '../password-hash.ts'
 import { setAutogroupNiceness } from './autogroup.ts'
-import type { HashResult, HashTask } from './hash-task.ts'
+import type { HashPriority, HashResult, HashTask } from './hash-task.ts'
 
-/**
- * When all CPUs are busy, the process gets about a thirtieth of what the thread of requests gets. On two CPUs, a flood of
- * sign-ins makes the 99th percentile of reads 1.5 to 2.1 times as long, and made it 1.9 to 2.6 times as long when threads
- * of the server with the same nice value hashed.
- */
-const niceness = 15
+const lowNiceness = 15
+/** Milliseconds between two tasks, on a busy processor. Shorter than the patience of the server. */
+const longestRest = 100
 
 function perform(task: HashTask): HashResult {
   try {
@@ -19,8 +18,21 @@ function perform(task: HashTask): HashResult {
   }
 }
 
-setPriority(niceness)
-setAutogroupNiceness(niceness)
-// The server may have ended meanwhile, which ends this process, too.
-process.on('message', (task: HashTask) => process.send?.(perform(task), () => undefined))
+const isLowest = (process.argv[2] as HashPriority) === 'lowest'
+const pace = isLowest ? new Pace(longestRest) : undefined
+if (isLowest) {
+  lowerPriority()
+  setAutogroupNiceness(constants.priority.PRIORITY_LOW)
+} else {
+  setPriority(lowNiceness)
+  setAutogroupNiceness(lowNiceness)
+}
+
+async function answer(task: HashTask): Promise<void> {
+  const result = pace === undefined ? perform(task) : await pace.run(() => Promise.resolve(perform(task)))
+  // The server may have ended meanwhile, which ends this process, too.
+  process.send?.(result, () => undefined)
+}
+
+process.on('message', (task: HashTask) => void answer(task))
 process.on('disconnect', () => process.exit())

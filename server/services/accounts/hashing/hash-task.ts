@@ -6,3 +6,11 @@ export type HashTask =
 
 /** A hash or whether the password is right, by the kind of the task; or the message of an error. */
 export type HashResult = { readonly result: string | boolean } | { readonly error: string }
+
+/**
+ * Which processes go before one that hashes passwords, when all CPUs are busy.
+ *
+ * - `lowest`: all others, so that it may get no processor time at all
+ * - `low`: it gets about a thirtieth of what the thread of requests gets
+ */
+export type HashPriority = 'lowest' | 'low'

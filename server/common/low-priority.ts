@@ -4,9 +4,9 @@ import { readdirSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
 
 /**
- * Lets other processes, such as that of requests to the REST API, go before this one on a busy machine. On Linux a priority
- * belongs to a thread: later threads inherit it from the one that starts them, but images are decoded by threads of libuv's
- * pool, which exist already.
+ * Lets other processes, such as that of requests to the REST API, go before this one on a busy machine: it may get no
+ * processor time at all there. On Linux a priority belongs to a thread: later threads inherit it from the one that starts
+ * them, but images are decoded by threads of libuv's pool, which exist already.
  *
  * A process with a high nice value still runs to the end of its time slice while others wait, unlike one with the policy
  * SCHED_IDLE: with uploads all the time, the 99th percentile of reads was 1.42 times that without, with the policy 1.20,
