@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { HashProcess } from '../../server/services/accounts/hashing/hash-process.ts'
 import { HashProcesses } from '../../server/services/accounts/hashing/hash-processes.ts'
 import {
@@ -14,47 +14,13 @@ import {
   verifyHash,
 } from '../../server/services/accounts/password-hash.ts'
 import { childProcesses } from '../support/child-processes.ts'
+import { hashing, idle, newHashProcesses, priorityOf, slowHash } from '../support/hash-processes.ts'
 import { until } from '../support/until.ts'
 
 const isLinux = process.platform === 'linux'
 
-const hashing = '/hashing/hash-program.'
-
 /** Milliseconds; longer than any test. */
 const longestIdle = 600_000
-
-/** The processes that hash passwords for this one since the call. */
-async function newHashProcesses(): Promise<() => Promise<readonly number[]>> {
-  const before = await childProcesses(process.pid, hashing)
-  return async () => (await childProcesses(process.pid, hashing)).filter((pid) => !before.includes(pid))
-}
-
-/** SCHED_OTHER and SCHED_IDLE; see sched(7). */
-const [ordinary, idle] = [0, 5]
-
-/** Session, nice value and scheduling policy of a process; see proc_pid_stat(5). */
-function priorityOf(pid: number | 'self') {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return { session: Number(fields[3]), niceness: Number(fields[16]), policy: Number(fields[38]) }
-}
-
-/** A process that gets no processor time at all, until the test has ended or `resume` is called. */
-function halted(t: Test, pid: number): { readonly resume: () => void } {
-  const signal = (name: NodeJS.Signals): void => {
-    try {
-      process.kill(pid, name)
-    } catch {
-      // It has ended.
-    }
-  }
-  signal('SIGSTOP')
-  t.teardown(() => signal('SIGCONT'))
-  return { resume: () => signal('SIGCONT') }
-}
-
-/** Like a hash of ours that takes a second or more to compute. */
-const slowHash = (): string => placeholderHash().replace('m=19456,t=2', 'm=262144,t=8')
 
 t.test('tasks of several processes get their own results', async (t) => {
   const processes = new HashProcesses()
@@ -120,88 +86,6 @@ t.test('sessions get a low priority without the rights of root', { skip: !isLinu
   }
   child.stdin.end()
   await once(child, 'exit')
-})
-
-/** Processes for tasks that have been started, and both processes of which work. */
-async function workingPair(patience: number) {
-  const started = await newHashProcesses()
-  const processes = new HashProcesses({ patience })
-  const withNiceness = async (niceness: number): Promise<number> => {
-    let pid: number | undefined
-    const isFound = async (): Promise<boolean> => {
-      pid = (await started()).find((each) => priorityOf(each).niceness === niceness)
-      return pid !== undefined
-    }
-    if (!(await until(isFound))) throw new Error(`no process has the nice value ${niceness}`)
-    return pid ?? NaN
-  }
-  // The first process is stopped before it has done its task, so that there is a second one.
-  const outcome = processes.verify(slowHash(), 'x')
-  const first = await withNiceness(19)
-  process.kill(first, 'SIGSTOP')
-  const second = await withNiceness(15)
-  process.kill(first, 'SIGCONT')
-  await outcome
-  const hash = hashPassword('own')
-  /** Whether the first process performs tasks by itself, at last. */
-  const isFirstBack = (t: Test): Promise<boolean> =>
-    until(async () => {
-      const { resume } = halted(t, second)
-      const outcome = processes.verify(hash, 'own')
-      const isRight = (await Promise.race([outcome, pause(1000, false)])) === true
-      resume()
-      await outcome
-      return isRight
-    })
-  return { processes, first, second, started, isFirstBack }
-}
-
-t.test('a task that gets no processor time is repeated with a low priority', { skip: !isLinux }, async (t) => {
-  const { processes, first, second, started, isFirstBack } = await workingPair(200)
-  t.strictSame(priorityOf(first), { session: first, niceness: 19, policy: idle })
-  t.strictSame(priorityOf(second), { session: second, niceness: 15, policy: ordinary })
-  const hash = hashPassword('own')
-  const halt = halted(t, first)
-  const verified: boolean[] = []
-  for (const password of ['own', 'other', 'own']) verified.push(await processes.verify(hash, password))
-  t.strictSame(verified, [true, false, true], 'later tasks get their own results')
-
-  halt.resume()
-  t.ok(await isFirstBack(t), 'the first process is used again when it has done its task')
-  t.strictSame([...(await started())].sort(), [first, second].sort(), 'there are no further processes')
-})
-
-t.test('the first result of two attempts counts, and no task gets that of another', { skip: !isLinux }, async (t) => {
-  const { processes, first, second, isFirstBack } = await workingPair(50)
-  const hash = hashPassword('own')
-  t.ok(await isFirstBack(t))
-  for (let round = 0; round < 4; round++) {
-    const [haltFirst, haltSecond] = [halted(t, first), halted(t, second)]
-    const right = processes.verify(hash, 'own')
-    await pause(100)
-    haltFirst.resume()
-    t.equal(await right, true, 'by the first process, after the patience')
-    halted(t, first)
-    // Waits in the second process for the task that the first one has done meanwhile.
-    const wrong = processes.verify(hash, 'other')
-    await pause(100)
-    haltSecond.resume()
-    t.equal(await wrong, false)
-    process.kill(first, 'SIGCONT')
-    t.ok(await isFirstBack(t))
-  }
-})
-
-t.test('a task fails only when both attempts fail', { skip: !isLinux }, async (t) => {
-  const { processes, first, second, isFirstBack } = await workingPair(50)
-  t.ok(await isFirstBack(t))
-  halted(t, first)
-  const outcome = processes.verify(slowHash(), 'x')
-  await pause(200)
-  // Each is replaced, and repeats the task.
-  for (const pid of [first, second]) process.kill(pid, 'SIGKILL')
-  t.equal(await outcome, false)
-  await t.rejects(processes.hash(undefined as unknown as string), /A password could not be hashed: /)
 })
 
 t.test('an error of a task is reported, and the process goes on', async (t) => {
@@ -339,7 +223,8 @@ t.test('processes end with a server that is killed, and do not keep one running'
   })
   await once(abandoning.stdout, 'data')
   const [pid = NaN] = await childProcesses(abandoning.pid ?? NaN, hashing)
-  halted(t, pid)
+  process.kill(pid, 'SIGSTOP')
+  t.teardown(() => process.kill(pid, 'SIGKILL'))
   abandoning.stdin.write('go')
   await once(abandoning, 'exit')
   t.equal(abandoning.exitCode, 0, 'although a process has a task that it does not get done')
