@@ -32,6 +32,7 @@ import { embeddedVariable } from './embedded-environment.ts'
 import { withExplanations } from './explain/http.ts'
 import type { ServiceSettings } from './live-settings.ts'
 import type { Log } from './operations/log.ts'
+import { NotReady } from './operations/health.ts'
 import type { LoadShedding } from './operations/load-shedding.ts'
 import type { Metrics } from './operations/metrics.ts'
 import type { RequestRecorder } from './operations/request-recorder.ts'
@@ -79,7 +80,8 @@ export async function compose(options: CompositionOptions): Promise<Composition>
         print: (block) => options.log.write({ kind: 'mail', message: block.trimEnd() }),
       })
     : undefined
-  const routers = createRouters(await tablesOf(parts, signIn?.accounts), {
+  const unusable = (): Promise<string | undefined> => analysis?.unusable() ?? Promise.resolve(undefined)
+  const routers = createRouters(await tablesOf(parts, signIn?.accounts, unusable), {
     validator,
     readBody: bodyReader(config.bodyLimit),
     onError,
@@ -208,8 +210,14 @@ function partsOf(options: CompositionOptions): Parts {
 async function tablesOf(
   { engine, database, lookupApiKey, shedding, config, sessions, allowedOrigins, has, isEnding }: Parts,
   accounts: Omit<AccountsSettings, keyof SessionSettings> | undefined,
+  unusableAnalysis: AnalysisService['unusable'],
 ): Promise<readonly RouteTable[]> {
   const { query } = database
+  const imageAnalysis = async (): Promise<boolean> => {
+    const reason = await unusableAnalysis()
+    if (reason !== undefined) throw new NotReady(reason)
+    return true
+  }
   const tables: readonly RouteTable[] = serviceTables({
     ...sessions,
     services: config.services,
@@ -222,6 +230,8 @@ async function tablesOf(
       database: () => database.responds(),
       schemaCache: () => engine.snapshot.schemaCache !== undefined,
       running: () => !isEnding(),
+      // At the root, the analysis has no such route of its own.
+      ...(has('analysis') && config.imageBasePath === '/' ? { imageAnalysis } : {}),
     },
     overload: () => shedding.overload,
     document: serviceDocumentHandler({

@@ -458,7 +458,7 @@ t.test('the analysis can be served at the root', async (t) => {
   })
   t.match((await app.call('GET', '/health')).body, { status: 'ok', classifier_loaded: false, api_prefix: '/' })
   t.match((await app.call('GET', '/v1/health')).body, { status: 'healthy' })
-  t.equal((await app.call('GET', '/ready')).status, 200)
+  t.match(await app.call('GET', '/ready'), { status: 200, body: { checks: { imageAnalysis: true, database: true } } })
   t.match((await app.call('GET', '/openapi.json')).body, { paths: { '/predict': { post: {} } } })
   t.match(await app.call('GET', '/nowhere'), { status: 404, body: { message: 'Cannot GET /nowhere' } })
   t.match(await app.call('GET', '/report'), { status: 401 }, 'other routes are unchanged')
@@ -466,6 +466,25 @@ t.test('the analysis can be served at the root', async (t) => {
   t.match(await app.call('POST', '/predict', { body: await lake(), headers: { 'Content-Type': 'image/jpeg' } }), {
     status: 200,
   })
+  const broken = await start(t, {
+    IMAGE_BASE_PATH: '/',
+    IMAGE_DETECTOR: '/secret-folder/nowhere.onnx',
+    SESSION_SECRETS: 's'.repeat(32),
+  })
+  t.match(await broken.call('GET', '/ready'), {
+    status: 503,
+    body: {
+      status: 'not ready',
+      checks: { imageAnalysis: false, database: true },
+      reasons: { imageAnalysis: 'The detector nowhere.onnx is not loaded: it cannot be read (ENOENT).' },
+    },
+  })
+  const baseline = await start(t, {
+    IMAGE_BASE_PATH: '/',
+    IMAGE_REQUIRE_MODEL: 'true',
+    SESSION_SECRETS: 's'.repeat(32),
+  })
+  t.match(await baseline.call('GET', '/ready'), { status: 503, body: { checks: { imageAnalysis: false } } })
 })
 
 t.test("the analysis works beside PostgREST's paths at the root", async (t) => {

@@ -1,10 +1,12 @@
 // Stored predictions: their owner, who can read them, and the accepted credentials.
+import { setTimeout as pause } from 'node:timers/promises'
 import { createClient } from '@supabase/supabase-js'
 import { SignJWT } from 'jose'
 import t from 'tap'
 import { createApiKey } from '../../server/identity/api-key/api-key.ts'
 import { detailsOf, signUp } from '../support/account.ts'
 import { startApplication } from '../support/application.ts'
+import { childProcesses } from '../support/child-processes.ts'
 import { createMigratedDatabase, withClient } from '../support/database.ts'
 import { form, patient, prefix, upload } from '../support/image-upload.ts'
 import { bearer } from '../support/token.ts'
@@ -39,6 +41,35 @@ const store = (headers: Readonly<Record<string, string>>, ...more: readonly (rea
   upload(url, '/predict', form(['file', file()], ['store', 'true'], ...more), headers)
 const count = async (): Promise<number> =>
   Number((await database.query('select count(*) from public.classification_runs')).rows[0]?.count)
+
+t.test('nothing is stored for a client that leaves during the analysis', async (t) => {
+  t.equal((await store(ann.headers)).status, 200)
+  const before = await count()
+  const [analyser = NaN] = await childProcesses(process.pid, 'analyser/main.')
+  for (const [path, name] of [
+    ['/predict', 'file'],
+    ['/predict/batch', 'files'],
+  ] as const) {
+    process.kill(analyser, 'SIGSTOP')
+    const leaving = new AbortController()
+    const sent = fetch(`${url}${prefix}${path}`, {
+      method: 'POST',
+      body: form([name, file()], ['store', 'true']),
+      headers: ann.headers,
+      signal: leaving.signal,
+    }).catch(() => 'gone')
+    await pause(500)
+    leaving.abort()
+    t.equal(await sent, 'gone')
+    await pause(100)
+    process.kill(analyser, 'SIGCONT')
+    // Analysed after the other one.
+    t.equal((await upload(url, '/predict', form(['file', file()]))).status, 200)
+    await pause(200)
+    t.equal(await count(), before, path)
+  }
+  await database.query('delete from public.classification_runs')
+})
 
 t.test('a stored prediction is a run of the caller that nobody else can read', async (t) => {
   const answer = await store(ann.headers, ['image_source', 'camera'], ['image_uri', 'file:///data/1.jpg'])

@@ -3,6 +3,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isUnreachable, lacksFreeConnection } from '../../postgres/database-error.ts'
 import type { Overload } from './load-shedding.ts'
 
+/** A check has failed for this reason, which anyone may read. */
+export class NotReady extends Error {}
+
 /** Checks whether a dependency of the service is available. Throwing means no. */
 export type Check = () => boolean | Promise<boolean>
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void
@@ -90,6 +93,7 @@ async function outcomeOf(check: Check, timeout: number): Promise<Outcome> {
 }
 
 function reasonOf(error: unknown): string {
+  if (error instanceof NotReady) return error.message
   if (lacksFreeConnection(error)) return 'no free connection'
   return isUnreachable(error) ? 'unreachable' : 'failed'
 }

@@ -38,6 +38,8 @@ export type AnalysisOptions = {
 export type AnalysisService = {
   readonly router: Router
   readonly upgrade: UpgradeHandler
+  /** Why images cannot be analysed; undefined if they can. For anyone to read. */
+  readonly unusable: () => Promise<string | undefined>
   /** Number of waiting images. */
   readonly queueLength: () => number
   /** Closes the WebSockets. Running analyses continue. */
@@ -111,6 +113,7 @@ export function createAnalysis(options: AnalysisOptions): AnalysisService {
   return {
     router,
     upgrade: live.upgrade,
+    unusable: async () => (await predictor.unusable())?.message,
     queueLength: () => analyser.queueLength,
     closeSockets: live.stop,
     stop: () => {

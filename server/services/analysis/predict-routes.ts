@@ -131,7 +131,10 @@ async function predictOne(
   try {
     const image = onlyImage(upload)
     await settings.predictor.requireUsable()
-    const analysis = await settings.predictor.analyse(image, disconnection(response))
+    const signal = disconnection(response)
+    const analysis = await settings.predictor.analyse(image, signal)
+    // Nothing is stored for a client that does not get the id, and may try again.
+    if (signal.aborted) throw new ClientGone()
     const body = await answer(analysis, async (prediction) => {
       const [runId] = await store(
         [{ image, prediction, uri: options.imageUris[0] }],
@@ -213,6 +216,7 @@ export async function predictBatch(
     }
     const predicted = items.flatMap((item) => ('predicted' in item ? [item.predicted] : []))
     const failed = items.flatMap((item) => ('problem' in item ? [item] : []))
+    if (signal.aborted) throw new ClientGone()
     if (predicted.length === 0) throw allFailed(failed)
     const ids = await store(predicted, caller, options, settings, request)
     const includesErrors = queryOf(request).get('errors')?.includes('include') === true
