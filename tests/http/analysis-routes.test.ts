@@ -64,6 +64,11 @@ t.test('GET on the base path lists the routes', async (t) => {
   const document = await call('GET', `${prefix}/openapi.json`)
   t.match(document.body, { openapi: '3.1.1', paths: { [`${prefix}/predict`]: { post: { operationId: 'predict' } } } })
   t.strictSame(document.body, (await call('GET', '/openapi.json')).body)
+  for (const path of ['/docs', '/docs/', '/openapi.json', '/predict/batch']) {
+    const answer = await call(path.startsWith('/predict') ? 'GET' : 'POST', prefix + path)
+    t.match(answer, { status: 405, body: { detail: 'Method Not Allowed' } }, path)
+    t.ok(answer.headers.get('allow'), 'says which are')
+  }
 })
 
 t.test('health and readiness without a model', async (t) => {

@@ -26,10 +26,12 @@ export function analysisRouter(settings: AnalysisRouterSettings): Router {
   const isRoot = prefix === '/'
   const router = express.Router()
   router.use(identifyRequest)
+  const documents = isRoot ? [] : [...documentation]
   // They have cross-origin headers of their own.
-  if (!isRoot) for (const [segment, handler] of documentation) router.use(`/${segment}`, handler)
+  for (const [segment, handler] of documents) router.use(`/${segment}`, forMethods(documentMethods, handler))
   router.use(publicCors(settings.caller.allowedOrigins))
   router.use(exposeHeaders)
+  for (const [segment] of documents) router.use(`/${segment}`, methodNotAllowed(...documentMethods))
 
   mountRoutes(router, analysisRoutes(prefix), { basePath: prefix, tools: settings, methodNotAllowed })
   if (!isRoot) {
@@ -44,6 +46,16 @@ export function analysisRouter(settings: AnalysisRouterSettings): Router {
   router.use(answerErrors)
   return router
 }
+
+const documentMethods = ['GET', 'HEAD', 'OPTIONS']
+
+/** Passes requests with other methods on. */
+const forMethods =
+  (methods: readonly string[], handler: RequestHandler): RequestHandler =>
+  (request, response, next) => {
+    if (methods.includes(request.method)) void handler(request, response, next)
+    else next()
+  }
 
 const methodNotAllowed =
   (...allowed: readonly string[]): RequestHandler =>
