@@ -52,9 +52,9 @@ export function overloadResponder({ analysisPath, allowedOrigins, verbosity }: O
   return (request: IncomingMessage, response: ServerResponse, target: string, isRest: boolean): void => {
     const { origin } = request.headers
     if (isRest && origin === undefined && !isIncomplete(request)) {
-      // Most refusals: as cheap as Node allows.
+      // Most refusals: as cheap as Node allows. The texts are ASCII, and `joined-writes.ts` writes Latin-1 in one piece.
       response.writeHead(status, [...heads[verbosity()]])
-      response.end(request.method === 'HEAD' ? undefined : bodies[verbosity()])
+      response.end(request.method === 'HEAD' ? '' : bodies[verbosity()], 'latin1')
       return
     }
     response.setHeader('Server', serverName)
