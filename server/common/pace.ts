@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
  * thread of the lowest priority until another thread is woken there: threads that wait for another processor are rarely
  * moved to it. On two processors, the 99th percentile of reads during uploads was 1.4 to 1.7 times that without when images
  * were analysed without a rest, and 1.1 to 1.4 with it; a fifth fewer images were analysed. During a flood of sign-ins it
- * was 1.9 to 2.1 times, and 1.6 to 1.7.
+ * was 1.6 to 2.1 times, and is 1.6 to 1.9 times.
  */
 const share = 4
 /** What it is measured with, in milliseconds: time, and processor time of all threads of this process. */

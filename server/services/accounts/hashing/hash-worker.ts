@@ -14,7 +14,7 @@ export type HashTimes = {
 
 /**
  * On two CPUs, the 99th percentile of reads was 2.3 to 2.8 times as long during a flood of sign-ins when a process of low
- * priority hashed, and is 1.6 to 1.7 times as long with the lowest priority and rests between hashes; there are half as many
+ * priority hashed, and is 1.6 to 1.9 times as long with the lowest priority and rests between hashes; there are half as many
  * sign-ins then. With that process alone, a flood of reads could keep people from signing in.
  */
 export class HashWorker {
