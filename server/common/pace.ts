@@ -9,6 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises'
  * was 1.6 to 2.1 times, and is 1.6 to 1.9 times.
  */
 const share = 4
+
 /** What it is measured with, in milliseconds: time, and processor time of all threads of this process. */
 export type PaceClock = { readonly now: () => number; readonly processor: () => number }
 

@@ -22,5 +22,9 @@ export function priorityOf(pid: number | 'self') {
   return { session: Number(fields[3]), niceness: Number(fields[16]), policy: Number(fields[38]) }
 }
 
+/** Those that all others go before. */
+export const lowestOf = (pids: readonly number[]): readonly number[] =>
+  pids.filter((pid) => priorityOf(pid).policy === idle)
+
 /** Like a hash of ours that takes a second or more to compute. */
 export const slowHash = (): string => placeholderHash().replace('m=19456,t=2', 'm=262144,t=8')

@@ -210,13 +210,12 @@ export async function predictBatch(
     const items: BatchItem[] = []
     // One after the other, so that a batch occupies one place in the queue.
     for (const [index, image] of upload.images.entries()) {
-      if (signal.aborted) throw new ClientGone()
       const uri = options.imageUris[index]
       items.push({ image: image.name, index, ...(await predictItem(image, uri, signal, settings)) })
+      if (signal.aborted) throw new ClientGone()
     }
     const predicted = items.flatMap((item) => ('predicted' in item ? [item.predicted] : []))
     const failed = items.flatMap((item) => ('problem' in item ? [item] : []))
-    if (signal.aborted) throw new ClientGone()
     if (predicted.length === 0) throw allFailed(failed)
     const ids = await store(predicted, caller, options, settings, request)
     const includesErrors = queryOf(request).get('errors')?.includes('include') === true

@@ -71,6 +71,7 @@ export class HashProcess {
   async #perform(task: HashTask): Promise<string | boolean> {
     clearTimeout(this.#idleTimer)
     const child = (this.#child ??= this.#start())
+    // Also for a process that was started just now.
     this.#setNeeded(this.#isNeeded)
     const outcome = await new Promise<HashResult | HashProcessEnded>((resolve) => {
       this.#settle = resolve

@@ -19,17 +19,13 @@ function perform(task: HashTask): HashResult {
 }
 
 const isLowest = (process.argv[2] as HashPriority) === 'lowest'
-const pace = isLowest ? new Pace(longestRest) : undefined
-if (isLowest) {
-  lowerPriority()
-  setAutogroupNiceness(constants.priority.PRIORITY_LOW)
-} else {
-  setPriority(lowNiceness)
-  setAutogroupNiceness(lowNiceness)
-}
+if (isLowest) lowerPriority()
+else setPriority(lowNiceness)
+setAutogroupNiceness(isLowest ? constants.priority.PRIORITY_LOW : lowNiceness)
+const pace = new Pace(isLowest ? longestRest : 0)
 
 async function answer(task: HashTask): Promise<void> {
-  const result = pace === undefined ? perform(task) : await pace.run(() => Promise.resolve(perform(task)))
+  const result = await pace.run(() => Promise.resolve(perform(task)))
   // The server may have ended meanwhile, which ends this process, too.
   process.send?.(result, () => undefined)
 }
