@@ -65,9 +65,11 @@ t.test('GET on the base path lists the routes', async (t) => {
   t.match(document.body, { openapi: '3.1.1', paths: { [`${prefix}/predict`]: { post: { operationId: 'predict' } } } })
   t.strictSame(document.body, (await call('GET', '/openapi.json')).body)
   for (const path of ['/docs', '/docs/', '/openapi.json', '/predict/batch']) {
-    const answer = await call(path.startsWith('/predict') ? 'GET' : 'POST', prefix + path)
-    t.match(answer, { status: 405, body: { detail: 'Method Not Allowed' } }, path)
-    t.ok(answer.headers.get('allow'), 'says which are')
+    for (const method of path.startsWith('/predict') ? ['GET', 'PUT'] : ['POST', 'PUT', 'PATCH', 'DELETE']) {
+      const answer = await call(method, prefix + path)
+      t.match(answer, { status: 405, body: { detail: 'Method Not Allowed' } }, `${method} ${path}`)
+      t.ok(answer.headers.get('allow'), 'says which are')
+    }
   }
 })
 
@@ -484,6 +486,13 @@ t.test('the analysis can be served at the root', async (t) => {
       reasons: { imageAnalysis: 'The detector nowhere.onnx is not loaded: it cannot be read (ENOENT).' },
     },
   })
+  const children = (await childProcesses(process.pid, 'analyser/main.')).length
+  const flood = await Promise.all(Array.from({ length: 300 }, () => broken.call('GET', '/ready')))
+  t.ok(flood.every(({ status, text }) => status === 503 && !text.includes('secret-folder')))
+  t.ok(
+    (await childProcesses(process.pid, 'analyser/main.')).length <= children + 1,
+    'a flood starts one process at most',
+  )
   const baseline = await start(t, {
     IMAGE_BASE_PATH: '/',
     IMAGE_REQUIRE_MODEL: 'true',

@@ -1,10 +1,11 @@
-// Sign-ins while the processes that hash passwords are killed and clients hang up: nobody gets in with another's password.
+// Sign-ins while the processes that hash passwords are killed or get no processor time, and clients hang up: nobody gets in with another's password.
 import { setTimeout as pause } from 'node:timers/promises'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { startApplication } from '../support/application.ts'
 import { askAuth, codeOf, newAddress, passwordGrant, sessionOf } from '../support/auth.ts'
 import { childProcesses } from '../support/child-processes.ts'
 import { createMigratedDatabase } from '../support/database.ts'
+import { hashing, lowestOf } from '../support/hash-processes.ts'
 import { until } from '../support/until.ts'
 
 t.setTimeout(600_000)
@@ -25,11 +26,12 @@ async function account(password: string): Promise<Account> {
   return { id: sessionOf(await ask('POST', '/signup', { body: { email, password } })).user.id, email, password }
 }
 
-const hashProcesses = (): Promise<readonly number[]> => childProcesses(process.pid, '/hashing/hash-program.')
+const hashProcesses = (): Promise<readonly number[]> => childProcesses(process.pid, hashing)
 
 const accounts = [await account('of Ann, who is first'), await account('of Bob, who is second')] as const
 
-t.test('two users, killed processes and clients that hang up', { skip: process.platform !== 'linux' }, async (t) => {
+/** Two users sign in with their own and the other's password, and clients hang up, during five faults. */
+async function attack(t: Test, fault: (round: number) => Promise<void>): Promise<void> {
   const answers: Record<number, number> = {}
   const answered = (): number => Object.values(answers).reduce((sum, count) => sum + count, 0)
   let isOver = false
@@ -62,14 +64,33 @@ t.test('two users, killed processes and clients that hang up', { skip: process.p
   for (let round = 0; round < 5; round++) {
     const enough = answered() + 4
     t.ok(await until(() => answered() >= enough), 'requests are answered')
-    await pause(round * 3)
-    for (const pid of await hashProcesses()) process.kill(pid, 'SIGKILL')
+    await fault(round)
   }
   isOver = true
   await Promise.all([...callers, hangingUp])
   t.ok((answers[200] ?? 0) > 0 && (answers[400] ?? 0) > 0, JSON.stringify(answers))
   for (const { email, password } of accounts) t.equal((await passwordGrant(ask, email, password)).status, 200)
-})
+}
+
+const skip = process.platform !== 'linux'
+
+t.test('two users, killed processes and clients that hang up', { skip }, (t) =>
+  attack(t, async (round) => {
+    await pause(round * 3)
+    for (const pid of await hashProcesses()) process.kill(pid, 'SIGKILL')
+  }),
+)
+
+t.test('two users, processes without processor time and clients that hang up', { skip }, (t) =>
+  attack(t, async (round) => {
+    const halted = lowestOf(await hashProcesses())
+    t.ok(halted.length > 0)
+    for (const pid of halted) process.kill(pid, 'SIGSTOP')
+    // Longer than a task may be performed by one process alone; the others go on.
+    await pause(700 + round * 3)
+    for (const pid of halted) process.kill(pid, 'SIGCONT')
+  }),
+)
 
 t.test('passwords and hashes that nobody expects', async (t) => {
   const service = accounts[0]

@@ -7,6 +7,7 @@ import { startApplication, type Application } from '../support/application.ts'
 import { createFilmDatabase } from '../support/authenticator.ts'
 import { createLatch, type Latch } from '../support/latch.ts'
 import { listen } from '../support/listening.ts'
+import { rawRequest } from '../support/raw-request.ts'
 import { until } from '../support/until.ts'
 
 const { database, anonymous, uri } = await createFilmDatabase(t, 3)
@@ -139,6 +140,19 @@ t.test('a refusal has the form of its service, and does not wait for the body', 
     ['/images/predict', { detail: 'The server is overloaded: try again later.' }],
     ['/report', { status: 'error', message: 'The server is overloaded: try again later' }],
   ]
+  const heads = ['GET', 'HEAD', 'GET'].map((method) => `${method} /rest/v1/films HTTP/1.1\r\nHost: x\r\n`)
+  const bytes = await rawRequest(url, `${heads.join('\r\n')}Connection: close\r\n\r\n`).closed
+  const responses = bytes.split('HTTP/1.1 503 Service Unavailable\r\n').slice(1)
+  const bodies = responses.map((response) => response.slice(response.indexOf('\r\n\r\n') + 4))
+  const [, expected] = table[0] ?? []
+  t.strictSame(
+    bodies.map((body) => (body === '' ? '' : (JSON.parse(body) as unknown))),
+    [expected, '', expected],
+    'requests that were sent together, one of them without a body in its response',
+  )
+  const lengths = responses.map((response) => Number(/content-length: (\d+)/i.exec(response)?.[1]))
+  const length = Buffer.byteLength(bodies[0] ?? '')
+  t.strictSame(lengths, [length, length, length])
   for (const [path, body] of table) {
     const response = await fetch(url + path, { method: 'POST', headers: { Origin: origin }, body: 'x'.repeat(1000) })
     t.equal(response.status, 503, path)
