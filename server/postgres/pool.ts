@@ -20,6 +20,8 @@ export type { PoolSettings }
 const milliseconds = (seconds: number): number => Math.min(Math.max(seconds * 1000, 1), longestTimer)
 /** Milliseconds between attempts to grow the pool after the server has refused a connection. */
 const slotPause = 1000
+/** A connection that was used so many milliseconds ago or later gets a successor before it is replaced. */
+const busyTime = 1000
 /** Error message of `pg-pool` when a connection is not opened in time. */
 const connectTimeout = 'timeout exceeded when trying to connect'
 
@@ -31,6 +33,10 @@ const unobserved: Observe = () => undefined
 
 /** `pg`'s pool behind an admission queue: `pg` itself never has more requests than connections. */
 export class ConnectionPool extends pg.Pool {
+  /** Opens a connection and lends it, whether or not others are idle. `pg-pool` has it, its types do not. */
+  declare newClient: (request: {
+    readonly callback: (error: Error | undefined, client: pg.PoolClient | undefined) => void
+  }) => void
   /** Additional connections, opened when needed, for what must work while requests occupy the whole pool. */
   readonly reserve: ConnectionPool | undefined
   /** Responses that occupy connections until their readers have taken them. */
@@ -48,6 +54,8 @@ export class ConnectionPool extends pg.Pool {
   /** Number of connections by which the pool tries to grow next, after the server has refused one. */
   #step = 1
   #slotTimer: NodeJS.Timeout | undefined
+  /** When each connection was used last, as `performance.now()`. */
+  readonly #used = new WeakMap<pg.PoolClient, number>()
 
   /** @param observe is called for each statement without a caller, in the asynchronous context of its request */
   constructor(connection: pg.PoolConfig, settings: PoolSettings, observe: Observe = unobserved) {
@@ -116,9 +124,28 @@ export class ConnectionPool extends pg.Pool {
     const open = [...this.#open]
     for (const [index, client] of open.entries()) {
       if (index > 0 && time > 0) await pause(time / open.length, undefined, { signal }).catch(ignore)
+      const idle = performance.now() - (this.#used.get(client) ?? -Infinity)
+      if (time > 0 && signal?.aborted !== true && idle < busyTime) {
+        // A server that does not respond must not hold up what waits for the end.
+        await Promise.race([this.#openAnother(), pause(time, undefined, { signal, ref: false }).catch(ignore)])
+      }
       this.#stale.add(client)
     }
     await reserve
+  }
+
+  /**
+   * Opens a connection for later requests, unless the pool is full, so that they need not wait for it. `pg-pool` itself opens
+   * one only for a request that finds no idle one. If the server refuses it, requests that need a connection handle that.
+   */
+  async #openAnother(): Promise<void> {
+    if (this.totalCount >= this.options.max || this.ending) return
+    this.#connecting++
+    const client = await new Promise<pg.PoolClient | undefined>((resolve) => {
+      this.newClient({ callback: (_error, opened) => resolve(opened) })
+    })
+    this.#connecting--
+    client?.release()
   }
 
   /**
@@ -149,6 +176,7 @@ export class ConnectionPool extends pg.Pool {
   /** @param isBroken whether the connection is closed instead of lent again */
   giveBack(client: pg.PoolClient, access: Access, isBroken: boolean): void {
     const isIdle = client.getTransactionStatus() === 'I'
+    this.#used.set(client, performance.now())
     client.release(isBroken || this.#stale.has(client) || !isIdle)
     this.#admission.leave(access)
   }
@@ -169,7 +197,10 @@ export class ConnectionPool extends pg.Pool {
     try {
       for (;;) {
         const client = await (deadline === undefined ? this.connect() : inTime(this.connect(), deadline))
-        if (!this.#stale.has(client)) return lentClient(client)
+        if (!this.#stale.has(client)) {
+          this.#used.set(client, performance.now())
+          return lentClient(client)
+        }
         client.release(true)
       }
     } catch (error) {
@@ -223,7 +254,8 @@ export const createPool = (connection: pg.PoolConfig, settings: PoolSettings, ob
 
 /**
  * Replaces all connections that are open now, because sessions cache the catalogue, and keep the role settings of their
- * login. Connections in use are closed when they are returned, idle ones at the next request for a connection. Without a
+ * login. Connections in use are closed when they are returned, idle ones at the next request for a connection. With a
+ * time, those that were used lately are replaced when their successors are open, so that requests do not wait. Without a
  * time, no later request uses one of them; otherwise none does after the promise has resolved.
  *
  * @param time milliseconds over which they are replaced, one after another

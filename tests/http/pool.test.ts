@@ -254,6 +254,69 @@ t.test('a flushed pool replaces its connections one after another', async (t) =>
   t.equal(kept(fourth, await pids()), 0, 'at once without a time')
 })
 
+/** Opens connections by statements that run at once, and counts those that are opened later. */
+async function poolWithConnections(
+  t: Test,
+  connections: number,
+): Promise<{ pool: ConnectionPool; opened: () => number }> {
+  const pool = poolOf(t)
+  await Promise.all(Array.from({ length: connections }, () => run(pool, 'select pg_sleep(0.05)')))
+  t.ok(await untilIdle(pool))
+  t.equal(pool.totalCount, connections)
+  let opened = 0
+  pool.on('connect', () => opened++)
+  return { pool, opened: () => opened }
+}
+
+t.test('a flushed pool opens the successors of used connections itself', async (t) => {
+  const { pool, opened } = await poolWithConnections(t, 2)
+  const old = await run(pool, 'select pg_backend_pid()')
+  await flushPool(pool, 20)
+  t.equal(opened(), 2)
+  const [next, other] = await Promise.all([
+    run(pool, 'select pg_backend_pid() from pg_sleep(0.05)'),
+    run(pool, 'select pg_backend_pid() from pg_sleep(0.05)'),
+  ])
+  t.notOk([next, other].includes(old))
+  t.equal(opened(), 2, 'no request had to wait for a connection')
+})
+
+t.test('a full pool opens no successors', async (t) => {
+  const { pool, opened } = await poolWithConnections(t, 4)
+  await flushPool(pool, 20)
+  t.equal(opened(), 0)
+  t.equal(pool.totalCount, 4)
+})
+
+t.test('connections that were not used lately have no successors', async (t) => {
+  const { pool, opened } = await poolWithConnections(t, 2)
+  await pause(1100)
+  await flushPool(pool, 20)
+  t.equal(opened(), 0)
+})
+
+t.test('a flush ends although the server refuses successors', async (t) => {
+  const { pool, opened } = await poolWithConnections(t, 2)
+  const old = await run(pool, 'select pg_backend_pid()')
+  await database.query(`alter role ${authenticator} connection limit 0`)
+  t.teardown(() => database.query(`alter role ${authenticator} connection limit -1`))
+  await flushPool(pool, 20)
+  t.equal(opened(), 0)
+  await database.query(`alter role ${authenticator} connection limit -1`)
+  t.not(await run(pool, 'select pg_backend_pid()'), old)
+})
+
+t.test('a flush ends although the server does not respond', async (t) => {
+  const { pool } = await poolWithConnections(t, 2)
+  const old = await run(pool, 'select pg_backend_pid()')
+  let asked = 0
+  t.intercept(pool, 'newClient', { value: () => asked++, configurable: true })
+  await flushPool(pool, 50)
+  t.equal(asked, 2)
+  Reflect.deleteProperty(pool, 'newClient')
+  t.not(await run(pool, 'select pg_backend_pid()'), old)
+})
+
 t.test('reserved connections are available when the pool is used up', async (t) => {
   // Long enough to open a connection.
   const pool = poolOf(t, { dbPool: 1, dbPoolReserve: 1, dbPoolAcquisitionTimeout: 3 })
