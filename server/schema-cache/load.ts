@@ -45,10 +45,12 @@ export { introspectionSettings, type SchemaCacheOptions } from './catalog-reader
 export type LoadPace = FetchPace & {
   /** Milliseconds that building the cache takes at a time; Infinity for building it in one piece. */
   readonly slice: number
+  /** The pause after a slice, as a multiple of the time that it took. */
+  readonly sliceRest?: number
 }
 
 /** While requests are answered: they wait little longer than without a reload. */
-export const servingPace: LoadPace = { slice: 1, batch: 100, rest: 1 }
+export const servingPace: LoadPace = { slice: 1, sliceRest: 3, batch: 100, rest: 1 }
 
 /** While no requests are answered. */
 export const startPace: LoadPace = { slice: 50, batch: 5000 }
@@ -193,15 +195,8 @@ export async function loadSchemaCache(
   memory: SchemaCacheMemory = new SchemaCacheMemory(),
 ): Promise<SchemaCache> {
   const catalogKeys = await memory.reader.readKeys(query, options, pace)
-  // Both end before the memory is used again, whatever happens to one of them.
-  const [objects, related] = await Promise.allSettled([
-    memory.reader.readObjects(query, options, pace),
-    inSlices(memory.relate(catalogKeys, options), pace.slice),
-  ])
-  return inSlices(memory.build(resultOf(objects), resultOf(related), options), pace.slice)
-}
-
-function resultOf<T>(settled: PromiseSettledResult<T>): T {
-  if (settled.status === 'rejected') throw settled.reason
-  return settled.value
+  // One after the other: together they would occupy a processor here, and another one in the database.
+  const related = await inSlices(memory.relate(catalogKeys, options), pace.slice, pace.sliceRest)
+  const objects = await memory.reader.readObjects(query, options, pace)
+  return inSlices(memory.build(objects, related, options), pace.slice, pace.sliceRest)
 }

@@ -1,6 +1,6 @@
 // Work that is divided into steps, so that the event loop can do other work in between: building the schema cache of a
 // large database takes longer than requests should wait.
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 
 /** A computation with the result `T`. It may be interrupted wherever it yields. */
 export type Steps<T> = Generator<undefined, T, undefined>
@@ -17,15 +17,18 @@ export function atOnce<T>(steps: Steps<T>): T {
  * Computes the same result in slices: after each, the event loop handles what has arrived.
  *
  * @param slice milliseconds after which a slice ends with its current step
+ * @param rest the pause after a slice, as a multiple of the time that it took
  */
-export async function inSlices<T>(steps: Steps<T>, slice: number): Promise<T> {
+export async function inSlices<T>(steps: Steps<T>, slice: number, rest = 0): Promise<T> {
   for (;;) {
     const start = performance.now()
+    let elapsed: number
     do {
       const step = steps.next()
       if (step.done === true) return step.value
-    } while (performance.now() - start < slice)
-    await setImmediate()
+      elapsed = performance.now() - start
+    } while (elapsed < slice)
+    await (rest > 0 ? setTimeout(elapsed * rest) : setImmediate())
   }
 }
 

@@ -46,6 +46,22 @@ t.test('a slice ends after its time, not after each step', async (t) => {
   t.notOk(isInterrupted)
 })
 
+t.test('a slice is followed by its rest', async (t) => {
+  const busy = function* (): Steps<string> {
+    for (let step = 0; step < 5; step++) {
+      const start = performance.now()
+      while (performance.now() - start < 4);
+      yield
+    }
+    return 'done'
+  }
+  const start = performance.now()
+  t.equal(await inSlices(busy(), 1, 3), 'done')
+  const elapsed = performance.now() - start
+  // Timers of Node may end up to a millisecond early.
+  t.ok(elapsed >= 5 * (4 + 11), `${elapsed} ms for five slices of 4 ms`)
+})
+
 t.test('an error ends the work', async (t) => {
   function* failing(): Steps<number> {
     yield* eachOf(numbers(40), (item) => {
