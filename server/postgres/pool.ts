@@ -37,6 +37,8 @@ export class ConnectionPool extends pg.Pool {
   declare newClient: (request: {
     readonly callback: (error: Error | undefined, client: pg.PoolClient | undefined) => void
   }) => void
+  /** Closes a connection that is not lent. As undocumented as `newClient`. */
+  declare _remove: (client: pg.PoolClient) => void
   /** Additional connections, opened when needed, for what must work while requests occupy the whole pool. */
   readonly reserve: ConnectionPool | undefined
   /** Responses that occupy connections until their readers have taken them. */
@@ -48,6 +50,7 @@ export class ConnectionPool extends pg.Pool {
   readonly #admission: Admission
   readonly #patience: number
   readonly #open = new Set<pg.PoolClient>()
+  readonly #lent = new WeakSet<pg.PoolClient>()
   /** Connections that no later request may use. */
   readonly #stale = new WeakSet<pg.PoolClient>()
   #connecting = 0
@@ -96,6 +99,8 @@ export class ConnectionPool extends pg.Pool {
       this.#open.add(client)
     })
     this.on('remove', (client) => this.#open.delete(client))
+    this.on('acquire', (client) => this.#lent.add(client))
+    this.on('release', (_error, client) => this.#lent.delete(client))
   }
 
   /** Requests that wait for a connection. */
@@ -124,14 +129,23 @@ export class ConnectionPool extends pg.Pool {
     const open = [...this.#open]
     for (const [index, client] of open.entries()) {
       if (index > 0 && time > 0) await pause(time / open.length, undefined, { signal }).catch(ignore)
+      // Makes room for its successor.
+      if (this.totalCount >= this.options.max) this.#retire(client)
       const idle = performance.now() - (this.#used.get(client) ?? -Infinity)
       if (time > 0 && signal?.aborted !== true && idle < busyTime) {
         // A server that does not respond must not hold up what waits for the end.
         await Promise.race([this.#openAnother(), pause(time, undefined, { signal, ref: false }).catch(ignore)])
       }
-      this.#stale.add(client)
+      this.#retire(client)
     }
     await reserve
+  }
+
+  /** Closes a connection, now or when it is returned. */
+  #retire(client: pg.PoolClient): void {
+    if (this.#stale.has(client)) return
+    this.#stale.add(client)
+    if (!this.#lent.has(client)) this._remove(client)
   }
 
   /**
@@ -254,9 +268,9 @@ export const createPool = (connection: pg.PoolConfig, settings: PoolSettings, ob
 
 /**
  * Replaces all connections that are open now, because sessions cache the catalogue, and keep the role settings of their
- * login. Connections in use are closed when they are returned, idle ones at the next request for a connection. With a
- * time, those that were used lately are replaced when their successors are open, so that requests do not wait. Without a
- * time, no later request uses one of them; otherwise none does after the promise has resolved.
+ * login. Connections in use are closed when they are returned, idle ones at once. With a time, those that were used
+ * lately are replaced when their successors are open, so that requests do not wait. Without a time, no later request uses
+ * one of them; otherwise none does after the promise has resolved.
  *
  * @param time milliseconds over which they are replaced, one after another
  * @param signal ends the pauses

@@ -273,6 +273,7 @@ t.test('a flushed pool opens the successors of used connections itself', async (
   const old = await run(pool, 'select pg_backend_pid()')
   await flushPool(pool, 20)
   t.equal(opened(), 2)
+  t.equal(pool.totalCount, 2, 'instead of the old ones, which are closed')
   const [next, other] = await Promise.all([
     run(pool, 'select pg_backend_pid() from pg_sleep(0.05)'),
     run(pool, 'select pg_backend_pid() from pg_sleep(0.05)'),
@@ -281,11 +282,27 @@ t.test('a flushed pool opens the successors of used connections itself', async (
   t.equal(opened(), 2, 'no request had to wait for a connection')
 })
 
-t.test('a full pool opens no successors', async (t) => {
+t.test('a full pool closes an idle connection before it opens its successor', async (t) => {
   const { pool, opened } = await poolWithConnections(t, 4)
+  const most = { connections: 0 }
+  pool.on('connect', () => (most.connections = Math.max(most.connections, pool.totalCount)))
   await flushPool(pool, 20)
-  t.equal(opened(), 0)
+  t.equal(opened(), 4)
   t.equal(pool.totalCount, 4)
+  t.equal(most.connections, 4)
+})
+
+t.test('a full pool opens no successor of a connection in use', async (t) => {
+  const pool = poolOf(t, { dbPool: 1 })
+  const free = await occupy(pool, 'read')
+  let opened = 0
+  pool.on('connect', () => opened++)
+  await flushPool(pool, 20)
+  t.equal(opened, 0)
+  await free()
+  t.equal(pool.totalCount, 0, 'it is closed when it is returned')
+  t.equal(await run(pool, 'select 1'), '1')
+  t.equal(opened, 1)
 })
 
 t.test('connections that were not used lately have no successors', async (t) => {
@@ -293,6 +310,7 @@ t.test('connections that were not used lately have no successors', async (t) => 
   await pause(1100)
   await flushPool(pool, 20)
   t.equal(opened(), 0)
+  t.equal(pool.totalCount, 0)
 })
 
 t.test('a flush ends although the server refuses successors', async (t) => {

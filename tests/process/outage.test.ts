@@ -85,9 +85,11 @@ t.test('without the notification channel, a request detects the outage', async (
   await gate.shut()
   t.match(await call('GET', '/films'), { status: 503 })
   t.ok(await until(() => service.engine.isPending), 'and reloads everything')
+  const before = events(application).length
   await gate.open()
   t.ok(await until(() => service.isReady()))
   t.match(await call('GET', '/films'), { status: 200 })
+  t.ok(await until(() => events(application).slice(before).includes('schema-cache-loaded')))
   const loads = events(application).length
   t.match(await call('GET', '/rpc/leave'), { status: 503 }, 'an error raised by a function is not an outage')
   await pause(100)
