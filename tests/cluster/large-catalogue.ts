@@ -137,7 +137,8 @@ try {
         const count = await loads()
         await server.query(changes[changed++ % changes.length] ?? '')
         await server.query('notify pgrst')
-        while (!isOver && (await loads()) === count) await pause(100)
+        // The last one, too, so that it does not reach into the next window.
+        while ((await loads()) === count) await pause(100)
       }
     })()
     reloading.push(...(await readSteadily(read)))
