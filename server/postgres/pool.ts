@@ -1,12 +1,13 @@
 // The pool of connections that requests run on.
 import { setTimeout as pause } from 'node:timers/promises'
-import pg from 'pg'
+import type pg from 'pg'
 import { longestTimer } from '../common/longest-timer.ts'
 import { LibpqClient } from './connection/pool-config.ts'
 import type { StatementObserver } from '../rest/database.ts'
 import { Admission, type Access } from './admission.ts'
 import { ConnectionError, connectionErrors } from './connection-error.ts'
 import { isOutOfSlots } from './database-error.ts'
+import { GrowingPool } from './growing-pool.ts'
 import type { Lending } from './lending.ts'
 import { lentClient, PipelineClient, type LentClient } from './protocol/pipeline-client.ts'
 import { SpillSpace } from './protocol/spill-space.ts'
@@ -20,6 +21,8 @@ export type { PoolSettings }
 const milliseconds = (seconds: number): number => Math.min(Math.max(seconds * 1000, 1), longestTimer)
 /** Milliseconds between attempts to grow the pool after the server has refused a connection. */
 const slotPause = 1000
+/** Milliseconds after its timeout in which an attempt to open a connection reports its own error. */
+const openingGrace = 500
 /** A connection that was used so many milliseconds ago or later gets a successor before it is replaced. */
 const busyTime = 1000
 /** Error message of `pg-pool` when a connection is not opened in time. */
@@ -32,13 +35,7 @@ export type Observe = () => StatementObserver | undefined
 const unobserved: Observe = () => undefined
 
 /** `pg`'s pool behind an admission queue: `pg` itself never has more requests than connections. */
-export class ConnectionPool extends pg.Pool {
-  /** Opens a connection and lends it, whether or not others are idle. `pg-pool` has it, its types do not. */
-  declare newClient: (request: {
-    readonly callback: (error: Error | undefined, client: pg.PoolClient | undefined) => void
-  }) => void
-  /** Closes a connection that is not lent. As undocumented as `newClient`. */
-  declare _remove: (client: pg.PoolClient) => void
+export class ConnectionPool extends GrowingPool {
   /** Additional connections, opened when needed, for what must work while requests occupy the whole pool. */
   readonly reserve: ConnectionPool | undefined
   /** Responses that occupy connections until their readers have taken them. */
@@ -50,10 +47,8 @@ export class ConnectionPool extends pg.Pool {
   readonly #admission: Admission
   readonly #patience: number
   readonly #open = new Set<pg.PoolClient>()
-  readonly #lent = new WeakSet<pg.PoolClient>()
   /** Connections that no later request may use. */
   readonly #stale = new WeakSet<pg.PoolClient>()
-  #connecting = 0
   /** Number of connections by which the pool tries to grow next, after the server has refused one. */
   #step = 1
   #slotTimer: NodeJS.Timeout | undefined
@@ -99,8 +94,6 @@ export class ConnectionPool extends pg.Pool {
       this.#open.add(client)
     })
     this.on('remove', (client) => this.#open.delete(client))
-    this.on('acquire', (client) => this.#lent.add(client))
-    this.on('release', (_error, client) => this.#lent.delete(client))
   }
 
   /** Requests that wait for a connection. */
@@ -134,7 +127,7 @@ export class ConnectionPool extends pg.Pool {
       const idle = performance.now() - (this.#used.get(client) ?? -Infinity)
       if (time > 0 && signal?.aborted !== true && idle < busyTime) {
         // A server that does not respond must not hold up what waits for the end.
-        await Promise.race([this.#openAnother(), pause(time, undefined, { signal, ref: false }).catch(ignore)])
+        await Promise.race([this.openAnother(), pause(time, undefined, { signal, ref: false }).catch(ignore)])
       }
       this.#retire(client)
     }
@@ -145,21 +138,7 @@ export class ConnectionPool extends pg.Pool {
   #retire(client: pg.PoolClient): void {
     if (this.#stale.has(client)) return
     this.#stale.add(client)
-    if (!this.#lent.has(client)) this._remove(client)
-  }
-
-  /**
-   * Opens a connection for later requests, unless the pool is full, so that they need not wait for it. `pg-pool` itself opens
-   * one only for a request that finds no idle one. If the server refuses it, requests that need a connection handle that.
-   */
-  async #openAnother(): Promise<void> {
-    if (this.totalCount >= this.options.max || this.ending) return
-    this.#connecting++
-    const client = await new Promise<pg.PoolClient | undefined>((resolve) => {
-      this.newClient({ callback: (_error, opened) => resolve(opened) })
-    })
-    this.#connecting--
-    client?.release()
+    this.closeIdle(client)
   }
 
   /**
@@ -205,12 +184,12 @@ export class ConnectionPool extends pg.Pool {
     return undefined
   }
 
-  /** @param deadline for requests that have waited in the queue; otherwise `pg-pool` applies the whole timeout */
+  /** @param deadline for requests that have waited in the queue; others may wait for the whole timeout */
   async #connect(deadline: number | undefined): Promise<LentClient> {
-    this.#connecting++
     try {
       for (;;) {
-        const client = await (deadline === undefined ? this.connect() : inTime(this.connect(), deadline))
+        const until = deadline ?? (this.idleCount === 0 ? this.#longestOpening() : undefined)
+        const client = await (until === undefined ? this.connect() : inTime(this.connect(), until))
         if (!this.#stale.has(client)) {
           this.#used.set(client, performance.now())
           return lentClient(client)
@@ -221,14 +200,17 @@ export class ConnectionPool extends pg.Pool {
       if (error instanceof ConnectionError) throw error
       const message = error instanceof Error ? error.message : String(error)
       throw message === connectTimeout ? connectionErrors.timedOut() : connectionErrors.notConnected(message, error)
-    } finally {
-      this.#connecting--
     }
+  }
+
+  /** When a request that finds no connection gives up. If the server does not respond, the attempt to open one fails before. */
+  #longestOpening(): number | undefined {
+    return this.#patience > 0 ? performance.now() + Math.min(this.#patience + openingGrace, longestTimer) : undefined
   }
 
   /** Limits admission to the open connections, and tries from time to time to open more. */
   #reduce(): void {
-    this.#admission.resize(this.totalCount - this.#connecting)
+    this.#admission.resize(this.totalCount - this.openingCount)
     this.#step = 1
     this.#retryLater()
   }

@@ -345,6 +345,10 @@ t.test('transactions are no longer watched once their connection has failed', as
 
 t.test('when all connections are in use, reads are queued on shared ones', async (t) => {
   const pool = poolOf(t, 2)
+  // A connection that is returned would serve those that wait for the other to be opened.
+  const leave = await occupy(pool, 2)
+  leave()
+  await until(() => pool.idleCount === 2)
   const stats = new StatementStats()
   for (let time = 0; time < 20; time++) stats.record(0.4, 100)
   const reads = Array.from({ length: 8 }, (_, index) => share(t, pool, [pidAnd(String(index))], stats))
