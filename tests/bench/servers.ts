@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
+import { nodeOptions } from '../support/node-options.ts'
 import { jwtSecret, serviceToken, sessionSecret } from './dataset.ts'
 import { freePort } from './postgres.ts'
 import { resource } from './request.ts'
@@ -131,8 +132,7 @@ export const rowhouse =
       return await start({
         name: 'rowhouse',
         command: process.execPath,
-        // Same as `npm start`.
-        args: ['--max-semi-space-size=8', ...probe, resolve(checkout, 'dist/main.js'), 'serve'],
+        args: [...nodeOptions, ...probe, resolve(checkout, 'dist/main.js'), 'serve'],
         env: { DATABASE_URL: databaseUri, REST_BASE_PATH: '/rest/v1', SESSION_SECRETS: sessionSecret, ...env },
         url: new URL(`http://127.0.0.1:${port}/rest/v1`),
         ipc: probed,

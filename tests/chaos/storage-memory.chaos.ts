@@ -4,6 +4,7 @@ import { rm } from 'node:fs/promises'
 import t, { type Test } from 'tap'
 import { jwtSecret } from '../support/application.ts'
 import { createMigratedDatabase } from '../support/database.ts'
+import { nodeOptions } from '../support/node-options.ts'
 import { main, startProgram } from '../support/program.ts'
 import { s3Environment, startS3 } from '../support/s3-server.ts'
 import { askStorage, storageBearer } from '../support/storage.ts'
@@ -54,8 +55,7 @@ for (const { name, open, size } of cases) {
         FILE_SIZE_LIMIT: String(size * mebibyte),
         ...(await open(t)),
       }
-      // As `npm start` does it.
-      const program = startProgram(t, environment, [], [process.execPath, '--max-semi-space-size=8', main])
+      const program = startProgram(t, environment, [], [process.execPath, ...nodeOptions, main])
       await program.line(({ event }) => event === 'listening')
       const atStart = await peakMemory(program.pid)
       const ask = askStorage(program.url())

@@ -8,6 +8,7 @@ import { spawn } from 'node:child_process'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../support/free-port.ts'
+import { nodeOptions } from '../support/node-options.ts'
 import { createCatalogue, tableFunction } from './catalogue.ts'
 import { startDebianServer } from './debian-server.ts'
 import { clientOf } from './load.ts'
@@ -63,7 +64,7 @@ try {
 
   const [port, adminPort] = [await freePort(), await freePort()]
   const started = performance.now()
-  const child = spawn(process.execPath, ['--max-semi-space-size=8', main, 'serve'], {
+  const child = spawn(process.execPath, [...nodeOptions, main, 'serve'], {
     env: {
       PATH: process.env.PATH,
       DATABASE_URL: `postgresql://authenticator@127.0.0.1:${server.port}/postgres`,

@@ -5,6 +5,7 @@ import { createServer } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
+import { nodeOptions } from './node-options.ts'
 
 const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 
@@ -39,7 +40,7 @@ export async function startBuiltProgram(
   env: Readonly<Record<string, string>>,
 ): Promise<BuiltProgram> {
   const port = await freePort()
-  const child = spawn(process.execPath, ['--max-semi-space-size=8', main, 'serve'], {
+  const child = spawn(process.execPath, [...nodeOptions, main, 'serve'], {
     env: { ...inherited, PGRST_SERVER_PORT: String(port), PGRST_LOG_LEVEL: 'crit', ...env },
     stdio: ['ignore', 'ignore', 'inherit'],
   })

@@ -4,6 +4,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { parseAllDocuments } from 'yaml'
 import { freePort } from '../../support/free-port.ts'
+import { nodeOptions } from '../../support/node-options.ts'
 import { main } from '../../support/program.ts'
 import { readmeSection } from '../../support/readme-section.ts'
 import { plainEnvironment, root, run, startServing, type Installation, type Started } from './installation.ts'
@@ -143,7 +144,7 @@ async function runPods(installation: Installation, resources: readonly Resource[
         ({ status }) => status,
         () => 0,
       )
-    const command = [process.execPath, '--max-semi-space-size=8', main, 'serve']
+    const command = [process.execPath, ...nodeOptions, main, 'serve']
     const options = {
       env: { ...plainEnvironment, ...variables, ...ports, HOST: '127.0.0.1' },
       url: at(pod.startupProbe.httpGet.path),
