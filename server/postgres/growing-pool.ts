@@ -49,10 +49,9 @@ export class GrowingPool extends OpenPool {
   }
 
   override _pulseQueue(): void {
-    // `pg-pool` rejects requests that come after the end, but would forget those that wait.
-    if (this.ending) for (const { callback } of this._pendingQueue.splice(0)) this.connect(callback)
-    if (this.ending || this.idleCount > 0) super._pulseQueue()
+    if (this.idleCount > 0 && !this.ending) super._pulseQueue()
     this.#grow()
+    if (this.ending) super._pulseQueue()
   }
 
   /** Opens a connection for later requests, unless the pool is full. The server may refuse it. */
@@ -78,12 +77,19 @@ export class GrowingPool extends OpenPool {
       super.newClient({
         callback: (error, client) => {
           this.#opening--
-          if (client) client.release()
+          if (client) this.#lend(client)
           else this.#refuse(error)
           resolve()
         },
       })
     })
+  }
+
+  #lend(client: pg.PoolClient): void {
+    // A pool that ends closes what is returned, but serves the requests that came before.
+    const request = this.ending ? this._pendingQueue.shift() : undefined
+    if (request) request.callback(undefined, client, () => client.release())
+    else client.release()
   }
 
   /** A refusal is for one request, or for all that wait if the pool has no open connection. */

@@ -148,27 +148,38 @@ t.test('a connection that broke is replaced for the request that waits', async (
   last?.release()
 })
 
-t.test('the end of the pool rejects the requests that wait', async (t) => {
+t.test('a pool that ends serves the requests that wait, and rejects later ones', async (t) => {
   const { pool, attempts } = heldPool(t, 4)
   const first = pool.connect()
   open(attempts)
   const lent = await first
-  const waiting = Promise.allSettled(Array.from({ length: 3 }, () => pool.connect()))
-  const ended = pool.end()
+  let served = 0
+  const waiting = Promise.all(
+    Array.from({ length: 6 }, async () => {
+      const client = await pool.connect()
+      await client.query('select')
+      client.release()
+      served++
+    }),
+  )
+  let hasEnded = false
+  const ended = pool.end().then(() => (hasEnded = true))
+  await t.rejects(pool.connect(), { message: /after calling end/ })
   lent.release()
-  for (const outcome of await waiting)
-    t.match(outcome, { status: 'rejected', reason: { message: /after calling end/ } })
-  open(attempts)
+  t.notOk(hasEnded)
+  t.ok(await accepting(attempts, () => served === 6))
+  await Promise.all([waiting, ended])
+  t.equal(pool.totalCount, 0)
+})
+
+t.test('a pool ends although the server refuses the requests that wait', async (t) => {
+  const { pool, attempts } = heldPool(t, 4)
+  const waiting = Promise.allSettled([pool.connect(), pool.connect()])
+  const ended = pool.end()
+  attempts.shift()?.refuse()
+  for (const outcome of await waiting) t.match(outcome, { status: 'rejected', reason: { message: 'refused' } })
   await ended
   t.equal(pool.totalCount, 0)
-
-  const late = heldPool(t, 4)
-  const early = Promise.allSettled([late.pool.connect(), late.pool.connect()])
-  const end = late.pool.end()
-  open(late.attempts)
-  for (const outcome of await early) t.equal(outcome.status, 'rejected')
-  await end
-  t.equal(late.pool.totalCount, 0)
 })
 
 t.test('a request that gave up keeps no connection', async (t) => {
