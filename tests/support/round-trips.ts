@@ -1,12 +1,18 @@
 // A proxy in front of Postgres that counts network round trips: a request followed by a response.
 import { createServer, connect } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Test } from 'tap'
+
+/** Milliseconds without a round trip after which none is expected. */
+const quietTime = 100
 
 export type RoundTripCounter = {
   /** Connection string of the proxy. */
   readonly uri: string
   /** Round trips since the last call, on all connections. */
   readonly take: () => number
+  /** Waits until connections that are being opened in the background, for later requests, are open. */
+  readonly quiet: () => Promise<void>
 }
 
 /** Starts a proxy for the duration of a test. `uri` must name a host and a port. */
@@ -46,6 +52,12 @@ export async function countRoundTrips(t: Pick<Test, 'teardown'>, uri: string): P
       const taken = trips
       trips = 0
       return taken
+    },
+    quiet: async () => {
+      for (let before = -1; before !== trips;) {
+        before = trips
+        await pause(quietTime)
+      }
     },
   }
 }
