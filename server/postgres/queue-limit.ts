@@ -1,6 +1,7 @@
 // Limits a queue by the time that requests wait in it, so that more requests than can be served do not make all of them
-// late. As in CoDel, a queue may be long for a short time, but must not stay so.
-// https://www.rfc-editor.org/rfc/rfc8289, https://queue.acm.org/detail.cfm?id=2209336
+// late. As in CoDel, a queue may be long for a short time, but must not stay so: a queue that stood is then kept short,
+// because requests that wait cost memory and garbage collections, and their clients the time.
+// https://www.rfc-editor.org/rfc/rfc8289, https://queue.acm.org/detail.cfm?id=2839461
 
 /** A queue is judged by the requests that left it in the last one or two windows of this many milliseconds. */
 const window = 250
@@ -10,6 +11,12 @@ const burstTime = 500
 const burstFactor = 3
 /** Milliseconds of waiting before which the rate is not known well enough to refuse anything. */
 const shortest = 100
+/** A queue that emptied sooner tells the rate, too, if at least this many requests left it. */
+const enough = 20
+/** After a queue that was no burst was too long: milliseconds for which requests may wait only this share of the time. */
+const standing = { time: 5000, share: 0.1 }
+/** Milliseconds after that in which no queue counts as a burst. */
+const memory = 5000
 
 /**
  * The expected wait of a queue: its length divided by the rate at which requests get their turn. In contrast to how long
@@ -24,6 +31,9 @@ export class QueueLimit {
   #inWindow = 0
   #lastStart = 0
   #inLast = 0
+  /** The last known rate, in requests per millisecond that got their turn. */
+  #rate = 0
+  #standingUntil = -Infinity
 
   /**
    * @param wait milliseconds that requests may be expected to wait; 0: the queue is not limited
@@ -48,7 +58,9 @@ export class QueueLimit {
    */
   leave(remaining: number): void {
     this.#inWindow++
-    if (remaining === 0) this.#since = undefined
+    if (remaining > 0) return
+    if (this.#inWindow + this.#inLast >= enough) this.#rate = this.#rateAt(this.#now())
+    this.#since = undefined
   }
 
   /**
@@ -61,18 +73,24 @@ export class QueueLimit {
     if (this.#wait === 0 || this.#since === undefined || length < 2 * places) return false
     const now = this.#now()
     const busy = now - this.#since
-    if (busy < shortest) return false
-    const limit = busy < burstTime ? this.#wait * burstFactor : this.#wait
-    return this.#expectedWait(length, now) > limit
+    const isStanding = now < this.#standingUntil
+    if (busy >= shortest) this.#rate = this.#rateAt(now)
+    else if (!isStanding) return false
+    const expected = length / this.#rate
+    if (isStanding) return expected > this.#wait * standing.share
+    const isBurst = busy < burstTime && now >= this.#standingUntil + memory
+    if (expected <= this.#wait * (isBurst ? burstFactor : 1)) return false
+    if (!isBurst) this.#standingUntil = now + standing.time
+    return true
   }
 
-  #expectedWait(length: number, now: number): number {
+  #rateAt(now: number): number {
     if (now - this.#windowStart >= window) {
       this.#lastStart = this.#windowStart
       this.#inLast = this.#inWindow
       this.#windowStart = now
       this.#inWindow = 0
     }
-    return (length * (now - this.#lastStart)) / (this.#inWindow + this.#inLast)
+    return (this.#inWindow + this.#inLast) / (now - this.#lastStart)
   }
 }

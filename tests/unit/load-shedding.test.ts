@@ -22,7 +22,13 @@ function simulate({
   readonly rate: number
   readonly seconds: number
   readonly wait: number
-}): { readonly served: number; readonly refused: number; readonly longest: number; readonly late: number } {
+}): {
+  readonly served: number
+  readonly refused: number
+  readonly longest: number
+  readonly late: number
+  readonly standing: number
+} {
   let now = 0
   const limit = new QueueLimit(wait, () => now)
   const queue: number[] = []
@@ -31,6 +37,7 @@ function simulate({
   let refused = 0
   let longest = 0
   let late = 0
+  let standing = 0
   let arrived = 0
   for (; now < seconds * 1000; now++) {
     for (let index = busyUntil.length - 1; index >= 0; index--) {
@@ -43,6 +50,7 @@ function simulate({
       busyUntil.push(now + service)
       longest = Math.max(longest, now - since)
       if (now > 2000) late = Math.max(late, now - since)
+      if (now > 2000 && now < 5000) standing = Math.max(standing, now - since)
     }
     while (queue.length > 0 && busyUntil.length < places) {
       const since = queue.shift() ?? 0
@@ -58,7 +66,7 @@ function simulate({
       }
     }
   }
-  return { served, refused, longest, late }
+  return { served, refused, longest, late, standing }
 }
 
 t.test('a queue: load -> goodput, refusals and waits', (t) => {
@@ -70,12 +78,14 @@ t.test('a queue: load -> goodput, refusals and waits', (t) => {
     t.ok(longest < 100)
   }
   for (const load of [1.5, 2, 4, 20]) {
-    const { served, refused, longest, late } = simulate({ ...pool, rate: 500 * load })
+    const { served, refused, longest, late, standing } = simulate({ ...pool, rate: 500 * load })
     t.ok(served > 0.97 * 5000, `goodput at ${load} times the rate: ${served} of 5000`)
     t.ok(refused > 0)
     // Before anything is known of the rate, 100 ms of arrivals are let in.
     t.ok(longest <= Math.max(800, load * 100), `the longest wait of a burst is ${longest} ms`)
     t.ok(late <= 300, `the longest wait after that is ${late} ms`)
+    // Ten requests get their turn every 20 ms, and twenty may wait in any case.
+    t.ok(standing <= 60, `the longest wait in the seconds after a standing queue is ${standing} ms`)
   }
   t.equal(simulate({ ...pool, rate: 1000, wait: 0 }).refused, 0, '0 switches it off')
   t.end()
@@ -106,6 +116,75 @@ t.test('a burst is served, if it takes no more than three times the wait', (t) =
   t.end()
 })
 
+t.test('a queue that stood is kept short for five seconds', (t) => {
+  let now = 0
+  const limit = new QueueLimit(250, () => now)
+  /** Has a queue of `length` requests wait for `time` ms, while one gets its turn every ms. */
+  const stand = (length: number, time: number): void => {
+    limit.begin()
+    for (const end = now + time; now < end; now++) limit.leave(length)
+  }
+  /** The least number of waiting requests at which a further one is refused. */
+  const longest = (): number => {
+    for (let length = 0; length <= 2000; length++) if (limit.isExceeded(length, 10)) return length
+    return Infinity
+  }
+  const empty = (): void => limit.leave(0)
+
+  stand(260, 300)
+  t.equal(longest(), 751, 'a burst')
+  empty()
+  stand(100, 600)
+  t.equal(longest(), 251, 'no longer a burst')
+  t.equal(longest(), 26, 'from now on, a tenth of the wait')
+  empty()
+  t.equal(longest(), Infinity, 'nothing waits')
+  limit.begin()
+  t.equal(longest(), 26, 'the next queue is judged by the known rate from its beginning')
+  empty()
+  now += 5000
+  stand(10, 200)
+  t.equal(longest(), 251, 'five seconds later it may be long again, but in five more seconds, none is a burst')
+  t.equal(longest(), 26, 'it was too long again')
+  empty()
+  now += 10_000
+  stand(10, 200)
+  t.equal(longest(), 751, 'later it is')
+  t.end()
+})
+
+t.test('a queue that stood because of slow requests does not refuse the fast ones that follow', (t) => {
+  let now = 0
+  const limit = new QueueLimit(250, () => now)
+  limit.begin()
+  for (let left = 0; left < 20; left++) {
+    now += 100
+    limit.leave(100)
+  }
+  t.ok(limit.isExceeded(100, 10))
+  limit.leave(0)
+  const refusedOf = (count: number): number => {
+    let refused = 0
+    let length = 0
+    for (let arrived = 0; arrived < count; arrived++) {
+      if (limit.isExceeded(length, 10)) {
+        refused++
+        continue
+      }
+      limit.begin()
+      length++
+    }
+    while (length > 0) {
+      now += 0.5
+      limit.leave(--length)
+    }
+    return refused
+  }
+  t.equal(refusedOf(45), 25, 'the first ones show the rate')
+  t.equal(refusedOf(45), 0)
+  t.end()
+})
+
 t.test('writes that wait for a lock do not make reads wait', async (t) => {
   const admission = new Admission(4, () => undefined, 1)
   const writes = Array.from({ length: 40 }, async () => admission.enter('write', 60_000))
@@ -131,16 +210,19 @@ t.test('the event loop: delays of samples -> overload', (t) => {
   }
   t.strictSame(samples([0, 50, 100, 90, 80]), [false, false, false, false, false], 'up to 100 ms are normal')
   t.strictSame(samples([3000, 0, 500, 0, 900]), [false, false, false, false, false], 'single long rounds')
-  t.strictSame(samples([150, 150, 150, 150, 20]), [false, false, true, true, false], 'long rounds, one after another')
+  t.strictSame(samples([150, 150, 150, 150, 0]), [false, false, true, true, false], 'long rounds, one after another')
   t.strictSame(
     samples([150, 150, 150, 150], undefined, 0, 4),
     [false, false, false, false],
     'too few requests to be the cause',
   )
   const loop = new LoopDelay(250)
-  samples([150, 150, 150, 20], loop)
-  t.strictSame(samples([150, 0], loop, 1000), [true, false], 'shortly after an overload, one long round is enough')
-  t.strictSame(samples([150, 0], loop, 10_000), [false, false], 'later it is not')
+  samples([150, 150, 150, 0], loop)
+  t.strictSame(samples([10, 11, 0], loop, 1000), [false, true, false], 'for five seconds, rounds must be short')
+  t.strictSame(samples([100, 0], loop, 5500), [false, false], 'then they may be as long as before')
+  t.strictSame(samples([150, 0], loop, 6000), [true, false], 'but for five more seconds, one that is longer is enough')
+  t.strictSame(samples([11, 0], loop, 7000), [true, false], 'and begins the five seconds anew')
+  t.strictSame(samples([150, 0], loop, 17_000), [false, false], 'later it is not')
   t.end()
 })
 

@@ -11,7 +11,9 @@ const lateSamples = 3
 const lateTime = 300
 /** With fewer requests than this since the last sample, something else makes the event loop late: refusing them is no help. */
 const fewRequests = 5
-/** Milliseconds after an overload in which a single late sample makes another one. */
+/** After an overload has begun: milliseconds for which rounds may take only this share of the time, and a single late sample counts. */
+const standing = { time: 5000, share: 0.1 }
+/** Milliseconds after that in which a single late sample makes another overload. */
 const memory = 5000
 
 export class LoopDelay {
@@ -19,7 +21,7 @@ export class LoopDelay {
   #requests = 0
   #late = 0
   #lateSince = 0
-  #overloadedAt = -Infinity
+  #standingUntil = -Infinity
   #isOverloaded = false
 
   /** @param wait milliseconds that requests may wait */
@@ -45,16 +47,17 @@ export class LoopDelay {
   record(delay: number, now: number): void {
     const requests = this.#requests
     this.#requests = 0
-    if (delay <= this.#limit || requests < fewRequests) {
+    const isStanding = now < this.#standingUntil
+    if (delay <= this.#limit * (isStanding ? standing.share : 1) || requests < fewRequests) {
       this.#late = 0
       this.#isOverloaded = false
       return
     }
     if (this.#late++ === 0) this.#lateSince = now - delay
     const isLasting = this.#late >= lateSamples && now - this.#lateSince >= lateTime
-    if (!isLasting && now - this.#overloadedAt > memory) return
+    if (!isLasting && now >= this.#standingUntil + memory) return
     this.#isOverloaded = true
-    this.#overloadedAt = now
+    if (!isStanding) this.#standingUntil = now + standing.time
   }
 
   /**
