@@ -63,13 +63,15 @@ const slowRead: BenchRequest = {
   body: undefined,
 }
 
-/** Prints a curve for one-row reads, which the processors limit, and for a slow function, which the pool limits. */
+/** Reads that are measured without `--only`, from the shortest to a longer one: the processors limit them. */
+const reads = ['one-row', 'newest-20', 'embed-50']
+
+/** Prints a curve for each read, and one for a slow function, which the pool limits. */
 export async function measureOverload(context: OverloadContext): Promise<Readonly<Record<string, Curve>>> {
   const { startWith, postgres, dataset, generator, options, print } = context
   await runSql(postgres.adminUri(databaseName), slowFunction)
-  const [oneRow] = chosenWorkloads(['one-row'])
   const workloads: Readonly<Record<string, readonly BenchRequest[]>> = {
-    'one-row': oneRow?.requests(dataset) ?? [],
+    ...Object.fromEntries(chosenWorkloads(reads).map(({ name, requests }) => [name, requests(dataset)])),
     'slow-function': [slowRead],
   }
   const curves: Record<string, Curve> = {}
