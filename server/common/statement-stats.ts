@@ -30,8 +30,12 @@ export class StatementStats {
   #fastRuns = 0
   #inWindow = 0
   #windowStart = 0
+  /** The shortest execution of the current window. */
   #quickest = Infinity
-  #lastQuickest = Infinity
+  /** The least that the shortest execution of the current window, and of the last one, took. */
+  #least = Infinity
+  #lastLeast = Infinity
+  #estimate = Infinity
 
   /**
    * Records an execution.
@@ -44,10 +48,14 @@ export class StatementStats {
   record(milliseconds: number, bytes: number, least = milliseconds, now = performance.now()): void {
     this.#fastRuns = least > longRun || bytes > largeResult ? 0 : this.#fastRuns + 1
     this.#quickest = Math.min(this.#quickest, milliseconds)
+    this.#least = Math.min(this.#least, least)
     if (this.#inWindow++ === 0) this.#windowStart = now
     if (this.#inWindow < window || now - this.#windowStart < windowTime) return
-    this.#lastQuickest = this.#quickest
-    this.#quickest = Infinity
+    // When a process with too much to do reads all results late, that must not make statements look slow: they would no longer
+    // share connections, and it would have even more to do.
+    this.#estimate = Math.max(this.expected, this.#least)
+    this.#lastLeast = this.#least
+    this.#quickest = this.#least = Infinity
     this.#inWindow = 0
   }
 
@@ -58,9 +66,14 @@ export class StatementStats {
 
   /**
    * Expected milliseconds of an undisturbed execution: the minimum, because all others include waiting for CPU, for this
-   * process or for each other.
+   * process or for each other. It grows only when a whole window shows that executions take longer.
    */
   get expected(): number {
-    return Math.min(this.#lastQuickest, this.#quickest)
+    return Math.min(this.#estimate, this.#quickest)
+  }
+
+  /** Milliseconds that an undisturbed execution takes at least: fewer than expected, if this process reads the results late. */
+  get least(): number {
+    return Math.min(this.#lastLeast, this.#least)
   }
 }

@@ -14,6 +14,8 @@ type Waiter = { readonly number: number; readonly since: number; readonly admit:
 /** Maximum number of a pool's `size` connections that writes may use at once: three quarters, and at least one. */
 export const shareOfWrites = (size: number): number => Math.max(1, size - Math.max(1, Math.floor(size / 4)))
 
+const one = (): number => 1
+
 export class Admission {
   readonly #size: number
   readonly #onWait: () => void
@@ -57,18 +59,23 @@ export class Admission {
     return this.#waiting[access].size === 0 && this.#isFree(access)
   }
 
-  /** Whether a request would be refused, because those that wait already take too long. */
-  isOverloaded(access: Access): boolean {
-    return this.#limits[access].isExceeded(this.#waiting[access].size, this.#places)
+  /**
+   * Whether a request would be refused, because those that wait already take too long.
+   *
+   * @param others requests that wait together with one that has a place in the queue
+   */
+  isOverloaded(access: Access, others = 0): boolean {
+    return this.#limits[access].isExceeded(this.#waiting[access].size + others, this.#places)
   }
 
   /**
    * Admits a request, now or when its turn comes. An admitted request must call `leave`.
    *
    * @param milliseconds timeout
+   * @param together the number of requests that wait in this place of the queue, asked when its turn comes
    * @throws ConnectionError after the timeout, when too many requests wait, or when the caller is gone
    */
-  enter(access: Access, milliseconds: number, caller?: Caller): Promise<void> | undefined {
+  enter(access: Access, milliseconds: number, caller?: Caller, together = one): Promise<void> | undefined {
     if (this.hasPlace(access)) {
       this.#admitted[access]++
       return undefined
@@ -81,7 +88,7 @@ export class Admission {
         clearTimeout(timer)
         forget?.()
         waiting.delete(waiter)
-        this.#limits[access].leave(waiting.size)
+        this.#limits[access].leave(waiting.size, together())
       }
       const fail = (error: Error): void => {
         stopWaiting()

@@ -247,7 +247,7 @@ export class Database implements EngineDatabase {
     return {
       total,
       idle,
-      waiting: waitingCount + shared.waitingTogether,
+      waiting: waitingCount + shared.waitingTogether('read') + shared.waitingTogether('write'),
       admitsWrites: this.#pool.canLend('write'),
       sharing: shared.statistics,
       unplacedBytes,

@@ -13,6 +13,8 @@ export type Lending = {
   readonly caller?: Caller | undefined
   /** When the request began to wait, as `performance.now()`; by default now. */
   readonly since?: number | undefined
+  /** Number of requests that wait for the connection together, asked when it is lent; by default one. */
+  readonly together?: () => number
   /** Observes what runs on the connection; by default the observer of the caller. */
   readonly observer?: StatementObserver | undefined
 }

@@ -109,7 +109,7 @@ export class ConnectionPool extends GrowingPool {
 
   /** Whether a request would be refused, because those that wait already take too long. */
   isOverloaded(access: Access): boolean {
-    return this.#admission.isOverloaded(access)
+    return this.#admission.isOverloaded(access, this.shared.waitingTogether(access))
   }
 
   isStale(client: pg.PoolClient): boolean {
@@ -148,12 +148,12 @@ export class ConnectionPool extends GrowingPool {
    * @throws ConnectionError when no connection can be opened, none becomes free in time or is expected to, or the caller
    *   is gone
    */
-  async take({ access = 'read', caller, since = performance.now() }: Lending): Promise<LentClient> {
+  async take({ access = 'read', caller, since = performance.now(), together }: Lending): Promise<LentClient> {
     const deadline = since + this.#patience
     for (;;) {
       if (caller?.isGone === true) throw connectionErrors.callerGone()
       const remaining = this.#patience === 0 ? 0 : Math.max(deadline - performance.now(), 1)
-      const waiting = this.#admission.enter(access, remaining, caller)
+      const waiting = this.#admission.enter(access, remaining, caller, together)
       if (waiting) await waiting
       try {
         return await this.#connect(waiting && this.#patience > 0 ? deadline : undefined)

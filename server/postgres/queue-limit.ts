@@ -52,12 +52,13 @@ export class QueueLimit {
   }
 
   /**
-   * A request no longer waits.
+   * Requests no longer wait.
    *
-   * @param remaining requests that still wait
+   * @param remaining places of the queue that are still taken
+   * @param count requests that waited in the place that became free
    */
-  leave(remaining: number): void {
-    this.#inWindow++
+  leave(remaining: number, count = 1): void {
+    this.#inWindow += count
     if (remaining > 0) return
     if (this.#inWindow + this.#inLast >= enough) this.#rate = this.#rateAt(this.#now())
     this.#since = undefined

@@ -141,6 +141,22 @@ t.test('statements that have been fast are trusted to be fast', async (t) => {
   t.ok(slow.expected <= 3)
 })
 
+t.test('a statement that a busy process may only think slow shares connections when there are no others', async (t) => {
+  const pool = poolOf(t, 1)
+  const statsOf = (least: number): StatementStats => {
+    const stats = new StatementStats()
+    for (let time = 0; time < 20; time++) stats.record(3, 100, least)
+    return stats
+  }
+  t.notOk(share(t, pool, [pidAnd('')], statsOf(0)).wasTaken, 'not while the pool has another connection')
+  const leave = await occupy(pool, 1)
+  t.notOk(share(t, pool, [pidAnd('')], statsOf(1)).wasTaken, 'nor if it certainly is slow')
+  const reads = Array.from({ length: 13 }, () => share(t, pool, [pidAnd('')], statsOf(0)))
+  t.equal(pool.waitingCount, 2, '38 ms of them wait together')
+  leave()
+  t.notOk((await Promise.all(reads.map(({ outcome }) => outcome))).some(({ wasMoved }) => wasMoved))
+})
+
 t.test('many reads on one connection', async (t) => {
   const pool = poolOf(t)
   for (let round = 0; round < 5; round++) {
@@ -394,7 +410,7 @@ t.test('statements that find no free connection wait for one together', async (t
   const reads = Array.from({ length: 30 }, (_, index) => share(t, pool, [pidAnd(String(index))]))
   t.ok(reads.every(({ wasTaken }) => wasTaken))
   t.equal(pool.waitingCount, 1)
-  t.equal(pool.shared.waitingTogether, 29)
+  t.equal(pool.shared.waitingTogether('read'), 29)
   t.notOk(
     share(t, pool, [pidAnd('')], trusted(), true, 'read', hasReserve).wasTaken,
     'those with a reserve do not wait',
@@ -407,7 +423,7 @@ t.test('statements that find no free connection wait for one together', async (t
   )
   t.equal(new Set(outcomes.map(({ texts: [pid] }) => pid)).size, 1)
   t.notOk(reads.some(({ isMoved }) => isMoved()))
-  t.equal(pool.shared.waitingTogether, 0)
+  t.equal(pool.shared.waitingTogether('read'), 0)
 })
 
 t.test('statements wait no longer than for a connection of their own', async (t) => {
@@ -471,30 +487,42 @@ t.test('a request that needs a connection of its own gets its turn among stateme
   t.ok(order.indexOf('own') < order.indexOf('after'), order.join(', '))
 })
 
-t.test('under more load than the pool can serve, statements still share connections', async (t) => {
-  const pool = poolOf(t, 2)
-  const stats = trusted()
-  let taken = 0
-  let started = 0
-  const feed = async (): Promise<void> => {
-    while (started < 6000) {
-      started++
-      const { outcome, wasTaken, isMoved } = share(t, pool, [pidAnd('')], stats)
-      if (!wasTaken) {
-        await withConnection(
-          pool,
-          (client) => runPipeline(client, [[pidAnd('')]], true),
-          () => true,
-        )
-        continue
+for (const [name, known] of [
+  ['that are brief', trusted],
+  // As if this process had read all earlier results late.
+  [
+    'of unknown duration',
+    (): StatementStats => {
+      const stats = new StatementStats()
+      for (let time = 0; time < 2000; time++) stats.record(2, 100, 0, time)
+      return stats
+    },
+  ],
+] as const)
+  t.test(`under more load than the pool can serve, statements ${name} share connections`, async (t) => {
+    const pool = poolOf(t, 2)
+    const stats = known()
+    let taken = 0
+    let started = 0
+    const feed = async (): Promise<void> => {
+      while (started < 6000) {
+        started++
+        const { outcome, wasTaken, isMoved } = share(t, pool, [pidAnd('')], stats)
+        if (!wasTaken) {
+          await withConnection(
+            pool,
+            (client) => runPipeline(client, [[pidAnd('')]], true),
+            () => true,
+          )
+          continue
+        }
+        await outcome
+        if (!isMoved()) taken++
       }
-      await outcome
-      if (!isMoved()) taken++
     }
-  }
-  await Promise.all(Array.from({ length: 300 }, feed))
-  t.ok(taken > 5400, `${taken} of ${started}`)
-})
+    await Promise.all(Array.from({ length: 300 }, feed))
+    t.ok(taken > 5400, `${taken} of ${started}`)
+  })
 
 t.test('errors of a shared connection are those of its statements', async (t) => {
   const pool = poolOf(t)

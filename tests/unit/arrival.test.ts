@@ -61,3 +61,27 @@ t.test('the expected duration is that of the quickest execution of a second at l
   t.equal(stats.expected, 0.2, 'or quicker')
   t.end()
 })
+
+t.test('the expected duration does not grow because this process is late', (t) => {
+  const stats = new StatementStats()
+  let now = 0
+  /** For more than a window: executions that seem to take `milliseconds`, and take `least` or more. */
+  const record = (milliseconds: number, least: number): void => {
+    for (let time = 0; time < 1001; time++) stats.record(milliseconds, 100, least, ++now)
+  }
+  record(3, 0)
+  t.equal(stats.expected, 3, 'when nothing else is known')
+  t.equal(stats.least, 0)
+  record(0.2, 0.1)
+  t.equal(stats.expected, 0.2)
+  for (let window = 0; window < 3; window++) record(20, 0)
+  t.equal(stats.expected, 0.2)
+  t.equal(stats.least, 0)
+  record(20, 4)
+  record(20, 4)
+  t.equal(stats.expected, 4, 'it grows as far as is certain')
+  t.equal(stats.least, 4)
+  record(0.3, 0.3)
+  t.equal(stats.expected, 0.3)
+  t.end()
+})

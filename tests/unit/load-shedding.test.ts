@@ -8,6 +8,7 @@ import { QueueLimit } from '../../server/postgres/queue-limit.ts'
 import { LoadShedding } from '../../server/program/operations/load-shedding.ts'
 import { observeRefusals } from '../../server/program/operations/refused-requests.ts'
 import { LoopDelay } from '../../server/program/operations/loop-delay.ts'
+import { ServedRate } from '../../server/program/operations/served-rate.ts'
 
 /** A queue in front of `places` servers, each of which takes `service` milliseconds, with arrivals at a constant rate. */
 function simulate({
@@ -185,6 +186,24 @@ t.test('a queue that stood because of slow requests does not refuse the fast one
   t.end()
 })
 
+t.test('requests that wait in one place count one by one', async (t) => {
+  let now = 0
+  const limit = new QueueLimit(100, () => now)
+  limit.begin()
+  for (; now < 200; now++) limit.leave(5, 10)
+  t.notOk(limit.isExceeded(2999, 10), 'ten get their turn every ms')
+  t.ok(limit.isExceeded(3001, 10))
+
+  const admission = new Admission(1, () => undefined, 1)
+  t.equal(admission.enter('read', 60_000), undefined)
+  const waiting = admission.enter('read', 60_000, undefined, () => 2)
+  await new Promise((resolve) => setTimeout(resolve, 150))
+  t.notOk(admission.isOverloaded('read'))
+  t.ok(admission.isOverloaded('read', 1))
+  admission.leave('read')
+  await waiting
+})
+
 t.test('writes that wait for a lock do not make reads wait', async (t) => {
   const admission = new Admission(4, () => undefined, 1)
   const writes = Array.from({ length: 40 }, async () => admission.enter('write', 60_000))
@@ -198,31 +217,145 @@ t.test('writes that wait for a lock do not make reads wait', async (t) => {
   t.notOk(admission.isOverloaded('write'), 'the queue is empty again')
 })
 
+/** Has requests arrive since the last sample, and returns how many of them are served. */
+function arrive(loop: LoopDelay, count: number, now?: number): number {
+  let served = 0
+  for (let request = 0; request < count; request++) {
+    loop.countRequest(now)
+    if (loop.admit()) served++
+  }
+  return served
+}
+
 t.test('the event loop: delays of samples -> overload', (t) => {
-  const samples = (delays: readonly number[], loop = new LoopDelay(250), start = 0, requests = 5): boolean[] => {
+  /** Whether requests are refused after each of the samples. */
+  const samples = (delays: readonly number[], loop = new LoopDelay(250), start = 0, requests = 100): boolean[] => {
     let now = start
+    loop.record(0, now)
     return delays.map((delay) => {
       now += 20 + delay
-      for (let count = 0; count < requests; count++) loop.countRequest()
+      arrive(loop, requests)
       loop.record(delay, now)
-      return loop.isOverloaded
+      return arrive(loop, 100) < 100
     })
   }
   t.strictSame(samples([0, 50, 100, 90, 80]), [false, false, false, false, false], 'up to 100 ms are normal')
   t.strictSame(samples([3000, 0, 500, 0, 900]), [false, false, false, false, false], 'single long rounds')
-  t.strictSame(samples([150, 150, 150, 150, 0]), [false, false, true, true, false], 'long rounds, one after another')
-  t.strictSame(
-    samples([150, 150, 150, 150], undefined, 0, 4),
-    [false, false, false, false],
-    'too few requests to be the cause',
-  )
+  t.strictSame(samples([150, 150, 150, 150, 0]), [false, false, true, true, true], 'long rounds, one after another')
+  const few = new LoopDelay(250)
+  for (let now = 170; now <= 680; now += 170) {
+    arrive(few, 4)
+    few.record(150, now)
+  }
+  t.equal(arrive(few, 100), 100, 'too few requests to be the cause')
+
   const loop = new LoopDelay(250)
-  samples([150, 150, 150, 0], loop)
-  t.strictSame(samples([10, 11, 0], loop, 1000), [false, true, false], 'for five seconds, rounds must be short')
-  t.strictSame(samples([100, 0], loop, 5500), [false, false], 'then they may be as long as before')
-  t.strictSame(samples([150, 0], loop, 6000), [true, false], 'but for five more seconds, one that is longer is enough')
-  t.strictSame(samples([11, 0], loop, 7000), [true, false], 'and begins the five seconds anew')
-  t.strictSame(samples([150, 0], loop, 17_000), [false, false], 'later it is not')
+  samples([150, 150, 150], loop)
+  const last = 510
+  loop.record(0, last + 1)
+  loop.record(0, last + 5001)
+  t.equal(arrive(loop, 10_000), 10_000, 'it ends five seconds after the last refusal')
+  t.strictSame(samples([100, 0], loop, last + 6000), [false, false], 'rounds may be as long as before')
+  t.strictSame(
+    samples([110], loop, last + 6500),
+    [true],
+    'but in five more seconds, a single one that is longer is enough',
+  )
+  loop.record(0, last + 12_000)
+  t.strictSame(samples([150, 0], loop, last + 30_000), [false, false], 'later it is not')
+  t.end()
+})
+
+t.test('an overload is noticed in a round of the event loop that does not end', (t) => {
+  const loop = new LoopDelay(250)
+  const stop = loop.start()
+  t.teardown(stop)
+  const begin = performance.now()
+  // Without a single turn of the event loop.
+  t.equal(arrive(loop, 1000, begin + 10), 1000)
+  t.equal(arrive(loop, 1000, begin + 130), 1000)
+  t.equal(arrive(loop, 1000, begin + 240), 1000)
+  t.equal(arrive(loop, 1000, begin + 340), 1000)
+  const served = arrive(loop, 10_000, begin + 355)
+  t.ok(served < 1000, `${served} of 10000 are served`)
+  const later = arrive(loop, 10_000, begin + 410)
+  t.ok(later > 0 && later < 1000, `${later} of the next 10000`)
+  t.end()
+})
+
+/**
+ * A process in which a served request takes `cost` milliseconds and a refusal `refusal`, with arrivals at a constant rate in
+ * requests per millisecond: its requests per millisecond, and the longest time that one waited after the first two seconds.
+ */
+function simulateProcess(
+  cost: number,
+  refusal: number,
+  rate: number,
+  seconds: number,
+): { served: number; longest: number } {
+  const loop = new LoopDelay(250)
+  let now = 0
+  let due = 20
+  let idle = 0
+  let arrived = 0
+  let served = 0
+  let longest = 0
+  loop.record(0, 0)
+  while (now < seconds * 1000) {
+    const ready = Math.floor(now * rate) - arrived
+    if (ready === 0) {
+      now += 0.2
+      idle += 0.2
+    }
+    for (let request = 0; request < ready; request++) {
+      if (now > 2000) longest = Math.max(longest, now - (arrived + request) / rate)
+      loop.countRequest(now)
+      const isServed = loop.admit()
+      now += isServed ? cost : refusal
+      if (isServed && now > 2000) served++
+    }
+    arrived += ready
+    if (now < due) continue
+    loop.record(now - due, now, idle)
+    due = now + 20
+    idle = 0
+  }
+  return { served: served / (seconds * 1000 - 2000), longest }
+}
+
+t.test('a process: load -> goodput and waits', (t) => {
+  const cost = 0.1
+  for (const refusal of [0.005, 0.02, 0.04]) {
+    for (const load of [0.5, 0.9]) {
+      const { served } = simulateProcess(cost, refusal, load / cost, 10)
+      t.ok(
+        served > (load / cost) * 0.99,
+        `nothing is refused at ${load} times the rate: ${served} requests per millisecond`,
+      )
+    }
+    for (const load of [1.2, 2]) {
+      const { served, longest } = simulateProcess(cost, refusal, load / cost, 10)
+      // What a process can do that is idle for a tenth of the time.
+      const possible = (0.9 - (load / cost) * refusal) / (cost - refusal)
+      t.ok(served > possible * 0.8, `${served} of ${possible} at ${load} times the rate, refusals of ${refusal} ms`)
+      t.ok(longest < 1000, `the longest wait is ${longest} ms`)
+    }
+  }
+  t.end()
+})
+
+t.test('the rate of a process grows when requests become cheaper', (t) => {
+  const rate = new ServedRate(1)
+  const follow = (samples: number, isLate: boolean, idle: number): number => {
+    for (let sample = 0; sample < samples; sample++) rate.adapt(isLate, idle, 20)
+    return rate.perMillisecond
+  }
+  t.ok(follow(100, false, 0.5) > 20)
+  t.equal(follow(100, false, 0.5), 30, 'to one and a half of the requests that arrive')
+  t.equal(follow(100, true, 0), 12, 'a long delay leaves two fifths of it')
+  t.ok(follow(200, false, 0) < 12 * 0.1, 'without a pause it falls further')
+  t.equal(follow(10_000, false, 0), 0.05, 'but some requests are served in any case')
+  t.ok(follow(100, false, 0.5) > 1)
   t.end()
 })
 
@@ -247,7 +380,10 @@ t.test('load shedding: state, method and service -> reason', (t) => {
     for (let count = 0; count < 5; count++) shedding.reasonFor('GET', true)
     loop.record(200, sample * 220)
   }
+  t.equal(shedding.reasonFor('GET', true), undefined, 'one in 20 milliseconds')
   t.strictSame(reasons(), ['processor', 'processor', 'processor'])
+  state.read = true
+  t.strictSame(reasons(), ['pool', 'pool', 'processor'])
   t.equal(shedding.overload, undefined, 'nothing was refused')
   shedding.refused('processor')
   t.equal(shedding.overload, 'processor')

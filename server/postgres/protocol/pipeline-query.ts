@@ -60,14 +60,19 @@ export class PipelineQuery implements pg.Submittable {
     })
   }
 
-  /** Adds a transaction. All that are added in one turn of the event loop are sent together. */
+  /**
+   * Adds a transaction. It is sent at once if the server has nothing to do; otherwise together with all that are added before
+   * the server responds, or in this round of the event loop. A round may take seconds when thousands of sockets have data.
+   */
   add(transaction: QueuedTransaction): void {
     const running = new RunningTransaction(transaction)
     this.#unsent.push(running)
-    if (this.#transactions.push(running) === 1) transaction.onBegin?.()
+    const isFirst = this.#transactions.push(running) === 1
+    if (isFirst) transaction.onBegin?.()
     if (!this.#stream || this.#isFlushing) return
+    if (isFirst) return this.#flush()
     this.#isFlushing = true
-    setImmediate(this.#flush)
+    setImmediate(this.#endRound)
   }
 
   submit(connection: pg.Connection): void {
@@ -77,8 +82,12 @@ export class PipelineQuery implements pg.Submittable {
     this.#flush()
   }
 
-  readonly #flush = (): void => {
+  readonly #endRound = (): void => {
     this.#isFlushing = false
+    this.#flush()
+  }
+
+  #flush(): void {
     if (!this.#stream || this.#unsent.length === 0) return
     if (this.#unsent.length === this.#transactions.length) {
       this.#since = performance.now()
@@ -113,6 +122,7 @@ export class PipelineQuery implements pg.Submittable {
     this.#receiver = undefined
     if (rest) this.#stopReading(rest)
     if (this.#ended.length > 0) this.#recordRuns()
+    this.#flush()
   }
 
   /** Responses that arrive in one chunk share the elapsed time equally. */

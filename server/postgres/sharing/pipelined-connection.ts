@@ -150,7 +150,7 @@ export class PipelinedConnection implements QueueListener {
       pool,
       (client) => this.#open(client),
       () => true,
-      { access: kind },
+      { access: kind, together: () => Math.max(this.#queue.length, 1) },
     )
       .catch((error: unknown) => {
         // `PipelineQuery` has settled the transactions of a lost connection.

@@ -12,7 +12,7 @@ import { GateKeeper } from './gate.ts'
 
 export type { SharedRun } from './pipelined-connection.ts'
 
-const { brief, shortWait, longWait } = sharingPolicy
+const { brief, shortWait, longWait, longestGathering } = sharingPolicy
 
 export type SharingStatistics = {
   /** Connections that are shared now. */
@@ -48,7 +48,10 @@ export class SharedConnections {
    * @returns whether the statement was accepted
    */
   share(run: SharedRun, prepare: boolean, sharing: Sharing = 'all'): boolean {
-    if (run.stats?.isFast !== true || run.stats.expected > brief) return false
+    const { stats } = run
+    if (stats?.isFast !== true) return false
+    // A process with much to do does not know whether it is the statement that is slow. It has more to do without sharing, though.
+    if (stats.expected > brief && (stats.least > brief || this.#pool.canLend(run.kind))) return false
     if (sharing === 'none' || (sharing === 'reads' && run.kind === 'write')) return false
     if (!prepare) return false
     const isGuarded = !run.mayRepeat
@@ -60,7 +63,7 @@ export class SharedConnections {
       if (connection.kind !== run.kind || connection.isGuarded !== isGuarded) continue
       const wait = connection.expectedWait
       if (connection.isWaiting) {
-        if (wait < Infinity) waiting = connection
+        if (wait + stats.expected <= longestGathering) waiting = connection
         continue
       }
       if (wait <= shortWait) return this.#add(run, connection)
@@ -94,9 +97,10 @@ export class SharedConnections {
   }
 
   /** Statements that wait for a connection of the pool together with another one, which has the place in its queue. */
-  get waitingTogether(): number {
+  waitingTogether(kind: SharedRun['kind']): number {
     let others = 0
-    for (const connection of this.#open) if (connection.isWaiting) others += Math.max(connection.running - 1, 0)
+    for (const connection of this.#open)
+      if (connection.kind === kind && connection.isWaiting) others += Math.max(connection.running - 1, 0)
     return others
   }
 

@@ -50,9 +50,13 @@ export class LoadShedding {
   reasonFor(method: string | undefined, isRest: boolean): Overload | undefined {
     if (!this.#isOn) return undefined
     this.#loop.countRequest()
-    if (this.#loop.isOverloaded) return 'processor'
-    if (!isRest || !this.#isPoolOverloaded('read')) return undefined
-    return method === 'GET' || method === 'HEAD' || this.#isPoolOverloaded('write') ? 'pool' : undefined
+    if (isRest && this.#isPoolOverloadedFor(method)) return 'pool'
+    return this.#loop.admit() ? undefined : 'processor'
+  }
+
+  #isPoolOverloadedFor(method: string | undefined): boolean {
+    if (!this.#isPoolOverloaded('read')) return false
+    return method === 'GET' || method === 'HEAD' || this.#isPoolOverloaded('write')
   }
 
   /** Records a refusal. */
