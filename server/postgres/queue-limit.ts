@@ -15,6 +15,8 @@ const shortest = 100
 const enough = 20
 /** After a queue that was no burst was too long: milliseconds for which requests may wait only this share of the time. */
 const standing = { time: 5000, share: 0.1 }
+/** A queue of fewer requests per place costs little, so it may make them wait as long as before. */
+const few = 10
 /** Milliseconds after that in which no queue counts as a burst. */
 const memory = 5000
 
@@ -77,11 +79,11 @@ export class QueueLimit {
     const isStanding = now < this.#standingUntil
     if (busy >= shortest) this.#rate = this.#rateAt(now)
     else if (!isStanding) return false
-    const expected = length / this.#rate
-    if (isStanding) return expected > this.#wait * standing.share
     const isBurst = busy < burstTime && now >= this.#standingUntil + memory
-    if (expected <= this.#wait * (isBurst ? burstFactor : 1)) return false
-    if (!isBurst) this.#standingUntil = now + standing.time
+    const isKeptShort = isStanding && length >= few * places
+    const longest = this.#wait * (isKeptShort ? standing.share : isBurst ? burstFactor : 1)
+    if (length / this.#rate <= longest) return false
+    if (!isBurst && !isStanding) this.#standingUntil = now + standing.time
     return true
   }
 

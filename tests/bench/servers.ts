@@ -133,7 +133,11 @@ export const rowhouse =
         name: 'rowhouse',
         command: process.execPath,
         args: [...nodeOptions, ...probe, resolve(checkout, 'dist/main.js'), 'serve'],
-        env: { DATABASE_URL: databaseUri, REST_BASE_PATH: '/rest/v1', SESSION_SECRETS: sessionSecret, ...env },
+        env: {
+          ...{ DATABASE_URL: databaseUri, REST_BASE_PATH: '/rest/v1', SESSION_SECRETS: sessionSecret },
+          // Requests wait as long as in PostgREST: its default of `db-pool-acquisition-timeout`.
+          ...{ LOAD_SHEDDING_WAIT: '10000', ...env },
+        },
         url: new URL(`http://127.0.0.1:${port}/rest/v1`),
         ipc: probed,
       })

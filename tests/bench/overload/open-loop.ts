@@ -1,5 +1,6 @@
 // An open-loop load: requests are sent at a constant rate, however slowly they are answered. A closed loop, such as wrk's,
 // waits for responses before it sends more, and so never offers more than the server can do.
+import { setTimeout as pause } from 'node:timers/promises'
 import { connect, type Socket } from 'node:net'
 
 export type OpenLoopLoad = {
@@ -128,6 +129,8 @@ const ascending = (a: number, b: number): number => a - b
 
 /** Connections that are opened at once: fewer than a listening socket queues. */
 const openedAtOnce = 100
+/** Milliseconds in which the server accepts the last of them. */
+const settling = 500
 
 /** Plays a load on connections that are open already, and waits for the responses to all of its requests. */
 export async function playOpenLoop(load: OpenLoopLoad): Promise<OpenLoopResult> {
@@ -139,6 +142,8 @@ export async function playOpenLoop(load: OpenLoopLoad): Promise<OpenLoopResult> 
     )
     sockets.push(...(await Promise.all(opened)))
   }
+  // Connected is not yet accepted.
+  await pause(settling)
   return play(load, sockets)
 }
 
