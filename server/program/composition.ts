@@ -154,7 +154,7 @@ function refuseWhenOverloaded(parts: Parts): AppOptions['refuse'] {
   const { shedding, config, current, allowedOrigins, has } = parts
   const analysisPath = has('analysis') ? basePathOf(config.imageBasePath) : undefined
   const respond = overloadResponder({ analysisPath, allowedOrigins, verbosity: () => current().clientErrorVerbosity })
-  const observe = observeRefusals(parts.log, parts.metrics)
+  const observe = observeRefusals(parts.log, parts.metrics, shedding.refusalLines)
   const isExempt = exemptFromShedding(analysisPath)
   return (request, response, target, isRest) => {
     const { method } = request

@@ -112,6 +112,33 @@ t.test('reads are refused while others wait too long, and served again afterward
   )
 })
 
+t.test('a flood of writes that are refused by the pool has few lines in the log', async (t) => {
+  const latch = await createLatch(t, database)
+  await database.query(
+    `create or replace function public.stuck_write() returns text language plpgsql as $$ begin perform ${latch.wait}; return 'done'; end $$`,
+  )
+  const { url, logged, service } = await startApplication(t, uri, {
+    PGRST_DB_ANON_ROLE: anonymous,
+    PGRST_DB_POOL: '2',
+    LOAD_SHEDDING_WAIT: '50',
+  })
+  const write = (): Promise<Response> => fetch(`${url}/rest/v1/rpc/stuck_write`, { method: 'POST' })
+  const held = Array.from({ length: 1 + waiting }, write)
+  t.ok(await latch.isAwaited(1))
+  t.ok(await until(() => service.database.statistics.waiting === waiting))
+  await pause(150)
+  const flood = await Promise.all(Array.from({ length: 100 }, write))
+  t.ok(flood.every(({ status }) => status === 503))
+  t.match(await flood[0]?.json(), { code: 'PGRSTX04' })
+  t.equal((await fetch(`${url}/rest/v1/films`)).status, 200, 'reads have a connection')
+  t.match(await service.metrics.text(), 'rowhouse_shed_requests_total{reason="pool"} 100')
+  const lines = logged().filter(({ status, event }) => status === 503 || event === 'database-error')
+  t.ok(lines.length >= 5 && lines.length <= 40, `a flood of 100 has few lines: ${lines.length}`)
+  t.ok(lines.every(({ event }) => event === 'request'))
+  await latch.release()
+  for (const { status } of await Promise.all(held)) t.equal(status, 200)
+})
+
 t.test('clients that hang up make room for others', async (t) => {
   const { application, latch, abort } = await overloaded(t, 'abandoned')
   t.equal((await fetch(`${application.url}/rest/v1/films`)).status, 503)

@@ -6,6 +6,7 @@ import { Admission } from '../../server/postgres/admission.ts'
 import { connectionErrors } from '../../server/postgres/connection-error.ts'
 import { QueueLimit } from '../../server/postgres/queue-limit.ts'
 import { LoadShedding } from '../../server/program/operations/load-shedding.ts'
+import { RefusalLines } from '../../server/program/operations/refusal-lines.ts'
 import { observeRefusals } from '../../server/program/operations/refused-requests.ts'
 import { LoopDelay } from '../../server/program/operations/loop-delay.ts'
 import { ServedRate } from '../../server/program/operations/served-rate.ts'
@@ -419,7 +420,7 @@ t.test('a flood of refusals is counted, and has few lines', (t) => {
   const observe = observeRefusals(
     { wants: () => isWanted, write: () => void lines++ },
     { requestAnswered: ({ status, role, route }) => void (measured += Number(status === 503 && !role && !route)) },
-    () => time,
+    new RefusalLines(() => time),
   )
   const request = Object.assign(new IncomingMessage(new Socket()), { method: 'GET' })
   const response = Object.assign(new ServerResponse(request), { statusCode: 503 })

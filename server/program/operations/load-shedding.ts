@@ -2,6 +2,7 @@
 // so that a refusal costs little.
 import type { Access } from '../../postgres/admission.ts'
 import { LoopDelay } from './loop-delay.ts'
+import { RefusalLines } from './refusal-lines.ts'
 
 /** What a server has too little of. */
 export type Overload = 'pool' | 'processor'
@@ -17,6 +18,8 @@ export type LoadSheddingOptions = {
 const reportTime = 2000
 
 export class LoadShedding {
+  /** Which refusals are logged one by one. */
+  readonly refusalLines = new RefusalLines()
   readonly #loop: LoopDelay
   readonly #isPoolOverloaded: LoadSheddingOptions['isPoolOverloaded']
   readonly #isOn: boolean

@@ -141,14 +141,15 @@ export function observeRest(
       metrics.poolTimedOut()
       logPoolTimeout()
     }
-    if (error instanceof ApiError && error.code === 'PGRSTX04') shedding?.refused('pool')
+    const isRefused = error instanceof ApiError && error.code === 'PGRSTX04'
+    if (isRefused) shedding?.refused('pool')
     const isForeseen = error === undefined || error instanceof ApiError
     const isSilent = isForeseen && statements === undefined && warning === undefined
-    if (isSilent && !log.wants(status)) return
+    if (isSilent && (!log.wants(status) || (isRefused && shedding?.refusalLines.next() === false))) return
     const requestId = requestIdOf(request.header('x-request-id'))
     const path = pathOf(request.basePath + request.target)
     if (!isForeseen) log.write({ kind: 'failure', error, requestId })
-    else if (status === 500 || status === 503) log.write({ kind: 'database-error', error, requestId })
+    else if ((status === 500 || status === 503) && !isRefused) log.write({ kind: 'database-error', error, requestId })
     if (warning !== undefined) log.write({ kind: 'warning', message: `${method} ${path}: ${warning}` })
     for (const text of statements ?? []) log.write({ kind: 'query', status, requestId, text })
     log.write({
