@@ -146,7 +146,7 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
     this.#unavailable = undefined
     try {
       const next = await settings.read(onInvalid)
-      this.#snapshot = new Snapshot(next, this.#snapshot.schemaCache)
+      this.#snapshot = new Snapshot(next, this.#snapshot.schemaCache, this.#snapshot.plans)
       observe({ kind: 'settings read', settings: next })
     } catch (error) {
       if (isUnavailable(error)) this.#unavailable = errorOf(error)
@@ -177,7 +177,7 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
           this.#memory,
         ),
       )
-      this.#snapshot = new Snapshot(this.#snapshot.loaded, cache)
+      this.#snapshot = new Snapshot(this.#snapshot.loaded, cache, this.#snapshot.plans)
       this.#catalogVersion = version
       this.#hasFailed = false
       this.#loadedAt = performance.now()

@@ -45,12 +45,13 @@ export class Snapshot<Loaded extends LoadedSettings = LoadedSettings> {
   /** Undefined unless `db-select-readable-columns` is on. */
   readonly readableColumns: ReadableColumns | undefined
 
-  constructor(loaded: Loaded, cache: SchemaCache | undefined) {
+  /** @param last the plans of the snapshot before, or of the one without limits */
+  constructor(loaded: Loaded, cache: SchemaCache | undefined, last?: PlanCache) {
     this.loaded = loaded
     this.config = loaded.config
     this.roleSettings = loaded.roleSettings
     this.schemaCache = cache
-    this.plans = new PlanCache(loaded.config.planCacheMaxEntries)
+    this.plans = new PlanCache(loaded.config.planCacheMaxEntries, last)
     const { cursorSecrets = [] } = loaded
     const secrets = cursorSecrets.length === 0 ? [processSecret] : cursorSecrets
     this.cursors = new PageCursors(secrets)
@@ -97,7 +98,7 @@ export class Snapshot<Loaded extends LoadedSettings = LoadedSettings> {
     let limited = this.#limited.get(name)
     if (!limited) {
       const loaded = { ...this.loaded, config: { ...config, dbMaxRows, dbMaxCost, dbMaxEmbedDepth } }
-      limited = new Snapshot(loaded, this.schemaCache)
+      limited = new Snapshot(loaded, this.schemaCache, this.plans)
       // Many API keys may each have limits of their own.
       if (this.#limited.size >= mostLimited) this.#limited.clear()
       this.#limited.set(name, limited)

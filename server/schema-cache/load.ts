@@ -26,7 +26,7 @@ import { relationshipsOf } from './relationship-graph.ts'
 import { representationKey } from './representation.ts'
 import { routinesOf } from './routine-row.ts'
 import type { SchemaCache } from './schema-cache.ts'
-import { eachOf, inSlices, type Steps } from './steps.ts'
+import { eachOf, inSlices, isSorted, type Steps } from './steps.ts'
 import {
   CatalogTable,
   columnTypesOf,
@@ -126,7 +126,7 @@ export class SchemaCacheMemory {
 
   *#buildTables(...[rows, types, keys, distributed]: TableSources): Steps<Tables> {
     // Usually they are in this order already: see `tables.sql`.
-    const sorted = [...rows].sort(compareTables)
+    const sorted = (yield* isSorted(rows, compareTables)) ? rows : [...rows].sort(compareTables)
     const facts = { ...keys, distributed: new Map(distributed.map((one) => [qualifiedKey(one.schema, one.name), one])) }
     const entries = function* (): Iterable<readonly [string, CatalogTable]> {
       for (const row of sorted) yield [qualifiedKey(row.schema, row.name), new CatalogTable(row, types, facts)]

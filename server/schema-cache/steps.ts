@@ -56,6 +56,17 @@ export function* flatMapOf<T, U>(items: Iterable<T>, use: (item: T) => readonly 
   return results
 }
 
+/** Whether the items are in ascending order. */
+export function* isSorted<T>(items: readonly T[], compare: (a: T, b: T) => number): Steps<boolean> {
+  let last: T | undefined
+  let isSorted = true
+  yield* eachOf(items, (item) => {
+    if (last !== undefined && compare(last, item) > 0) isSorted = false
+    last = item
+  })
+  return isSorted
+}
+
 /** `new Map(array.map(use))` */
 export function* mapOf<T, K, V>(items: Iterable<T>, use: (item: T) => readonly [K, V]): Steps<Map<K, V>> {
   const results = new Map<K, V>()

@@ -164,6 +164,37 @@ t.test('a rejection is cached when its shape is seen for the second time', async
   t.equal(third, fourth, 'the same object')
 })
 
+t.test('the next snapshot keeps the statistics of statements, and no plan', async (t) => {
+  const stats = (asked: Asked, within: Snapshot) => {
+    const found = prepareAsked(asked, within)
+    return found instanceof ApiError ? undefined : found.stats
+  }
+  const first = snapshot()
+  const asked = { query: 'id=eq.1' }
+  t.equal(stats(asked, first), undefined)
+  const known = stats(asked, first)
+  t.ok(known, 'of the second request, from which the shape is made')
+  t.equal(stats({ query: 'id=eq.2' }, first), known)
+
+  const settings = { config, roleSettings: noRoleSettings }
+  const next = new Snapshot(settings, cache, first.plans)
+  t.strictSame(next.plans.entries(), [])
+  t.equal(stats(asked, next), known, 'the first request has them')
+  t.strictSame(prepared(asked, next), prepared(asked, snapshot()))
+
+  const without = schemaCache({ tables: [table('projects', 'id integer')] })
+  const last = new Snapshot(settings, without, next.plans)
+  const http = { method: 'GET', path: '/projects', query: 'select=clients(*)', headers: [], body: Buffer.alloc(0) }
+  for (let time = 0; time < 3; time++) prepare(http, { snapshot: next, schemaCache: cache, validator }, () => undefined)
+  const planned = prepare(http, { snapshot: last, schemaCache: without, validator }, () => undefined)
+  t.type(planned, ApiError, 'the relationship is gone')
+
+  const small = new Snapshot({ ...settings, config: { ...config, planCacheMaxEntries: 1 } }, cache, next.plans)
+  t.not(stats(asked, small), known, 'a cache of another size begins anew')
+  const off = new Snapshot({ ...settings, config: { ...config, planCacheMaxEntries: 0 } }, cache, next.plans)
+  t.equal(stats(asked, off), undefined, 'nothing is cached')
+})
+
 /** Whether a value contains an object with a key, at any depth. */
 function containsKey(value: unknown, key: string): boolean {
   if (typeof value !== 'object' || value === null || Buffer.isBuffer(value)) return false

@@ -1,6 +1,6 @@
 // Caches plans, statements and rejections by request shape. They are created from the shape alone, with markers in
 // place of the values, and are valid for one snapshot of settings and schema. They contain no data of callers.
-import type { StatementStats } from '../../common/statement-stats.ts'
+import { StatementStats } from '../../common/statement-stats.ts'
 import { SecondChanceCache } from '../../common/second-chance-cache.ts'
 import { ApiError } from '../errors.ts'
 import type { CrudPlan } from '../plan/plan.ts'
@@ -93,20 +93,31 @@ export function bindError(error: ApiError, values: readonly string[]): ApiError 
 /** The cached result for a shape: a plan, a rejection, or that neither can be cached. */
 export type KnownShape = PreparedShape | ApiError | 'uncacheable'
 
-/** The shapes of one snapshot. */
+/**
+ * The shapes of one snapshot. From the last one come the keys of its shapes and the statistics of its statements, but no plan: a
+ * reload would otherwise make all statements run on connections of their own until they have shown again that they are fast.
+ */
 export class PlanCache {
   /** Number of lookups so far, and of those that found something. */
   lookups = 0
   hits = 0
   readonly #limit: number
   /** Keys of shapes that were seen once. A shape is cached when it is seen again, because many are never repeated. */
-  readonly #seen = new Set<string>()
+  readonly #seen: Set<string>
   readonly #shapes: SecondChanceCache<KnownShape>
+  /** By the text of the statement. */
+  readonly #stats: SecondChanceCache<StatementStats>
 
-  /** @param limit maximum number of entries; with 0 nothing is cached */
-  constructor(limit: number) {
+  /**
+   * @param limit maximum number of entries; with 0 nothing is cached
+   * @param last the cache of the snapshot before, or without the limits of a caller
+   */
+  constructor(limit: number, last?: PlanCache) {
     this.#limit = limit
     this.#shapes = new SecondChanceCache(limit)
+    this.#stats = last && last.#limit === limit ? last.#stats : new SecondChanceCache(limit)
+    const keys = last ? [...last.entries().map(([key]) => key), ...last.#seen] : []
+    this.#seen = new Set(keys.slice(0, limit))
   }
 
   get isOn(): boolean {
@@ -130,6 +141,15 @@ export class PlanCache {
 
   add(key: string, shape: KnownShape): void {
     this.#shapes.add(key, shape)
+  }
+
+  /** The statistics of a statement. */
+  statsOf(text: string): StatementStats {
+    const known = this.#stats.get(text)
+    if (known) return known
+    const stats = new StatementStats()
+    this.#stats.add(text, stats)
+    return stats
   }
 
   /** All entries, for inspection. */

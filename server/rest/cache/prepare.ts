@@ -1,6 +1,6 @@
 // Turns an HTTP request into a plan with its statement, or into the error that rejects it: by parsing and planning, or
 // from the plan cache.
-import { StatementStats } from '../../common/statement-stats.ts'
+import type { StatementStats } from '../../common/statement-stats.ts'
 import type { RestSettings } from '../settings.ts'
 import { qualifiedKey } from '../../schema-cache/identifier.ts'
 import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
@@ -89,8 +89,10 @@ export function prepare(
     // to a cursor, which may be of another request, and to related rows.
     const mayBeOfValue =
       prepared instanceof ApiError ? http.body.length > 0 || split.cursor !== undefined : prepared.nested !== undefined
-    if (!mayBeOfValue && plans.seenBefore(key)) plans.add(key, knownShape(http, split, prepared, context))
-    return prepared
+    if (mayBeOfValue || !plans.seenBefore(key)) return prepared
+    const shape = knownShape(http, split, prepared, context)
+    plans.add(key, shape)
+    return withStats(prepared, shape)
   }
   if (known === 'uncacheable') return uncached()
   if (known instanceof ApiError) return bindError(known, split.values)
@@ -102,6 +104,12 @@ export function prepareWithoutVersion(http: HttpRequest, context: PrepareContext
   const { snapshot } = context
   const config = { ...snapshot.config, readsVersions: false }
   return catchApiError(() => prepareUncached(http, { ...context, snapshot: { ...snapshot, config } }, () => undefined))
+}
+
+/** Adds the statistics of a shape to the request that it was made from. */
+function withStats(prepared: Prepared | ApiError, shape: KnownShape): Prepared | ApiError {
+  if (prepared instanceof ApiError || shape instanceof ApiError || shape === 'uncacheable') return prepared
+  return prepared.main?.text === shape.text ? { ...prepared, stats: shape.stats } : prepared
 }
 
 function catchApiError<T>(run: () => T): T | ApiError {
@@ -214,7 +222,7 @@ function prepareShape(
     hasNoEffect: hasNoEffect(shapePlan, cache),
     text,
     sources,
-    stats: new StatementStats(),
+    stats: snapshot.plans.statsOf(text),
   }
 }
 
