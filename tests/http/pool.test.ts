@@ -230,7 +230,7 @@ t.test('a flushed pool replaces its connections one after another', async (t) =>
   const pool = poolOf(t)
   const pids = async (): Promise<string[]> => {
     const found = await Promise.all(
-      Array.from({ length: 4 }, () => run(pool, 'select pg_backend_pid() from pg_sleep(0.05)')),
+      Array.from({ length: 4 }, () => run(pool, 'select pg_backend_pid() from pg_sleep(0.3)')),
     )
     t.ok(await untilIdle(pool))
     return found.map(String)
@@ -260,7 +260,7 @@ async function poolWithConnections(
   connections: number,
 ): Promise<{ pool: ConnectionPool; opened: () => number }> {
   const pool = poolOf(t)
-  await Promise.all(Array.from({ length: connections }, () => run(pool, 'select pg_sleep(0.05)')))
+  await Promise.all(Array.from({ length: connections }, () => run(pool, 'select pg_sleep(0.3)')))
   t.ok(await untilIdle(pool))
   t.equal(pool.totalCount, connections)
   let opened = 0
@@ -275,8 +275,8 @@ t.test('a flushed pool opens the successors of used connections itself', async (
   t.equal(opened(), 2)
   t.equal(pool.totalCount, 2, 'instead of the old ones, which are closed')
   const [next, other] = await Promise.all([
-    run(pool, 'select pg_backend_pid() from pg_sleep(0.05)'),
-    run(pool, 'select pg_backend_pid() from pg_sleep(0.05)'),
+    run(pool, 'select pg_backend_pid() from pg_sleep(0.3)'),
+    run(pool, 'select pg_backend_pid() from pg_sleep(0.3)'),
   ])
   t.notOk([next, other].includes(old))
   t.equal(opened(), 2, 'no request had to wait for a connection')
