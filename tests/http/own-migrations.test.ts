@@ -282,7 +282,7 @@ t.test('changed files', async (t) => {
 
 t.test('two at once, one of which builds an index concurrently', async (t) => {
   const folder = await folderOf(t, {
-    '1_a.sql': 'create table a (id int); select pg_sleep(0.05);',
+    '1_a.sql': 'create table a (id int); select pg_sleep(0.5);',
     '2_b.sql': 'create index concurrently on a (id);',
     '3_c.sql': 'insert into a values (1);',
   })

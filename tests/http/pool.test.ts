@@ -271,7 +271,7 @@ async function poolWithConnections(
 t.test('a flushed pool opens the successors of used connections itself', async (t) => {
   const { pool, opened } = await poolWithConnections(t, 2)
   const old = await run(pool, 'select pg_backend_pid()')
-  await flushPool(pool, 20)
+  await flushPool(pool, 300)
   t.equal(opened(), 2)
   t.equal(pool.totalCount, 2, 'instead of the old ones, which are closed')
   const [next, other] = await Promise.all([
@@ -286,7 +286,7 @@ t.test('a full pool closes an idle connection before it opens its successor', as
   const { pool, opened } = await poolWithConnections(t, 4)
   const most = { connections: 0 }
   pool.on('connect', () => (most.connections = Math.max(most.connections, pool.totalCount)))
-  await flushPool(pool, 20)
+  await flushPool(pool, 300)
   t.equal(opened(), 4)
   t.equal(pool.totalCount, 4)
   t.equal(most.connections, 4)

@@ -15,20 +15,26 @@ t.test('transactions are sent and answered in a round of the event loop that doe
   const ends: Promise<unknown>[] = []
   const end = new Promise<void>((resolve, reject) => {
     const query = new PipelineQuery(client.statements, (error) => (error ? reject(error) : resolve()))
-    const add = (text: string): void => {
-      ends.push(new Promise((settle) => query.add({ parts: [[{ text, values: [] }]], settle })))
+    const add = (text: string, onSettled?: () => void): void => {
+      const settled = new Promise<unknown>((resolve) => {
+        const settle = (error: Error | undefined): void => {
+          onSettled?.()
+          resolve(error)
+        }
+        query.add({ parts: [[{ text, values: [] }]], settle })
+      })
+      ends.push(settled)
     }
     add('a')
     client.query(query)
     t.intercept(globalThis, 'setImmediate', { value: () => undefined })
-    add('b')
-    add('c')
-    void ends[1]?.then(() => {
+    add('b', () => {
       add('d')
       add('e')
     })
+    add('c')
   })
   await end
   t.strictSame(await Promise.all(ends), [undefined, undefined, undefined, undefined, undefined])
-  t.equal(server.received(), 'PBES PBES PBES PBES PBES ')
+  t.equal(server.received(), 'PBES PBES PBES PBES PBES')
 })
