@@ -37,6 +37,7 @@ import type { LoadShedding } from './operations/load-shedding.ts'
 import type { Metrics } from './operations/metrics.ts'
 import type { RequestRecorder } from './operations/request-recorder.ts'
 import { observeRest } from './operations/observer.ts'
+import { RefusalBatch } from './operations/refusal-batch.ts'
 import { observeRefusals } from './operations/refused-requests.ts'
 import { exemptFromShedding } from './operations/shedding-exemption.ts'
 import { overloadResponder } from './overload-response.ts'
@@ -156,14 +157,19 @@ function refuseWhenOverloaded(parts: Parts): AppOptions['refuse'] {
   const respond = overloadResponder({ analysisPath, allowedOrigins, verbosity: () => current().clientErrorVerbosity })
   const observe = observeRefusals(parts.log, parts.metrics, shedding.refusalLines)
   const isExempt = exemptFromShedding(analysisPath)
+  const batch = new RefusalBatch<{ readonly answer: Parameters<typeof respond>; readonly since: number }>(
+    ({ answer, since }) => {
+      respond(...answer)
+      const [request, response, target] = answer
+      observe(request, response, target, performance.now() - since)
+    },
+  )
   return (request, response, target, isRest) => {
     const { method } = request
     const reason = shedding.reasonFor(method, isRest)
     if (reason === undefined || method === 'OPTIONS' || (!isRest && isExempt(target))) return false
     shedding.refused(reason)
-    const begun = performance.now()
-    respond(request, response, target, isRest)
-    observe(request, response, target, performance.now() - begun)
+    batch.add({ answer: [request, response, target, isRest], since: performance.now() })
     return true
   }
 }

@@ -148,6 +148,40 @@ t.test('clients that hang up make room for others', async (t) => {
   await latch.release()
 })
 
+t.test('refusals keep their order, and survive clients that hang up and a server that ends', async (t) => {
+  const { application, latch, abort } = await overloaded(t, 'ordered')
+  const { url, service } = application
+  const read = 'GET /rest/v1/films HTTP/1.1\r\nHost: x\r\n'
+  const preflight = `OPTIONS /rest/v1/films HTTP/1.1\r\nHost: x\r\nOrigin: ${origin}\r\nAccess-Control-Request-Method: GET\r\n`
+  const bytes = await rawRequest(url, `${[read, preflight, read, read].join('\r\n')}Connection: close\r\n\r\n`).closed
+  t.strictSame(
+    [...bytes.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status),
+    ['503', '200', '503', '503'],
+    'requests that were sent together',
+  )
+
+  const { hostname, port } = new URL(url)
+  t.match(await service.metrics.text(), 'rowhouse_shed_requests_total{reason="pool"} 3')
+  for (let client = 0; client < 150; client++) {
+    const socket = connect(Number(port), hostname)
+    socket.on('error', () => undefined)
+    socket.on('connect', () => {
+      socket.write(`${read}\r\n`)
+      // Some hang up before the server has read the request, some while the refusal waits.
+      if (client % 2 === 0) socket.destroy()
+      else setTimeout(() => socket.resetAndDestroy(), client % 7)
+    })
+  }
+  t.ok(await until(async () => /reason="pool"\} \d\d/.test(await service.metrics.text())))
+  t.equal((await fetch(`${url}/rest/v1/films`)).status, 503)
+
+  const last = Array.from({ length: 20 }, () => fetch(`${url}/rest/v1/films`).then(({ status }) => status))
+  t.strictSame(await Promise.all(last), Array<number>(20).fill(503))
+  abort()
+  await latch.release()
+  await service.stop()
+})
+
 t.test('a refusal has the form of its service, and does not wait for the body', async (t) => {
   const respond = overloadResponder({ analysisPath: '/images', allowedOrigins: () => [], verbosity: () => 'minimal' })
   const url = await listen(t, (request, response) => {

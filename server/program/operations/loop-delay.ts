@@ -71,7 +71,7 @@ export class LoopDelay {
       else if (now >= this.#overloadedUntil) this.#rate = undefined
     } else if (!isLate) this.#late = 0
     else if (this.#isTooOften(delay, now)) {
-      this.#rate = new ServedRate(this.#served / elapsed)
+      this.#rate = new ServedRate(this.#requests / elapsed)
       this.#overloadedUntil = now + standing.time
       this.#late = 0
     }

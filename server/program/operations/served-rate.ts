@@ -5,13 +5,19 @@
 // https://nodejs.org/docs/latest-v20.x/api/perf_hooks.html#performancenodetimingidletime
 
 /** The share of the time in which the event loop is to be idle, as an average over the last samples. */
-const idleTarget = 0.08
+const idleTarget = 0.04
 /** The weight of the newest sample in that average. */
 const newest = 0.3
 /** The share by which the rate changes with each sample, for each share of idle time above or below the target. */
 const gain = 0.3
-/** The share by which the rate falls with each late sample, and the share of the rate before the first of them that remains. */
-const fall = { step: 0.15, remaining: 0.4 }
+/**
+ * The share by which the rate falls with each late sample, down to a share of the rate before the first of them, and the share by
+ * which it falls with those after that: most of them come from requests that had arrived before. The next late sample is a first
+ * one again after so many others.
+ */
+const fall = { step: 0.15, remaining: 0.4, further: 0.02, samples: 25 }
+/** The share of the arriving requests that is served at first. Those that were served until then say nothing: too many were. */
+const first = 0.5
 /** Requests per millisecond that are served in any case. */
 const least = 0.05
 /** The rate grows to this multiple of the arriving requests, so that it is near if they become fewer and then more again. */
@@ -20,12 +26,13 @@ const headroom = 1.5
 export class ServedRate {
   #rate: number
   #idle = idleTarget
-  /** What the rate does not fall below; undefined unless the last sample was late. */
+  /** What the rate falls to quickly; undefined unless one of the last samples was late. */
   #floor: number | undefined
+  #samplesInTime = 0
 
-  /** @param served requests per millisecond that were served when the overload began */
-  constructor(served: number) {
-    this.#rate = Math.max(least, served)
+  /** @param arrived requests per millisecond that arrived when the overload began */
+  constructor(arrived: number) {
+    this.#rate = Math.max(least, arrived * first)
   }
 
   /** Requests per millisecond. */
@@ -43,11 +50,13 @@ export class ServedRate {
   adapt(isLate: boolean, idle: number, arrived: number): void {
     this.#idle += newest * (idle - this.#idle)
     if (isLate) {
+      this.#samplesInTime = 0
       this.#floor ??= this.#rate * fall.remaining
-      this.#rate = Math.max(this.#rate * (1 - fall.step), this.#floor, least)
+      const step = this.#rate > this.#floor ? fall.step : fall.further
+      this.#rate = Math.max(this.#rate * (1 - step), least)
       return
     }
-    this.#floor = undefined
+    if (++this.#samplesInTime >= fall.samples) this.#floor = undefined
     const spare = this.#idle - idleTarget
     const changed = this.#rate * (1 + spare * gain)
     if (spare <= 0) this.#rate = Math.max(changed, least)
