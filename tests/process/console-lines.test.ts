@@ -10,6 +10,7 @@ import { consoleLines, milliseconds } from '../../server/program/operations/cons
 import { createLog } from '../../server/program/operations/log.ts'
 import type { LogEvent } from '../../server/program/operations/log-event.ts'
 import { command } from '../support/program.ts'
+import { until } from '../support/until.ts'
 
 t.setTimeout(300_000)
 
@@ -102,17 +103,11 @@ async function onTerminal(t: Test, dataDir: string, env: Record<string, string>)
   })
   t.teardown(() => child.kill())
   let text = ''
-  let pressed = false
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     const wasReady = text.includes('Ctrl-C stops')
     text += chunk
     if (!wasReady && text.includes('Ctrl-C stops'))
       check().catch((error: unknown) => void (child.kill(), t.fail(String(error))))
-    // Ctrl-C discards what the terminal has not passed on (`NOFLSH` in termios(3)), so it waits for the request's line.
-    if (!pressed && stripVTControlCharacters(text).includes('GET /docs/ 200')) {
-      pressed = true
-      child.stdin.write('\u0003')
-    }
   })
   const check = async (): Promise<void> => {
     const plain = stripVTControlCharacters(text)
@@ -123,6 +118,9 @@ async function onTerminal(t: Test, dataDir: string, env: Record<string, string>)
     await client.end()
     const [, url = ''] = /ready at (\S+)/.exec(plain) ?? []
     t.equal((await fetch(`${url}/docs/`)).status, 200)
+    // Ctrl-C discards what the terminal has not passed on (`NOFLSH` in termios(3)).
+    t.ok(await until(() => stripVTControlCharacters(text).includes('GET /docs/ 200')), 'the request has its line')
+    child.stdin.write('\u0003')
   }
   const code = await new Promise((resolve) => child.once('close', resolve))
   t.equal(code, 0, text)
