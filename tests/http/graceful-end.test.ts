@@ -4,6 +4,8 @@ import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { GracefulEnd } from '../../server/program/graceful-end.ts'
+import { RefusalBatch } from '../../server/program/operations/refusal-batch.ts'
+import { overloadResponder } from '../../server/program/overload-response.ts'
 import { until } from '../support/until.ts'
 
 type Ending = { readonly server: Server; readonly port: number; readonly end: (grace?: number) => Promise<number> }
@@ -136,4 +138,29 @@ t.test('connections in the accept queue are served', async (t) => {
   })
   for (const text of await Promise.all(texts)) t.match(text, /Connection: close[^]*x$/)
   t.equal(await ended, 0)
+})
+
+t.test('refusals that wait to be sent are sent before the end', async (t) => {
+  const respond = overloadResponder({ analysisPath: undefined, allowedOrigins: () => [], verbosity: () => 'verbose' })
+  const batch = new RefusalBatch<Parameters<typeof respond>>((answer) => respond(...answer))
+  const clients = 20
+  let ended: Promise<number> | undefined
+  let arrived = 0
+  const { port, end } = await start(t, (request, response) => {
+    batch.add([request, response, request.url ?? '/', true])
+    // The last of them are still waiting.
+    if (++arrived === 2 * clients) ended = end()
+  })
+  const all = await Promise.all(Array.from({ length: clients }, () => open(t, port)))
+  // Two on each connection, which were sent together.
+  for (const { socket } of all) socket.write(get('/rest/v1/films') + get('/rest/v1/films'))
+  for (const { text, closed } of all) {
+    await closed
+    t.equal(text().split('HTTP/1.1 503 Service Unavailable').length - 1, 2)
+  }
+  t.ok(
+    all.some(({ text }) => text().includes('Connection: close')),
+    'those that waited say that the connection ends',
+  )
+  t.equal(await ended, 0, 'none was cut off')
 })

@@ -2,6 +2,7 @@
 import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { RefusalBatch } from '../../server/program/operations/refusal-batch.ts'
 import { overloadResponder } from '../../server/program/overload-response.ts'
 import { startApplication, type Application } from '../support/application.ts'
 import { createFilmDatabase } from '../support/authenticator.ts'
@@ -148,7 +149,7 @@ t.test('clients that hang up make room for others', async (t) => {
   await latch.release()
 })
 
-t.test('refusals keep their order, and survive clients that hang up and a server that ends', async (t) => {
+t.test('refusals keep their order, and survive clients that hang up', async (t) => {
   const { application, latch, abort } = await overloaded(t, 'ordered')
   const { url, service } = application
   const read = 'GET /rest/v1/films HTTP/1.1\r\nHost: x\r\n'
@@ -180,6 +181,49 @@ t.test('refusals keep their order, and survive clients that hang up and a server
   abort()
   await latch.release()
   await service.stop()
+})
+
+t.test('refusals that are sent together are each for its own client', async (t) => {
+  const origins = ['https://shop.example', 'https://desk.example', 'https://evil.example', undefined]
+  const respond = overloadResponder({
+    analysisPath: '/images',
+    allowedOrigins: () => origins.slice(0, 2).filter((one) => one !== undefined),
+    verbosity: () => 'verbose',
+  })
+  type Answer = Parameters<typeof respond>
+  let together = 0
+  const batch = new RefusalBatch<Answer>((answer) => {
+    together++
+    respond(...answer)
+  })
+  const url = await listen(t, (request, response) => {
+    const target = request.url ?? '/'
+    batch.add([request, response, target, target.startsWith('/rest/')])
+  })
+  const paths = ['/rest/v1/films', '/auth/v1/user', '/storage/v1/object/a/b', '/images/predict', '/report']
+  const kinds = paths.flatMap((path) =>
+    origins.flatMap((from) => ['GET', 'HEAD'].map((method) => ({ path, from, method }))),
+  )
+  const clients = Array.from({ length: 200 }, (_, index) => kinds[index % kinds.length]).filter(
+    (kind) => kind !== undefined,
+  )
+  // Between them are clients that hang up in the middle of a body.
+  const leaving = clients.slice(0, 50).map(({ path }) => {
+    const { socket } = rawRequest(url, `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\nabc`)
+    setTimeout(() => socket.resetAndDestroy(), 3)
+    return new Promise((resolve) => socket.once('close', resolve))
+  })
+  await Promise.all(
+    clients.map(async ({ path, from, method }) => {
+      const response = await fetch(url + path, { method, headers: from === undefined ? {} : { Origin: from } })
+      const allowed = from === origins[2] ? null : (from ?? null)
+      const name = `${method} ${path} from ${from}`
+      t.strictSame([response.status, response.headers.get('access-control-allow-origin')], [503, allowed], name)
+      t.equal((await response.text()) === '', method === 'HEAD', name)
+    }),
+  )
+  await Promise.all(leaving)
+  t.ok(together >= clients.length)
 })
 
 t.test('a refusal has the form of its service, and does not wait for the body', async (t) => {
