@@ -88,10 +88,10 @@ export class Admission {
         clearTimeout(timer)
         forget?.()
         waiting.delete(waiter)
-        this.#limits[access].leave(waiting.size, together())
       }
       const fail = (error: Error): void => {
         stopWaiting()
+        this.#limits[access].abandon(waiting.size)
         reject(error)
       }
       const timer = setTimeout(() => fail(connectionErrors.timedOut()), milliseconds)
@@ -101,6 +101,7 @@ export class Admission {
         since: performance.now(),
         admit: () => {
           stopWaiting()
+          this.#limits[access].leave(waiting.size, together())
           this.#admitted[access]++
           resolve()
         },

@@ -17,6 +17,11 @@ const enough = 20
 const standing = { time: 5000, share: 0.1 }
 /** A queue of fewer requests per place costs little, so it may make them wait as long as before. */
 const few = 10
+/**
+ * As long as no request gets its turn, this many per place may wait: all places may be held by statements that wait for
+ * a lock, after which the queue empties quickly. They wait no longer than the timeout of the pool.
+ */
+const many = 100
 /** Milliseconds after that in which no queue counts as a burst. */
 const memory = 5000
 
@@ -29,12 +34,16 @@ export class QueueLimit {
   readonly #now: () => number
   /** Since when there has been a request in the queue at any time. */
   #since: number | undefined
+  /** When the first request of this queue got its turn. */
+  #firstTurn: number | undefined
   #windowStart = 0
   #inWindow = 0
   #lastStart = 0
   #inLast = 0
   /** The last known rate, in requests per millisecond that got their turn. */
   #rate = 0
+  /** When it was measured. */
+  #ratedAt = -Infinity
   #standingUntil = -Infinity
 
   /**
@@ -48,22 +57,32 @@ export class QueueLimit {
 
   /** A request begins to wait. */
   begin(): void {
-    if (this.#since !== undefined) return
-    this.#since = this.#windowStart = this.#lastStart = this.#now()
-    this.#inWindow = this.#inLast = 0
+    this.#since ??= this.#now()
   }
 
   /**
-   * Requests no longer wait.
+   * Requests get their turn.
    *
    * @param remaining places of the queue that are still taken
    * @param count requests that waited in the place that became free
    */
   leave(remaining: number, count = 1): void {
+    if (this.#firstTurn === undefined) {
+      this.#firstTurn = this.#windowStart = this.#lastStart = this.#now()
+    }
     this.#inWindow += count
     if (remaining > 0) return
-    if (this.#inWindow + this.#inLast >= enough) this.#rate = this.#rateAt(this.#now())
-    this.#since = undefined
+    if (this.#inWindow + this.#inLast >= enough) this.#measure(this.#now())
+    this.#empty()
+  }
+
+  /**
+   * A request no longer waits, because its client is gone or its time is up: this says nothing about the rate.
+   *
+   * @param remaining places of the queue that are still taken
+   */
+  abandon(remaining: number): void {
+    if (remaining === 0) this.#empty()
   }
 
   /**
@@ -75,10 +94,11 @@ export class QueueLimit {
   isExceeded(length: number, places: number): boolean {
     if (this.#wait === 0 || this.#since === undefined || length < 2 * places) return false
     const now = this.#now()
-    const busy = now - this.#since
     const isStanding = now < this.#standingUntil
-    if (busy >= shortest) this.#rate = this.#rateAt(now)
-    else if (!isStanding) return false
+    const busy = this.#firstTurn === undefined ? 0 : now - this.#firstTurn
+    if (busy >= shortest || this.#inWindow + this.#inLast >= enough) this.#measure(now)
+    else if (!isStanding || now - this.#ratedAt > 2 * window)
+      return length >= many * places && now - this.#since >= shortest
     const isBurst = busy < burstTime && now >= this.#standingUntil + memory
     const isKeptShort = isStanding && length >= few * places
     const longest = this.#wait * (isKeptShort ? standing.share : isBurst ? burstFactor : 1)
@@ -87,13 +107,22 @@ export class QueueLimit {
     return true
   }
 
-  #rateAt(now: number): number {
+  #empty(): void {
+    this.#since = this.#firstTurn = undefined
+    this.#inWindow = this.#inLast = 0
+  }
+
+  /** Measures the rate, unless no request got its turn in two windows: the last known rate stays the best guess. */
+  #measure(now: number): void {
     if (now - this.#windowStart >= window) {
       this.#lastStart = this.#windowStart
       this.#inLast = this.#inWindow
       this.#windowStart = now
       this.#inWindow = 0
     }
-    return (this.#inWindow + this.#inLast) / (now - this.#lastStart)
+    const turns = this.#inWindow + this.#inLast
+    if (turns === 0) return
+    this.#rate = turns / (now - this.#lastStart)
+    this.#ratedAt = now
   }
 }

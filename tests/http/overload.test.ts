@@ -14,8 +14,8 @@ import { until } from '../support/until.ts'
 const { database, anonymous, uri } = await createFilmDatabase(t, 3)
 
 const origin = 'https://shop.example'
-/** Requests that a pool of two always lets wait. */
-const waiting = 4
+/** Requests that a pool of two lets wait while none gets its turn. */
+const waiting = 200
 
 type Stuck = {
   readonly application: Application
@@ -25,7 +25,7 @@ type Stuck = {
   readonly abort: () => void
 }
 
-/** A server whose connections are all in use, with as many waiting reads as are always allowed. */
+/** A server whose connections are all in use, with as many waiting reads as are allowed. */
 async function overloaded(t: Test, name: string): Promise<Stuck> {
   const latch = await createLatch(t, database)
   await database.query(
@@ -111,6 +111,29 @@ t.test('reads are refused while others wait too long, and served again afterward
     logged().find(({ event }) => event === 'overloaded'),
     { level: 'warn', reason: 'pool', refused: Number },
   )
+})
+
+t.test('reads that wait for a lock are not refused, nor is the burst after it', async (t) => {
+  const latch = await createLatch(t, database)
+  await database.query(
+    `create or replace function public.locked() returns text language plpgsql stable as $$ begin perform ${latch.wait}; return 'done'; end $$`,
+  )
+  const { url, service } = await startApplication(t, uri, {
+    PGRST_DB_ANON_ROLE: anonymous,
+    PGRST_DB_POOL: '2',
+    LOAD_SHEDDING_WAIT: '50',
+  })
+  const read = (): Promise<number> => fetch(`${url}/rest/v1/films`).then(({ status }) => status)
+  const held = Array.from({ length: 50 }, () => fetch(`${url}/rest/v1/rpc/locked`).then(({ status }) => status))
+  t.ok(await latch.isAwaited(2))
+  t.ok(await until(() => service.database.statistics.waiting === 48))
+  await pause(150)
+  const reads = Array.from({ length: 50 }, read)
+  t.ok(await until(() => service.database.statistics.waiting === 98))
+  await latch.release()
+  t.ok((await Promise.all([...held, ...reads])).every((status) => status === 200))
+  t.strictSame(new Set(await Promise.all(Array.from({ length: 200 }, read))), new Set([200]), 'the burst')
+  t.notMatch(await service.metrics.text(), /rowhouse_shed_requests_total\{reason="pool"\} [1-9]/)
 })
 
 t.test('a flood of writes that are refused by the pool has few lines in the log', async (t) => {

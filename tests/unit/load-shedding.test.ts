@@ -205,6 +205,55 @@ t.test('a queue that stood because of slow requests does not refuse the fast one
   t.end()
 })
 
+t.test('a queue of which nothing gets its turn may be long, and shows nothing about the rate', (t) => {
+  let now = 0
+  const limit = new QueueLimit(250, () => now)
+  /** Has a hundred requests wait for a lock for `time` ms, after which one gets its turn every 0.1 ms. */
+  const lock = (time: number): number => {
+    let refused = 0
+    for (let length = 0; length < 100; length++) {
+      if (limit.isExceeded(length, 3)) refused++
+      limit.begin()
+      now += time / 100
+    }
+    for (let length = 99; length >= 0; length--) {
+      limit.leave(length)
+      now += 0.1
+      if (limit.isExceeded(length, 3)) refused++
+    }
+    return refused
+  }
+  t.equal(lock(5000), 0)
+  t.equal(lock(200), 0)
+
+  limit.begin()
+  now += 90
+  t.notOk(limit.isExceeded(5000, 3), 'a burst has not shown its rate')
+  now += 10
+  t.notOk(limit.isExceeded(299, 3))
+  t.ok(limit.isExceeded(300, 3), 'at most a hundred per place')
+  for (let length = 300; length > 0; length--) limit.abandon(length)
+  now += 200
+  t.notOk(limit.isExceeded(299, 3), 'requests that are no longer wanted have not had their turn')
+  limit.abandon(0)
+  now += 1000
+  limit.begin()
+  t.notOk(limit.isExceeded(5000, 3), 'the next queue begins anew')
+  t.end()
+})
+
+t.test('an overload in which all requests begin to wait for a lock keeps its last known rate', (t) => {
+  let now = 0
+  const limit = new QueueLimit(250, () => now)
+  limit.begin()
+  for (; now < 1000; now++) limit.leave(300)
+  t.ok(limit.isExceeded(300, 10), 'one gets its turn every ms')
+  now += 3000
+  t.ok(limit.isExceeded(101, 10))
+  t.notOk(limit.isExceeded(99, 10))
+  t.end()
+})
+
 t.test('requests that wait in one place count one by one', async (t) => {
   let now = 0
   const limit = new QueueLimit(100, () => now)
@@ -217,21 +266,22 @@ t.test('requests that wait in one place count one by one', async (t) => {
   t.equal(admission.enter('read', 60_000), undefined)
   const waiting = admission.enter('read', 60_000, undefined, () => 2)
   await new Promise((resolve) => setTimeout(resolve, 150))
-  t.notOk(admission.isOverloaded('read'))
-  t.ok(admission.isOverloaded('read', 1))
+  t.notOk(admission.isOverloaded('read', 98))
+  t.ok(admission.isOverloaded('read', 99))
   admission.leave('read')
   await waiting
 })
 
 t.test('writes that wait for a lock do not make reads wait', async (t) => {
   const admission = new Admission(4, () => undefined, 1)
-  const writes = Array.from({ length: 40 }, async () => admission.enter('write', 60_000))
+  const writes = Array.from({ length: 3 + 400 }, async () => admission.enter('write', 60_000))
+  t.notOk(admission.isOverloaded('write'), 'they have not waited long')
   await new Promise((resolve) => setTimeout(resolve, 150))
   t.ok(admission.isOverloaded('write'))
   await t.rejects(admission.enter('write', 60_000) ?? Promise.resolve(), connectionErrors.overloaded())
   t.notOk(admission.isOverloaded('read'))
   t.equal(admission.enter('read', 60_000), undefined, 'a read is admitted at once')
-  for (let left = 0; left < 40; left++) admission.leave('write')
+  for (let left = 0; left < writes.length; left++) admission.leave('write')
   await Promise.all(writes)
   t.notOk(admission.isOverloaded('write'), 'the queue is empty again')
 })
