@@ -1,7 +1,7 @@
 // Loads settings and schema cache at the start, and reloads them when they may have changed.
 import { SingleFlight } from '../common/single-flight.ts'
 import { readCatalogVersion, type CatalogVersion } from '../schema-cache/catalog-version.ts'
-import { loadSchemaCache, SchemaCacheMemory, servingPace, startPace } from '../schema-cache/load.ts'
+import { loadSchemaCache, paceAfter, SchemaCacheMemory } from '../schema-cache/load.ts'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
 import type { EngineDatabase } from './database.ts'
 import { Snapshot, type EngineState, type LoadedSettings } from './snapshot.ts'
@@ -72,6 +72,8 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
   #loadedAt = 0
   #timer: NodeJS.Timeout | undefined
   readonly #stopping = new AbortController()
+  /** Ends the pauses between connections that are being replaced. */
+  #hurrying = new AbortController()
   #resolveGaveUp: (error: Error) => void = () => undefined
 
   constructor(options: SchemaLoaderOptions<Loaded>) {
@@ -110,10 +112,11 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
   /**
    * Reloads settings and schema cache, then replaces all connections. If loading fails, keeps the previous schema cache
    * and retries after 1, 2, 4 … 32 seconds. Resolves after an attempt that began after this call; calls during an
-   * attempt share the next one. Never rejects.
+   * attempt share the next one, which the current one then no longer delays by replacing connections slowly. Never rejects.
    */
   reload(): Promise<void> {
     clearTimeout(this.#timer)
+    this.#hurrying.abort()
     return this.#schema.run()
   }
 
@@ -126,18 +129,22 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
   /** Stops loading and retrying. */
   giveUp(error: Error): void {
     if (this.#isStopped) return
-    this.#stopping.abort()
-    clearTimeout(this.#timer)
+    this.#stop()
     this.#options.observe({ kind: 'gave up', error })
     this.#resolveGaveUp(error)
   }
 
   /** Stops loading and retrying. The current schema cache stays in use. */
   async stop(): Promise<void> {
-    this.#stopping.abort()
-    clearTimeout(this.#timer)
+    this.#stop()
     await this.#schema.settled()
     await this.#settings.settled()
+  }
+
+  #stop(): void {
+    this.#stopping.abort()
+    this.#hurrying.abort()
+    clearTimeout(this.#timer)
   }
 
   async #readSettings(): Promise<void> {
@@ -157,8 +164,9 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
 
   async #load(): Promise<void> {
     if (this.#isStopped) return
+    this.#hurrying = new AbortController()
     const start = performance.now()
-    const isFirst = this.#snapshot.schemaCache === undefined
+    const previous = this.#snapshot.schemaCache
     try {
       const version = await this.#readVersion()
       await this.#settings.run()
@@ -173,7 +181,7 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
             hoistedSettings: config.dbHoistedTxSettings,
             preRequest: config.dbPreRequest,
           },
-          isFirst ? startPace : servingPace,
+          paceAfter(previous),
           this.#memory,
         ),
       )
@@ -182,8 +190,8 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
       this.#hasFailed = false
       this.#loadedAt = performance.now()
       const milliseconds = this.#loadedAt - start
-      if (!isFirst) {
-        await this.database.renewConnections(Math.min(milliseconds / 2, longestRenewal), this.#stopping.signal)
+      if (previous) {
+        await this.database.renewConnections(Math.min(milliseconds / 2, longestRenewal), this.#hurrying.signal)
         this.#options.observe({ kind: 'connections renewed' })
       }
       this.#options.observe({ kind: 'schema cache loaded', milliseconds, cache })

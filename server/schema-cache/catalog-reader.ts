@@ -48,7 +48,7 @@ const preRequestStability = `select pg_catalog.bool_and(p.provolatile <> 'v') as
 
 /** How rows are fetched. */
 export type FetchPace = {
-  /** Number of rows that are fetched at a time. */
+  /** Number of rows that are fetched at a time; Infinity: all at once, without a cursor and its round trips. */
   readonly batch: number
   /** The pause after a batch, as a multiple of the time that it took: the server rests, and requests get its processors. */
   readonly rest?: number
@@ -163,6 +163,10 @@ async function readRows<T>(
   { batch, rest = 0 }: FetchPace,
 ): Promise<readonly T[]> {
   const rows = decoded.begin()
+  if (batch === Infinity) {
+    rows.add(await query(text, [...values]))
+    return rows.end()
+  }
   await query(`declare introspection no scroll cursor for ${text}`, [...values])
   for (;;) {
     const start = performance.now()

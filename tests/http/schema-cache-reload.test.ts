@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import {
   loadSchemaCache,
   SchemaCacheMemory,
+  paceAfter,
   startPace,
   type SchemaCacheOptions,
 } from '../../server/schema-cache/load.ts'
@@ -132,7 +133,12 @@ t.test('a reload has the same result as a load without a memory', async (t) => {
     const made: string[] = []
     for (const text of some(1, 4, () => pick(changes))) if (await change(client, text)) made.push(text)
     done += made.length
-    const reloaded = await loadSchemaCache(runOn(client), options, { slice: 1, batch: pick([5, 40, 5000]) }, memory)
+    const reloaded = await loadSchemaCache(
+      runOn(client),
+      options,
+      { slice: 1, batch: pick([5, 40, 5000, Infinity]) },
+      memory,
+    )
     const fresh = await loadSchemaCache(runOn(client), options, startPace)
     t.ok(isSame(reloaded, fresh), made.join('; '))
     t.equal(JSON.stringify(contents(last)), written, 'requests that still use the previous schema cache see no change')
@@ -142,6 +148,25 @@ t.test('a reload has the same result as a load without a memory', async (t) => {
   t.ok(done > 15, `${done} changes`)
 })
 
+t.test('the pace: size of the schema cache in use -> rests', async (t) => {
+  const client = await connect(t)
+  const cache = await loadSchemaCache(runOn(client), options, paceAfter(undefined))
+  const sized = (size: number) => ({
+    tables: new Map(Array.from({ length: size }, (_, index) => [`"${index}"`, [...cache.tables.values()][0]] as const)),
+    routines: cache.routines,
+  })
+  const few = 1000 - cache.routines.size
+  for (const [size, rests] of [
+    [0, false],
+    [few, false],
+    [few + 1, true],
+  ] as const) {
+    const pace = paceAfter(sized(size) as unknown as SchemaCache)
+    t.equal(pace.rest !== undefined && pace.sliceRest !== undefined, rests, `${size} tables`)
+    t.ok(isSame(cache, await loadSchemaCache(runOn(client), options, pace)))
+  }
+})
+
 t.test('hostile names and comments', async (t) => {
   const client = await connect(t)
   const memory = new SchemaCacheMemory()
@@ -149,7 +174,7 @@ t.test('hostile names and comments', async (t) => {
   const first = await loadSchemaCache(run, options, startPace, memory)
   for (const [index, text] of hostile.entries()) {
     await client.query(text)
-    const reloaded = await loadSchemaCache(run, options, { slice: 1, batch: 1 + (index % 7) }, memory)
+    const reloaded = await loadSchemaCache(run, options, { slice: 1, batch: index % 7 || Infinity }, memory)
     t.ok(isSame(reloaded, await loadSchemaCache(run, options, startPace)), text)
     t.equal(isSame(reloaded, first), index === hostile.length - 1, 'the last change removes the last of them')
   }

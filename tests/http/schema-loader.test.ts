@@ -48,7 +48,7 @@ function endlessRenewal() {
   return { renew, renewals }
 }
 
-t.test('a flood of reloads during a renewal loads once more', async (t) => {
+t.test('a flood of reloads during a renewal ends its pauses, and loads once more', async (t) => {
   const { renew, renewals } = endlessRenewal()
   const { loader, events } = await startLoader(t, renew)
   const first = loader.reload()
@@ -57,7 +57,6 @@ t.test('a flood of reloads during a renewal loads once more', async (t) => {
   t.notOk(loader.isPending, 'requests are answered meanwhile')
   const flood = Array.from({ length: 1000 }, () => loader.reload())
   for (let time = 0; time < 1000; time++) loader.recover()
-  renewals[0]?.()
   await first
   t.ok(await until(() => renewals.length === 2))
   t.ok(loader.snapshot.schemaCache?.tables.get(qualifiedKey('public', 'later')))
