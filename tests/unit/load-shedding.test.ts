@@ -281,7 +281,9 @@ t.test('writes that wait for a lock do not make reads wait', async (t) => {
   await t.rejects(admission.enter('write', 60_000) ?? Promise.resolve(), connectionErrors.overloaded())
   t.notOk(admission.isOverloaded('read'))
   t.equal(admission.enter('read', 60_000), undefined, 'a read is admitted at once')
-  for (let left = 0; left < writes.length; left++) admission.leave('write')
+  writes.forEach(() => {
+    admission.leave('write')
+  })
   await Promise.all(writes)
   t.notOk(admission.isOverloaded('write'), 'the queue is empty again')
 })
