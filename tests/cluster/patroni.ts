@@ -173,7 +173,11 @@ export async function startPatroni(folder: string): Promise<Patroni> {
     }
   }
   const query: Query = async (text) => run((await leader()).port, 'postgres', text)
-  await retried('haproxy', 30, () => run(port, 'postgres', 'select 1'))
+  // Until its checks have failed, HAProxy forwards to the standby, too: each connection to the next server.
+  await retried('haproxy', 30, async () => {
+    const reached = await Promise.all(nodes.map(() => run(port, 'postgres', 'select pg_is_in_recovery() as standby')))
+    return reached.every(([row]) => row?.standby === false) ? true : undefined
+  })
   /** Waits until a server accepts writes through HAProxy. */
   const isWritable = (node: Node): Promise<true> =>
     retried(`writes on ${node.name}`, 60, async () => {
