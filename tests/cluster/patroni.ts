@@ -173,17 +173,17 @@ export async function startPatroni(folder: string): Promise<Patroni> {
     }
   }
   const query: Query = async (text) => run((await leader()).port, 'postgres', text)
-  // Until its checks have failed, HAProxy forwards to the standby, too: each connection to the next server.
-  await retried('haproxy', 30, async () => {
-    const reached = await Promise.all(nodes.map(() => run(port, 'postgres', 'select pg_is_in_recovery() as standby')))
-    return reached.every(([row]) => row?.standby === false) ? true : undefined
-  })
-  /** Waits until a server accepts writes through HAProxy. */
+  /**
+   * Waits until HAProxy forwards to the leader alone. It forwards each connection to the next server, and to the standby, too,
+   * until the checks of that have failed.
+   */
   const isWritable = (node: Node): Promise<true> =>
     retried(`writes on ${node.name}`, 60, async () => {
-      const [row] = await run(port, 'postgres', 'select inet_server_port() as port, pg_is_in_recovery() as standby')
-      return row?.port === node.port && row.standby === false ? true : undefined
+      const text = 'select inet_server_port() as port, pg_is_in_recovery() as standby'
+      const reached = await Promise.all(nodes.map(() => run(port, 'postgres', text)))
+      return reached.every(([row]) => row?.port === node.port && row.standby === false) ? true : undefined
     })
+  await isWritable(await leader())
   return {
     port,
     query,
