@@ -6,6 +6,9 @@
 const oldestMajor = 20
 
 if (Number(process.versions.node.split('.')[0]) >= oldestMajor) {
+  // Loading the program must not make the young generation grow either.
+  const { letYoungGenerationGrow } = await import('./program/heap.ts')
+  letYoungGenerationGrow(false)
   await import('./program/program.ts')
 } else {
   process.stderr.write(

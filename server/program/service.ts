@@ -14,6 +14,7 @@ import { ApiKeyChanges } from '../identity/api-key/api-key-changes.ts'
 import { createApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
 import { createJwtVerifier } from '../identity/jwt/jwt.ts'
 import type { UpgradeHandler } from '../http/upgrade.ts'
+import { letYoungGenerationGrow } from './heap.ts'
 import { isFinal, isUnavailable, liveSettings, type ServiceSettings } from './live-settings.ts'
 import type { Log } from './operations/log.ts'
 import { LoadShedding } from './operations/load-shedding.ts'
@@ -117,6 +118,7 @@ export async function startService({
     wait: loaded.config.loadSheddingWait,
     // Reads on replicas wait for connections of their own.
     isPoolOverloaded: (access) => replicated === undefined && database.isOverloaded(access),
+    onProcessorOverload: letYoungGenerationGrow,
   })
   metrics.watchRefusals(() => shedding.refusals)
   const stopShedding = shedding.start()

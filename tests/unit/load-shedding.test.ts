@@ -320,11 +320,15 @@ t.test('the event loop: delays of samples -> overload', (t) => {
   }
   t.equal(arrive(few, 100), 100, 'too few requests to be the cause')
 
-  const loop = new LoopDelay(250)
+  const overloads: boolean[] = []
+  const loop = new LoopDelay(250, (isOverloaded) => overloads.push(isOverloaded))
   samples([150, 150, 150], loop)
+  t.strictSame(overloads, [true])
   const last = 510
   loop.record(0, last + 1)
+  t.strictSame(overloads, [true], 'it goes on')
   loop.record(0, last + 5001)
+  t.strictSame(overloads, [true, false])
   t.equal(arrive(loop, 10_000), 10_000, 'it ends five seconds after the last refusal')
   t.strictSame(samples([100, 0], loop, last + 6000), [false, false], 'rounds may be as long as before')
   t.strictSame(

@@ -12,6 +12,8 @@ export type LoadSheddingOptions = {
   readonly wait: number
   /** Whether a transaction of this kind would wait too long for a connection. */
   readonly isPoolOverloaded: (access: Access) => boolean
+  /** Called when the processor begins to be overloaded, and when it no longer is. */
+  readonly onProcessorOverload?: (isOverloaded: boolean) => void
 }
 
 /** Milliseconds for which an overload is reported after the last refusal: clients are asked to wait about as long. */
@@ -29,8 +31,8 @@ export class LoadShedding {
   #lastReason: Overload = 'pool'
 
   constructor(
-    { wait, isPoolOverloaded }: LoadSheddingOptions,
-    loop = new LoopDelay(wait),
+    { wait, isPoolOverloaded, onProcessorOverload }: LoadSheddingOptions,
+    loop = new LoopDelay(wait, onProcessorOverload),
     now = (): number => performance.now(),
   ) {
     this.#isOn = wait > 0

@@ -21,6 +21,7 @@ const memory = 5000
 
 export class LoopDelay {
   readonly #limit: number
+  readonly #onOverload: (isOverloaded: boolean) => void
   /** When the timer is due, and when the last sample was taken, in milliseconds. */
   #due = Infinity
   #lastSample = 0
@@ -35,9 +36,13 @@ export class LoopDelay {
   #budget = Infinity
   #overloadedUntil = -Infinity
 
-  /** @param wait milliseconds that requests may wait */
-  constructor(wait: number) {
+  /**
+   * @param wait milliseconds that requests may wait
+   * @param onOverload called when an overload begins, and when it has ended
+   */
+  constructor(wait: number, onOverload: (isOverloaded: boolean) => void = () => undefined) {
     this.#limit = wait * share
+    this.#onOverload = onOverload
   }
 
   /** Counts a request, refused ones included. */
@@ -68,12 +73,16 @@ export class LoopDelay {
     if (this.#rate) {
       this.#rate.adapt(isLate, Math.min(idle / elapsed, 1), this.#requests / elapsed)
       if (isLate || this.#served >= this.#budget) this.#overloadedUntil = now + standing.time
-      else if (now >= this.#overloadedUntil) this.#rate = undefined
+      else if (now >= this.#overloadedUntil) {
+        this.#rate = undefined
+        this.#onOverload(false)
+      }
     } else if (!isLate) this.#late = 0
     else if (this.#isTooOften(delay, now)) {
       this.#rate = new ServedRate(this.#requests / elapsed)
       this.#overloadedUntil = now + standing.time
       this.#late = 0
+      this.#onOverload(true)
     }
     this.#budget = this.#rate ? this.#rate.perMillisecond * tick : Infinity
     this.#lastSample = now
