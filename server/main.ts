@@ -6,7 +6,7 @@
 const oldestMajor = 20
 
 if (Number(process.versions.node.split('.')[0]) >= oldestMajor) {
-  // Loading the program must not make the young generation grow either.
+  // Before the program is loaded, which would make it grow.
   const { letYoungGenerationGrow } = await import('./program/heap.ts')
   letYoungGenerationGrow(false)
   await import('./program/program.ts')

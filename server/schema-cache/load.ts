@@ -57,8 +57,9 @@ const shortPace: LoadPace = { slice: 2, batch: Infinity }
 
 /**
  * While requests are answered: they wait little longer than without a reload. With 10,000 tables and 200 reads a second on two
- * processors, their p99 was 1.26 and 1.56 times that without a reload, which took 5 to 8 seconds. With `sliceRest: 6` and `rest: 2`, it was 2.2
- * to 2.8 times, and the reload took 3 to 4.5 seconds: what is done at a time is short, but one read in fifty met some of it.
+ * processors, their p99 was 1.26 and 1.56 times that without a reload, which took 5 to 8 seconds. With `sliceRest: 6` and
+ * `rest: 2`, it was 2.2 to 2.8 times, and the reload took 3 to 4.5 seconds: what is done at a time is short, but one read in
+ * fifty met some of it.
  */
 const longPace: LoadPace = { slice: 1, sliceRest: 12, batch: 50, rest: 5 }
 

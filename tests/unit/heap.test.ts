@@ -29,15 +29,11 @@ print()
 `
 
 /** @returns what a program prints */
-function output(source: string, options: readonly string[]): string {
-  const { status, stdout, stderr } = spawnSync(
-    process.execPath,
-    [...options, '--input-type=module', '--eval', source],
-    {
-      encoding: 'utf8',
-      env: { ...process.env, NODE_OPTIONS: '' },
-    },
-  )
+function output(code: string, options: readonly string[]): string {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [...options, '--input-type=module', '--eval', code], {
+    encoding: 'utf8',
+    env: { ...process.env, NODE_OPTIONS: '' },
+  })
   if (status !== 0) throw new Error(stderr)
   return stdout
 }

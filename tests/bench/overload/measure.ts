@@ -115,8 +115,9 @@ export async function measureOverload(context: OverloadContext): Promise<Readonl
 /** The highest rate that is sustained: see `search`. Without load shedding, which would hide that one is not. */
 async function sustainedRate(play: Play, closedLoop: number): Promise<number> {
   let sustained = 0
+  let rate = closedLoop * search.from
   let failures = 0
-  for (let rate = closedLoop * search.from; failures < search.tries;) {
+  while (failures < search.tries) {
     const { inTime, latencies } = await play(rate, search.seconds)
     await pause(rest)
     if (inTime < rate * search.seconds * search.share || percentile(latencies, 0.99) > search.p99) failures++
