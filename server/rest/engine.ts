@@ -13,6 +13,7 @@ import { readRoleSettings } from './role-settings.ts'
 import { SchemaLoader, type LoaderEvent, type SettingsSource } from './schema-loader.ts'
 import { noRoleSettings } from './settings.ts'
 import type { LoadedSettings, Snapshot } from './snapshot.ts'
+import { Traffic } from './traffic.ts'
 import type { BodyValidator } from './validation.ts'
 import type { EngineEvent, SchemaEvent } from './engine-event.ts'
 
@@ -48,6 +49,7 @@ export type Rest = Answering & {
 export class Engine<Loaded extends LoadedSettings> implements Rest {
   /** Resolves with the error when loading has failed and retrying is pointless. */
   readonly gaveUp: Promise<Error>
+  readonly #traffic = new Traffic()
   readonly #loader: SchemaLoader<Loaded>
   readonly #channel: ReloadChannel
   readonly #catalog: CatalogWatch
@@ -73,7 +75,7 @@ export class Engine<Loaded extends LoadedSettings> implements Rest {
       }
       onEvent(event)
     }
-    this.#loader = new SchemaLoader({ database, settings, isUnavailable, isFinal, observe })
+    this.#loader = new SchemaLoader({ database, settings, traffic: this.#traffic, isUnavailable, isFinal, observe })
     this.#channel = new ReloadChannel(database, this.#loader, onEvent)
     this.#catalog = new CatalogWatch(database, this.#loader, onEvent)
     const limiter = new RateLimiter(new DatabaseCounts(database.query, onWarning))
@@ -98,6 +100,7 @@ export class Engine<Loaded extends LoadedSettings> implements Rest {
   }
 
   answer(request: RestRequest): Promise<RestResponse> {
+    this.#traffic.count()
     return this.#handler.answer(request)
   }
 

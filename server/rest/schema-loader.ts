@@ -5,6 +5,7 @@ import { loadSchemaCache, paceAfter, SchemaCacheMemory } from '../schema-cache/l
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
 import type { EngineDatabase } from './database.ts'
 import { Snapshot, type EngineState, type LoadedSettings } from './snapshot.ts'
+import type { Traffic } from './traffic.ts'
 
 export type LoaderEvent<Loaded extends LoadedSettings = LoadedSettings> =
   | { readonly kind: 'schema cache loaded'; readonly milliseconds: number; readonly cache: SchemaCache }
@@ -33,6 +34,8 @@ export type SettingsSource<Loaded extends LoadedSettings> = {
 export type SchemaLoaderOptions<Loaded extends LoadedSettings> = {
   readonly database: EngineDatabase
   readonly settings: SettingsSource<Loaded>
+  /** The requests that a reload leaves the processors. */
+  readonly traffic: Traffic
   /** Whether an error of reading the settings means that the database is unavailable, so that loading fails, too. */
   readonly isUnavailable: (error: unknown) => boolean
   /** Whether retrying is pointless. */
@@ -181,7 +184,7 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
             hoistedSettings: config.dbHoistedTxSettings,
             preRequest: config.dbPreRequest,
           },
-          paceAfter(previous),
+          paceAfter(previous, () => this.#isStopped || this.#options.traffic.isQuiet),
           this.#memory,
         ),
       )

@@ -16,6 +16,7 @@ import type { Representation } from './representation.ts'
 import type { Routine } from './routine.ts'
 import { decodeRoutine, routinesQuery } from './routine-row.ts'
 import type { SchemaCache } from './schema-cache.ts'
+import { noRest, type Rest } from './steps.ts'
 import { decodeTable, type ColumnTypeRow, type DistributedRelation, type TableRow } from './table-row.ts'
 import { decodeView, type StoredView } from './view-key.ts'
 
@@ -50,8 +51,8 @@ const preRequestStability = `select pg_catalog.bool_and(p.provolatile <> 'v') as
 export type FetchPace = {
   /** Number of rows that are fetched at a time; Infinity: all at once, without a cursor and its round trips. */
   readonly batch: number
-  /** The pause after a batch, as a multiple of the time that it took: the server rests, and requests get its processors. */
-  readonly rest?: number
+  /** The rest after a batch: requests get the processors of the database server. */
+  readonly batchRest?: Rest
 }
 
 /**
@@ -160,7 +161,7 @@ async function readRows<T>(
   query: RunQuery,
   { text, values }: IntrospectionQuery,
   decoded: DecodedRows<T>,
-  { batch, rest = 0 }: FetchPace,
+  { batch, batchRest = noRest }: FetchPace,
 ): Promise<readonly T[]> {
   const rows = decoded.begin()
   if (batch === Infinity) {
@@ -173,7 +174,8 @@ async function readRows<T>(
     const fetched = await query(`fetch ${batch} from introspection`, [])
     rows.add(fetched)
     if (fetched.length < batch) break
-    if (rest > 0) await setTimeout((performance.now() - start) * rest)
+    const rest = batchRest(performance.now() - start)
+    if (rest > 0) await setTimeout(rest)
   }
   await query('close introspection', [])
   return rows.end()

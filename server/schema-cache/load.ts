@@ -26,7 +26,7 @@ import { relationshipsOf } from './relationship-graph.ts'
 import { representationKey } from './representation.ts'
 import { routinesOf } from './routine-row.ts'
 import type { SchemaCache } from './schema-cache.ts'
-import { eachOf, inSlices, isSorted, type Steps } from './steps.ts'
+import { eachOf, inSlices, isSorted, type Rest, type Steps } from './steps.ts'
 import {
   CatalogTable,
   columnTypesOf,
@@ -45,8 +45,8 @@ export { introspectionSettings, type SchemaCacheOptions } from './catalog-reader
 export type LoadPace = FetchPace & {
   /** Milliseconds that building the cache takes at a time; Infinity for building it in one piece. */
   readonly slice: number
-  /** The pause after a slice, as a multiple of the time that it took. */
-  readonly sliceRest?: number
+  /** The rest after a slice. */
+  readonly sliceRest?: Rest
 }
 
 /** While no requests are answered. */
@@ -55,21 +55,46 @@ export const startPace: LoadPace = { slice: 50, batch: 5000 }
 /** While requests are answered, and there is so little to load that a change should be seen at once. */
 const shortPace: LoadPace = { slice: 2, batch: Infinity }
 
-/**
- * While requests are answered: they wait little longer than without a reload. With 10,000 tables and 200 reads a second on two
- * processors, their p99 was 1.26 and 1.56 times that without a reload, which took 5 to 8 seconds. With `sliceRest: 6` and
- * `rest: 2`, it was 2.2 to 2.8 times, and the reload took 3 to 4.5 seconds: what is done at a time is short, but one read in
- * fifty met some of it.
- */
-const longPace: LoadPace = { slice: 1, sliceRest: 12, batch: 50, rest: 5 }
-
 /** Relations and functions of a schema cache that is loaded at the short pace, at most: some tenths of a second. */
 const shortSize = 1000
 
-/** The pace of the next load. @param cache the one that requests use; undefined before the first load */
-export function paceAfter(cache: Pick<SchemaCache, 'tables' | 'routines'> | undefined): LoadPace {
+/**
+ * Milliseconds of rest at once, and in one load, at most. On a server that is slow for another reason, a change should be seen,
+ * too.
+ */
+const longestRest = { once: 100, load: 30_000 }
+
+/**
+ * While requests are answered. What is done at a time is short, so that a request that meets it waits little; and it is rare,
+ * because fewer than one request in a hundred may wait at all. With 10,000 tables and 200 reads a second on two processors,
+ * their p99 was 1.28 and 1.34 times that without a reload, which took 14 to 16 seconds (without requests: 1.3 to 2 seconds). In
+ * pieces twice as long, it was 1.5 times.
+ */
+function longPace(isQuiet: () => boolean): LoadPace {
+  let left = longestRest.load
+  const restFor =
+    (multiple: number): Rest =>
+    (elapsed) => {
+      if (isQuiet()) return 0
+      const rest = Math.min(elapsed * multiple, longestRest.once, left)
+      left -= rest
+      return rest
+    }
+  return { slice: 0.5, sliceRest: restFor(25), batch: 20, batchRest: restFor(10) }
+}
+
+/**
+ * The pace of the next load, and of no other.
+ *
+ * @param cache the one that requests use; undefined before the first load
+ * @param isQuiet whether there are no requests at the moment, so that a large schema cache is loaded without rests
+ */
+export function paceAfter(
+  cache: Pick<SchemaCache, 'tables' | 'routines'> | undefined,
+  isQuiet: () => boolean,
+): LoadPace {
   if (!cache) return startPace
-  return cache.tables.size + cache.routines.size <= shortSize ? shortPace : longPace
+  return cache.tables.size + cache.routines.size <= shortSize ? shortPace : longPace(isQuiet)
 }
 
 /**

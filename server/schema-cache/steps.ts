@@ -13,13 +13,17 @@ export function atOnce<T>(steps: Steps<T>): T {
   }
 }
 
+/** Milliseconds of rest after work that took `elapsed` milliseconds, at least 0. Called after the work. */
+export type Rest = (elapsed: number) => number
+
+export const noRest: Rest = () => 0
+
 /**
  * Computes the same result in slices: after each, the event loop handles what has arrived.
  *
  * @param slice milliseconds after which a slice ends with its current step
- * @param rest the pause after a slice, as a multiple of the time that it took
  */
-export async function inSlices<T>(steps: Steps<T>, slice: number, rest = 0): Promise<T> {
+export async function inSlices<T>(steps: Steps<T>, slice: number, restAfter: Rest = noRest): Promise<T> {
   for (;;) {
     const start = performance.now()
     let elapsed: number
@@ -28,7 +32,8 @@ export async function inSlices<T>(steps: Steps<T>, slice: number, rest = 0): Pro
       if (step.done === true) return step.value
       elapsed = performance.now() - start
     } while (elapsed < slice)
-    await (rest > 0 ? setTimeout(elapsed * rest) : setImmediate())
+    const rest = restAfter(elapsed)
+    await (rest > 0 ? setTimeout(rest) : setImmediate())
   }
 }
 

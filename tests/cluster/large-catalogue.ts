@@ -40,12 +40,16 @@ async function processorTime(pid: number): Promise<number> {
 const percentile = (values: readonly number[], part: number): number =>
   [...values].sort((a, b) => a - b)[Math.min(Math.floor(values.length * part), values.length - 1)] ?? NaN
 
-/** Latencies of reads, which begin at a fixed rate whether or not earlier ones have ended. */
-async function readSteadily(read: () => Promise<unknown>): Promise<number[]> {
+/**
+ * Latencies of reads, which begin at a fixed rate whether or not earlier ones have ended.
+ *
+ * @param isEnough asked after the duration of a window
+ */
+async function readSteadily(read: () => Promise<unknown>, isEnough = () => true): Promise<number[]> {
   const latencies: number[] = []
   const running: Promise<void>[] = []
   const start = performance.now()
-  for (let count = 0; count < seconds * readsPerSecond; count++) {
+  for (let count = 0; count < seconds * readsPerSecond || !isEnough(); count++) {
     const due = start + (count * 1000) / readsPerSecond
     const early = due - performance.now()
     if (early > 0) await pause(early)
@@ -130,24 +134,31 @@ try {
     'drop table api.more',
   ]
   let changed = 0
+  /** Changes something. @returns milliseconds until it is loaded, and connections are new */
+  const reload = async (): Promise<number> => {
+    const count = loads
+    const begin = performance.now()
+    await server.query(changes[changed++ % changes.length] ?? '')
+    await server.query('notify pgrst')
+    while (loads === count) await pause(20)
+    return Math.round(performance.now() - begin)
+  }
   const quiet: number[][] = []
   const reloading: number[][] = []
-  const before = loads
+  const reloadTimes: number[] = []
   // Windows alternate, so that other load on the machine affects both.
   for (let round = 0; round < rounds; round++) {
     quiet.push(await readSteadily(read))
     let isOver = false
     const reloads = (async () => {
-      while (!isOver) {
-        const count = loads
-        await server.query(changes[changed++ % changes.length] ?? '')
-        await server.query('notify pgrst')
-        // The last one, too, so that it does not reach into the next window.
-        while (loads === count) await pause(100)
-      }
+      const end = performance.now() + seconds * 1000
+      do reloadTimes.push(await reload())
+      while (performance.now() < end)
+      // The first statements on new connections, too.
+      await pause(1000)
+      isOver = true
     })()
-    reloading.push(await readSteadily(read))
-    isOver = true
+    reloading.push(await readSteadily(read, () => isOver))
     await reloads
   }
   /** The median of a percentile of all windows. */
@@ -161,12 +172,15 @@ try {
     const [p50, p99, maximum] = [typical(windows, 0.5), typical(windows, 0.99), percentile(windows.flat(), 1)]
     return `p50 ${p50.toFixed(1)}, p99 ${p99.toFixed(1)}, maximum ${maximum.toFixed(1)} ms`
   })
-  console.log(`# ${readsPerSecond} reads/s: ${figures[0]}; during ${loads - before} reloads: ${figures[1]}`)
+  console.log(`# ${readsPerSecond} reads/s: ${figures[0]}; during ${reloadTimes.length} reloads: ${figures[1]}`)
   check(
     Number((busy / still).toFixed(2)),
     bars.ratio,
     `p99 during reloads is ${(busy / still).toFixed(2)} times that without`,
   )
+  await pause(1500)
+  const typicalReload = percentile(reloadTimes, 0.5)
+  console.log(`# a reload takes ${typicalReload} ms, without requests ${await reload()} ms`)
   console.log(`# ${await memory()} MB of resident memory after the reloads`)
 } finally {
   for (const close of closings) await close()

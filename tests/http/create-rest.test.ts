@@ -1,4 +1,5 @@
 // The engine as a library: options, loading the schema cache, reloads, closing.
+import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { connect } from '../../server/postgres/index.ts'
 import { defaultPoolSettings } from '../../server/postgres/pool-settings.ts'
@@ -101,6 +102,35 @@ t.test('a notification and reload() reload the schema cache', async (t) => {
   await reload()
   t.equal((await ask('/later')).status, 404)
   t.equal(events.length, 3)
+})
+
+t.test('a reload of a large schema cache rests while there are requests, and ends all the same', async (t) => {
+  const many = `many_${fixture.name}`
+  await fixture.query(`create schema ${many}; grant usage on schema ${many} to ${role};
+    do $$ begin for number in 1..1001 loop execute format('create table ${many}.t%s (id int)', number); end loop; end $$;
+    grant select on all tables in schema ${many} to ${role}`)
+  t.teardown(() => fixture.query(`drop schema ${many} cascade`))
+  const { ask, events, reload } = await start(t, fixture.adminUri, { schemas: [many] })
+  const milliseconds = (): number => {
+    const last = events.at(-1)
+    return last?.kind === 'schema cache loaded' ? last.milliseconds : NaN
+  }
+  await reload()
+  const quiet = milliseconds()
+  await fixture.query(`create table ${many}.late (id int); grant select on ${many}.late to ${role}`)
+  let isOver = false
+  const reloaded = reload().then(() => (isOver = true))
+  let requests = 0
+  while (!isOver) {
+    t.equal((await ask('/t7')).status, 200)
+    requests++
+    await pause(20)
+  }
+  await reloaded
+  const busy = milliseconds()
+  t.equal(events.length, 3)
+  t.ok(requests > 5 && busy > 2 * quiet, `${quiet} ms without requests, ${busy} ms with ${requests} requests`)
+  t.equal((await ask('/late')).status, 200, 'the change is seen')
 })
 
 t.test('requests get 503 until the schema cache is loaded', async (t) => {

@@ -9,6 +9,7 @@ import {
   type SchemaCacheOptions,
 } from '../../server/schema-cache/load.ts'
 import type { RunQuery } from '../../server/schema-cache/introspection.ts'
+import { noRest, type Rest } from '../../server/schema-cache/steps.ts'
 import type { SchemaCache } from '../../server/schema-cache/schema-cache.ts'
 import { createSchemaCacheDatabase } from '../support/schema-cache.ts'
 import { seededRandom } from '../support/seeded-random.ts'
@@ -148,23 +149,63 @@ t.test('a reload has the same result as a load without a memory', async (t) => {
   t.ok(done > 15, `${done} changes`)
 })
 
-t.test('the pace: size of the schema cache in use -> rests', async (t) => {
+t.test('the pace: size of the schema cache in use, requests -> rests', async (t) => {
   const client = await connect(t)
-  const cache = await loadSchemaCache(runOn(client), options, paceAfter(undefined))
-  const sized = (size: number) => ({
-    tables: new Map(Array.from({ length: size }, (_, index) => [`"${index}"`, [...cache.tables.values()][0]] as const)),
-    routines: cache.routines,
-  })
+  const cache = await loadSchemaCache(
+    runOn(client),
+    options,
+    paceAfter(undefined, () => false),
+  )
+  const sized = (size: number) =>
+    ({
+      tables: new Map(
+        Array.from({ length: size }, (_, index) => [`"${index}"`, [...cache.tables.values()][0]] as const),
+      ),
+      routines: cache.routines,
+    }) as unknown as SchemaCache
   const few = 1000 - cache.routines.size
-  for (const [size, rests] of [
-    [0, false],
-    [few, false],
-    [few + 1, true],
+  for (const [size, isQuiet, rests] of [
+    [0, false, false],
+    [few, false, false],
+    [few + 1, false, true],
+    [few + 1, true, false],
   ] as const) {
-    const pace = paceAfter(sized(size) as unknown as SchemaCache)
-    t.equal(pace.rest !== undefined && pace.sliceRest !== undefined, rests, `${size} tables`)
-    t.ok(isSame(cache, await loadSchemaCache(runOn(client), options, pace)))
+    const { slice, batch, sliceRest = noRest, batchRest = noRest } = paceAfter(sized(size), () => isQuiet)
+    const name = `${size} tables, ${isQuiet ? 'no requests' : 'requests'}`
+    t.strictSame([sliceRest(1) > 0, batchRest(1) > 0], [rests, rests], name)
+    const taken: number[] = []
+    const counted =
+      (rest: Rest): Rest =>
+      (elapsed) => {
+        taken.push(rest(elapsed))
+        return taken.at(-1) ?? 0
+      }
+    const pace = { slice, batch, sliceRest: counted(sliceRest), batchRest: counted(batchRest) }
+    t.ok(isSame(cache, await loadSchemaCache(runOn(client), options, pace)), name)
+    t.equal(
+      taken.some((rest) => rest > 0),
+      rests,
+      name,
+    )
   }
+})
+
+t.test('rests: none while there are no requests, at most 0.1 s at once and 30 s in one load', (t) => {
+  const large = { tables: new Map(), routines: { size: 1001 } } as unknown as SchemaCache
+  let isQuiet = false
+  const { sliceRest = noRest, batchRest = noRest } = paceAfter(large, () => isQuiet)
+  t.equal(sliceRest(1), 25)
+  t.equal(batchRest(1), 10)
+  t.equal(batchRest(60_000), 100, 'a statement that waited for a lock')
+  isQuiet = true
+  t.strictSame([sliceRest(1), batchRest(1)], [0, 0])
+  isQuiet = false
+  let total = 25 + 10 + 100
+  while (total < 30_000) total += sliceRest(30)
+  t.equal(total, 30_000)
+  t.strictSame([sliceRest(1), batchRest(1)], [0, 0], 'the load ends, however slow the server is')
+  t.equal(paceAfter(large, () => false).sliceRest?.(1), 25, 'the next load rests again')
+  t.end()
 })
 
 t.test('hostile names and comments', async (t) => {

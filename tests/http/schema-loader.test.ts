@@ -5,6 +5,7 @@ import { settingsOf } from '../../server/rest/rest-options.ts'
 import { noRoleSettings } from '../../server/rest/settings.ts'
 import { SchemaLoader, type SchemaLoaderOptions } from '../../server/rest/schema-loader.ts'
 import type { LoadedSettings } from '../../server/rest/snapshot.ts'
+import { Traffic } from '../../server/rest/traffic.ts'
 import { qualifiedKey } from '../../server/schema-cache/identifier.ts'
 import { createDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
@@ -16,7 +17,11 @@ t.teardown(() => fixture.drop())
 await fixture.query('create table public.items (id int primary key)')
 
 /** A loader that has loaded once. */
-async function startLoader(t: Test, renewConnections: Options['database']['renewConnections']) {
+async function startLoader(
+  t: Test,
+  renewConnections: Options['database']['renewConnections'],
+  traffic = new Traffic(),
+) {
   const database = connect(fixture.adminUri, { dbPool: 2 })
   t.teardown(() => database.close())
   const events: string[] = []
@@ -26,6 +31,7 @@ async function startLoader(t: Test, renewConnections: Options['database']['renew
   const loader = new SchemaLoader({
     database: used as unknown as Options['database'],
     settings: { initial, read: () => Promise.resolve(initial) },
+    traffic,
     isUnavailable: () => false,
     isFinal: () => false,
     observe: ({ kind }) => events.push(kind),
@@ -83,6 +89,25 @@ for (const [name, end] of [
     t.equal(events.filter((kind) => kind === 'schema cache loaded').length, 1)
   })
 }
+
+t.test('stop ends the rests of a load, which then ends soon', async (t) => {
+  await fixture.query(`do $$ begin
+    for number in 1..1001 loop execute format('create table public.t%s (id int)', number); end loop; end $$`)
+  const traffic = new Traffic(() => 0)
+  traffic.count()
+  const { loader, events } = await startLoader(t, () => Promise.resolve(), traffic)
+  const times: number[] = []
+  for (const stops of [false, true]) {
+    const start = performance.now()
+    const reloaded = loader.reload()
+    if (stops) await loader.stop()
+    await reloaded
+    times.push(performance.now() - start)
+  }
+  t.equal(events.filter((kind) => kind === 'schema cache loaded').length, 2)
+  const [resting = NaN, stopped = NaN] = times
+  t.ok(stopped < resting / 2, `${resting} ms; ${stopped} ms when it is stopped`)
+})
 
 t.test('connections that are lost in the middle of a renewal cost no later request', async (t) => {
   const database = connect(fixture.adminUri, { dbPool: 4 })
