@@ -201,10 +201,11 @@ export class Database implements EngineDatabase {
   /**
    * Runs `use` in a read-only transaction as the login role of the program. All statements see the same snapshot.
    *
+   * @param isLong whether it takes so long that requests would miss a connection of the pool
    * @throws ConnectionError when there is no connection; UnsupportedPostgres when the server is too old; the error of a
    *   statement or of `use`
    */
-  read<T>(use: (query: RunQuery) => Promise<T>): Promise<T> {
+  read<T>(use: (query: RunQuery) => Promise<T>, isLong = false): Promise<T> {
     return withReservedConnection(
       this.#pool,
       async (client) => {
@@ -220,6 +221,7 @@ export class Database implements EngineDatabase {
       },
       () => true,
       this.#pool.observe(),
+      isLong,
     )
   }
 

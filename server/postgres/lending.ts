@@ -67,6 +67,7 @@ export async function withConnection<T>(
  * Lends a connection of the reserve when the pool has no free one. For what must work however busy the pool is:
  * sign-in, readiness checks, loading the schema.
  *
+ * @param isLong whether requests would miss a connection of the pool: one of the reserve is preferred
  * @throws ConnectionError as `withConnection`
  */
 export async function withReservedConnection<T>(
@@ -74,9 +75,11 @@ export async function withReservedConnection<T>(
   use: (client: LentClient) => Promise<T>,
   broken: (error: unknown) => boolean,
   observer?: StatementObserver,
+  isLong = false,
 ): Promise<T> {
   const { reserve } = pool
-  if (!reserve || pool.canLend('read')) return withConnection(pool, use, broken, { observer })
+  const prefersReserve = isLong && reserve?.canLend('read') === true
+  if (!reserve || (pool.canLend('read') && !prefersReserve)) return withConnection(pool, use, broken, { observer })
   let hasBegun = false
   const begin = (client: LentClient): Promise<T> => {
     hasBegun = true

@@ -341,9 +341,10 @@ export type EngineDatabase = BatchDatabase & {
   /**
    * Runs statements in one read-only transaction of `repeatable read`, as the role that connects.
    *
+   * @param isLong whether it takes so long that requests should not have to do without its connection
    * @throws the database's error, or that of the connection
    */
-  read<T>(use: (query: RunQuery) => Promise<T>): Promise<T>
+  read<T>(use: (query: RunQuery) => Promise<T>, isLong?: boolean): Promise<T>
   /**
    * Runs one brief statement in its own transaction, as the role that connects.
    *

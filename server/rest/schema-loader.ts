@@ -175,18 +175,21 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
       await this.#settings.run()
       if (this.#unavailable) throw this.#unavailable
       const { config } = this.#snapshot
-      const cache = await this.database.read((query) =>
-        loadSchemaCache(
-          query,
-          {
-            schemas: config.dbSchemas,
-            extraSearchPath: config.dbExtraSearchPath,
-            hoistedSettings: config.dbHoistedTxSettings,
-            preRequest: config.dbPreRequest,
-          },
-          paceAfter(previous, () => this.#isStopped || this.#options.traffic.isQuiet),
-          this.#memory,
-        ),
+      const pace = paceAfter(previous, () => this.#isStopped || this.#options.traffic.isQuiet)
+      const cache = await this.database.read(
+        (query) =>
+          loadSchemaCache(
+            query,
+            {
+              schemas: config.dbSchemas,
+              extraSearchPath: config.dbExtraSearchPath,
+              hoistedSettings: config.dbHoistedTxSettings,
+              preRequest: config.dbPreRequest,
+            },
+            pace,
+            this.#memory,
+          ),
+        pace.batchRest !== undefined,
       )
       this.#snapshot = new Snapshot(this.#snapshot.loaded, cache, this.#snapshot.plans)
       this.#catalogVersion = version
