@@ -67,8 +67,8 @@ const longestRest = { once: 100, load: 30_000 }
 /**
  * While requests are answered. What is done at a time is short, so that a request that meets it waits little; and it is rare,
  * because fewer than one request in a hundred may wait at all. With 10,000 tables and 200 reads a second on two processors,
- * their p99 was 1.28 and 1.34 times that without a reload, which took 14 to 16 seconds (without requests: 1.3 to 2 seconds). In
- * pieces twice as long, it was 1.5 times.
+ * their p99 was 1.33 and 1.36 times that without a reload, which took 15 seconds (without requests: less than two). Even
+ * longer rests were no better; in pieces twice as long, it was 1.5 times.
  */
 function longPace(isQuiet: () => boolean): LoadPace {
   let left = longestRest.load
