@@ -10,8 +10,12 @@ import { setTimeout as pause } from 'node:timers/promises'
  */
 const share = 4
 
-/** What it is measured with, in milliseconds: time, and processor time of all threads of this process. */
-export type PaceClock = { readonly now: () => number; readonly processor: () => number }
+/** What it is measured with, in milliseconds: time, and processor time of all threads of this process; and how it waits. */
+export type PaceClock = {
+  readonly now: () => number
+  readonly processor: () => number
+  readonly pause: (milliseconds: number) => Promise<unknown>
+}
 
 const systemClock: PaceClock = {
   now: () => performance.now(),
@@ -19,6 +23,7 @@ const systemClock: PaceClock = {
     const { user, system } = process.cpuUsage()
     return (user + system) / 1000
   },
+  pause,
 }
 
 export class Pace {
@@ -27,7 +32,7 @@ export class Pace {
   #restUntil = -Infinity
 
   /** @param longestRest in milliseconds */
-  constructor(longestRest: number, clock = systemClock) {
+  constructor(longestRest: number, clock: PaceClock = systemClock) {
     this.#longestRest = longestRest
     this.#clock = clock
   }
@@ -39,7 +44,7 @@ export class Pace {
    */
   async run<T>(work: () => Promise<T>): Promise<T> {
     const rest = this.#restUntil - this.#clock.now()
-    if (rest > 0) await pause(rest)
+    if (rest > 0) await this.#clock.pause(rest)
     const [began, used] = [this.#clock.now(), this.#clock.processor()]
     try {
       return await work()
