@@ -189,6 +189,7 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
             pace,
             this.#memory,
           ),
+        // With rests, it takes seconds.
         pace.batchRest !== undefined,
       )
       this.#snapshot = new Snapshot(this.#snapshot.loaded, cache, this.#snapshot.plans)

@@ -183,6 +183,7 @@ try {
     bars.ratio,
     `p99 during reloads is ${(busy / still).toFixed(2)} times that without`,
   )
+  // After a second without requests, a reload does not rest.
   await pause(1500)
   const typicalReload = percentile(reloadTimes, 0.5)
   console.log(`# a reload takes ${typicalReload} ms, without requests ${await reload()} ms`)

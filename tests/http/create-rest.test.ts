@@ -31,12 +31,13 @@ async function start(
   t: { teardown(close: () => Promise<void>): unknown },
   uri: string,
   more: Partial<RestOptions> = {},
+  pool: Parameters<typeof connect>[1] = {},
 ): Promise<{
   readonly ask: (path: string) => Promise<Response>
   readonly events: SchemaEvent[]
   readonly reload: () => Promise<void>
 }> {
-  const database = connect(uri)
+  const database = connect(uri, pool)
   const events: SchemaEvent[] = []
   const onSchema = (event: SchemaEvent): void => void events.push(event)
   const rest = await createRest({ database, schemas: ['public'], identify, onSchema, ...more })
@@ -110,9 +111,7 @@ t.test('a reload of a large schema cache rests while there are requests, and end
     do $$ begin for number in 1..1001 loop execute format('create table ${many}.t%s (id int)', number); end loop; end $$;
     grant select on all tables in schema ${many} to ${role}`)
   t.teardown(() => fixture.query(`drop schema ${many} cascade`))
-  const database = connect(fixture.adminUri, { dbPool: 1 })
-  t.teardown(() => database.close())
-  const { ask, events, reload } = await start(t, fixture.adminUri, { database, schemas: [many] })
+  const { ask, events, reload } = await start(t, fixture.adminUri, { schemas: [many] }, { dbPool: 1 })
   const milliseconds = (): number => {
     const last = events.at(-1)
     return last?.kind === 'schema cache loaded' ? last.milliseconds : NaN
