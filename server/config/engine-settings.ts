@@ -148,4 +148,12 @@ export const engineSettings: { readonly [K in keyof Values]: Setting<Values[K]> 
     description:
       'Whether the statements of a request are always sent within `BEGIN` and `COMMIT`, as [Citus](#citus) needs it. Otherwise they are one implicit transaction where that is the same to Postgres.',
   }),
+  urlIgnoreTrailingText: service({
+    name: 'url-ignore-trailing-text',
+    variables: ['URL_IGNORE_TRAILING_TEXT'],
+    type: types.boolean,
+    default: false,
+    description:
+      'Whether text after a complete value in the query string, as in `id=in.(1,2)junk`, is ignored, as in PostgREST. Otherwise such a request is rejected.',
+  }),
 }

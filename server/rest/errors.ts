@@ -46,7 +46,8 @@ export const errors = {
 
   // PGRST1xx: the request
   /** @param message has the position, `details` what was expected there */
-  queryParam: (message: string, details: string) => new ApiError({ code: 'PGRST100', status: 400, message, details }),
+  queryParam: (message: string, details: string, hint?: string) =>
+    new ApiError({ code: 'PGRST100', status: 400, message, details, hint }),
   routineMethod: (method: string) =>
     new ApiError({ code: 'PGRST101', status: 405, message: `Cannot use the ${method} method on RPC` }),
   invalidBody: (message: string, details?: unknown) =>

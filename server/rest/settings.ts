@@ -67,6 +67,8 @@ export type EngineSettings = {
   readonly restExportLimit: number
   /** Whether `*` means the columns that the role may read. Otherwise it means all columns, as in PostgREST. */
   readonly dbSelectReadableColumns: boolean
+  /** Whether text after a complete value in the query string is ignored, as in PostgREST. Otherwise it is rejected. */
+  readonly urlIgnoreTrailingText: boolean
   /** Whether transactions begin with BEGIN even where an implicit transaction would do. */
   readonly dbTxBlock: boolean
 }
@@ -132,6 +134,7 @@ export const defaultSettings: RestSettings & LoadSettings = {
   serverPort: 3000,
   serverTimingEnabled: false,
   serverTraceHeader: null,
+  urlIgnoreTrailingText: false,
   urlUseLegacyTargetNames: true,
 }
 

@@ -12,6 +12,7 @@ const urls = {
     serverCorsAllowedOrigins: ['https://shop.test'],
     dbTxEnd: 'rollback-allow-override',
     clientErrorVerbosity: 'minimal',
+    urlIgnoreTrailingText: false,
     urlUseLegacyTargetNames: true,
   }),
   down: await startRawRest(t, { ...database, uri: 'postgresql://127.0.0.1:1/x' }, { serverTraceHeader: 'Server' }),

@@ -25,7 +25,12 @@ t.test('this server responds as PostgREST does, except for changes in later vers
     return
   }
   const { PGRST_DB_URI: uri = '', ...rest } = environment
-  const { url: ourUrl } = await startApplication(t, uri, { ...rest, ...commonSettings, REST_BASE_PATH: '/' })
+  const { url: ourUrl } = await startApplication(t, uri, {
+    ...rest,
+    ...commonSettings,
+    REST_BASE_PATH: '/',
+    URL_IGNORE_TRAILING_TEXT: 'true',
+  })
 
   const { READS_SEED: wanted = '' } = process.env
   const seed = wanted === '' ? defaultSeed : Number(wanted)

@@ -21,6 +21,7 @@ export const settings: PlanSettings = {
   dbMaxRows: null,
   dbAggregatesEnabled: true,
   dbPlanEnabled: false,
+  urlIgnoreTrailingText: false,
   urlUseLegacyTargetNames: true,
 }
 

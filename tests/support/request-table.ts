@@ -70,6 +70,12 @@ export const fault = (code: string, message: string, details: unknown = null, hi
 export const notParsed = (text: string, column: number, details: string) =>
   fault('PGRST100', `"failed to parse ${text}" (line 1, column ${column})`, details)
 
+/** The error of text after a complete value in the query string. */
+export const trailingText = (text: string, column: number, details: string) => ({
+  ...notParsed(text, column, details),
+  hint: 'Put names and values that contain commas, parentheses or quotes in double quotes, with a backslash before each quote and backslash in them.',
+})
+
 /** The request of a row as it is sent. */
 export async function requestOf(row: TableRequest): Promise<SentRequest> {
   const { prefer, accept, type, as, headers } = row

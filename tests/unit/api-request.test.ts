@@ -10,6 +10,7 @@ const settings: RequestSettings = {
   dbTxEnd: 'commit',
   openapiMode: 'follow-privileges',
   dbRootSpec: null,
+  urlIgnoreTrailingText: false,
 }
 function parse(http: Partial<HttpRequest>, overrides: Partial<RequestSettings> = {}) {
   const { request } = parseApiRequest(

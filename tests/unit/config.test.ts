@@ -161,6 +161,7 @@ t.test('defaults', async (t) => {
     storageS3Region: 'us-east-1',
     storageTusUrlExpiryMs: 3_600_000,
     storageUploadSignedUrlExpirationTime: 60,
+    urlIgnoreTrailingText: false,
     urlUseLegacyTargetNames: true,
   }
   const ofAuth = new Set(Object.keys(authSettings).concat('authProviders', 'authHooks', 'authMailContents'))

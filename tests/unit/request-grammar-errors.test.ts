@@ -1,14 +1,19 @@
 // Invalid query strings -> PGRST100 with Parsec's position and message.
 import t from 'tap'
 import { ApiError } from '../../server/rest/errors.ts'
+import type { TrailingText } from '../../server/rest/request/parser.ts'
 import { parseQueryParams } from '../../server/rest/request/query-params.ts'
 
-function fault(query: string, argumentsAllowed = false): { message: string; details: unknown } | undefined {
+type Fault = { message: string; details: unknown; hint?: unknown }
+
+function fault(query: string, argumentsAllowed = false, trailing: TrailingText = 'rejected'): Fault | undefined {
   try {
-    parseQueryParams(query, argumentsAllowed)
+    parseQueryParams(query, argumentsAllowed, false, trailing)
   } catch (error) {
-    if (error instanceof ApiError && error.code === 'PGRST100' && error.status === 400)
-      return { message: error.message, details: error.details }
+    if (error instanceof ApiError && error.code === 'PGRST100' && error.status === 400) {
+      const { message, details, hint } = error
+      return { message, details, ...(hint === null ? {} : { hint }) }
+    }
     throw error
   }
   return undefined
@@ -254,7 +259,8 @@ for (const [what, rows] of Object.entries(tables))
     for (const [name, value, column, details] of rows) {
       const shown = what === 'tree path' ? name : value
       const message = `"failed to parse ${what} (${shown})" (line 1, column ${column})`
-      t.strictSame(fault(query(name, value)), { message, details }, `${name}=${value}`)
+      for (const trailing of ['rejected', 'ignored'] as const)
+        t.strictSame(fault(query(name, value), false, trailing), { message, details }, `${name}=${value} ${trailing}`)
     }
   })
 
@@ -265,18 +271,91 @@ t.test('line breaks and tabs in values', async (t) => {
   })
 })
 
-t.test('text after a complete parameter is ignored', async (t) => {
-  for (const [name, value] of [
-    ['select', ',id'],
-    ['select', 'clients(name))'],
-    ['select', '*!hint'],
-    ['select', '🚗'],
-    ['or', 'a.eq.1'],
-    ['or', '(a.eq.1)x'],
-    ['a', 'in.(1)x'],
-    ['columns', 'a)b'],
-  ] as const)
+/** Text after a complete value, which PostgREST ignores: [name, value, what is parsed, column]. */
+const trailing: readonly (readonly [string, string, string, number])[] = [
+  ['select', ',id', 'select parameter', 1],
+  ['select', 'clients(name))', 'select parameter', 14],
+  ['select', 'id)zzz', 'select parameter', 3],
+  ['select', '*!hint', 'select parameter', 2],
+  ['select', '🚗', 'select parameter', 1],
+  ['or', '(a.eq.1)x', 'logic tree', 11],
+  ['and', '(name.eq.file (1),owner.eq.bob)', 'logic tree', 21],
+  ['and', '(a.eq.1),(b.eq.2)', 'logic tree', 12],
+  ['not.or', '(a.in.(1)),b.eq.2', 'logic tree', 17],
+  ['or)x.and', '(a.eq.1)', 'logic path', 3],
+  ['and', '(a.in.("x"y,z))', 'logic tree', 14],
+  ['and', '(a.eq."x"y)', 'logic tree', 13],
+  ['a', 'in.(1)x', 'filter', 7],
+  ['a', 'not.in.(1),(2)', 'filter', 11],
+  ['a', 'in.("say "hi", bob")', 'filter', 11],
+  ['a', 'in.("a,b"")', 'filter', 10],
+  ['a', 'in.(""a,b")', 'filter', 7],
+  ['a', 'is.nullx', 'filter', 8],
+  ['a', 'is.not_null or true', 'filter', 12],
+  ['a)b', 'eq.1', 'tree path', 2],
+  ['"a"b', 'eq.1', 'tree path', 4],
+  ['a)b.order', 'id', 'tree path', 2],
+  ['columns', 'a)b', 'columns parameter', 2],
+  ['on_conflict', 'a(b)', 'on_conflict parameter', 2],
+]
+
+t.test('text after a complete value is rejected with its position, or ignored', async (t) => {
+  for (const [name, value, what, column] of trailing)
+    for (const argumentsAllowed of [false, true]) {
+      const shown = what === 'tree path' || what === 'logic path' ? name : value
+      const rejected = fault(query(name, value), argumentsAllowed)
+      t.equal(rejected?.message, `"failed to parse ${what} (${shown})" (line 1, column ${column})`, `${name}=${value}`)
+      t.match(rejected?.details, /^unexpected /, `${name}=${value}`)
+      t.match(rejected?.hint, /double quotes/, `${name}=${value}`)
+      t.equal(fault(query(name, value), argumentsAllowed, 'ignored'), undefined, `${name}=${value} ignored`)
+    }
+})
+
+t.test('any text after a complete value is rejected', async (t) => {
+  const complete = [
+    ['select', 'id,clients(name)'],
+    ['order', 'id.desc.nullslast'],
+    ['or', '(a.eq.1,b.in.(2,3))'],
+    ['a', 'in.(1,"2")'],
+    ['a', 'is.null'],
+    ['columns', '"a"'],
+    ['on_conflict', '"a"'],
+  ] as const
+  // A comma continues most values, a blank before a name belongs to it.
+  const texts = [
+    ')',
+    '))',
+    '(',
+    ')(',
+    ')junk',
+    '"',
+    '":',
+    '}',
+    '\\',
+    ';',
+    '&',
+    '\n',
+    '\u0000',
+    '\u2028',
+    '🚗',
+    '%',
+    "'",
+  ]
+  for (const [name, value] of complete) {
     t.equal(fault(query(name, value)), undefined, `${name}=${value}`)
+    for (const text of texts) t.ok(fault(query(name, value + text)), `${name}=${value}${text}`)
+  }
+})
+
+t.test('quotes that do not begin a value are part of it', async (t) => {
+  for (const value of ['in.(a"b)', 'in.("a)', 'in.(a"b,"c")', 'in.( "a",b)'])
+    for (const trailing of ['rejected', 'ignored'] as const)
+      t.equal(fault(query('a', value), false, trailing), undefined, value)
+})
+
+t.test('an argument of a function may be any text', async (t) => {
+  for (const value of ['1)x', 'a"b', '(1),(2)', 'isnull', 'in(1)x'])
+    t.equal(fault(query('a', value), true), undefined, value)
 })
 
 t.test('of several errors, the first is reported', async (t) => {

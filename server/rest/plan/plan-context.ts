@@ -8,7 +8,12 @@ import type { VersionSettings } from './row-version.ts'
 
 export type PlanSettings = Pick<
   RestSettings,
-  'dbMaxRows' | 'dbMaxEmbedDepth' | 'dbAggregatesEnabled' | 'dbPlanEnabled' | 'urlUseLegacyTargetNames'
+  | 'dbMaxRows'
+  | 'dbMaxEmbedDepth'
+  | 'dbAggregatesEnabled'
+  | 'dbPlanEnabled'
+  | 'urlIgnoreTrailingText'
+  | 'urlUseLegacyTargetNames'
 > &
   VersionSettings & {
     /** Set if `*` means the columns that the role may read. */

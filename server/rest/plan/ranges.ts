@@ -1,5 +1,6 @@
 // Passes for `limit` and `offset`, and for the setting `db-max-rows`.
 import { parseTreePath, type AtPath } from '../request/field.ts'
+import { trailingText } from '../request/parser.ts'
 import type { RowRange } from '../request/range.ts'
 import { updateAll } from './embed-path.ts'
 import type { EmbedTree } from './embed-tree.ts'
@@ -16,8 +17,9 @@ import type { ReadPlan } from './read-plan.ts'
 export function addRanges(tree: EmbedTree, { request, settings }: PlanContext): EmbedTree {
   if (request.shape.action.kind === 'mutate' || request.ranges.size === 0) return tree
   const ranges: AtPath<RowRange>[] = []
+  const trailing = trailingText(settings)
   for (const [name, value] of request.ranges) {
-    const { path } = parseTreePath(name)
+    const { path } = parseTreePath(name, trailing)
     // An invalid name such as `clients(.limit` has an empty path. It counts for the root unless there is a `limit`.
     if (path.length > 0 || name === 'limit' || !request.ranges.has('limit')) ranges.push({ path, value })
   }

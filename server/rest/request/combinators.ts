@@ -1,7 +1,7 @@
 // Parsec's combinators, which build parsers from parsers. They track parse errors only for error messages.
 // https://hackage.haskell.org/package/parsec (Text.Parsec.Prim, Text.Parsec.Combinator)
-import { failed, unexpectedHere, noParseError } from './parser.ts'
-import type { Message, Parser } from './parser.ts'
+import { failed, noParseError } from './parser.ts'
+import type { Message, Parser, TrailingText } from './parser.ts'
 import { showCharacter, showText } from '../../text/haskell-show.ts'
 
 /** Maximum nesting of parentheses in a parameter. Limits the recursion of the parsers and of the later stages. */
@@ -31,6 +31,12 @@ export function symbol(wanted: string): Parser<string> {
   const code = wanted.codePointAt(0)
   return character((codePoint) => codePoint === code, showText(wanted))
 }
+
+/** Chooses a parser by what happens to trailing text. */
+export const byTrailingText =
+  <T>(parsers: Readonly<Record<TrailingText, Parser<T>>>): Parser<T> =>
+  (input) =>
+    parsers[input.trailing](input)
 
 /** Matches at least `minimum` code points that pass the test. */
 export function run(
@@ -81,20 +87,6 @@ export function literal(wanted: string): Parser<string> {
     return failed
   }
 }
-
-/** Matches the end of the input. */
-export const end: Parser<undefined> = (input) => {
-  const codePoint = input.text.codePointAt(input.at)
-  if (input.tracing) {
-    const found: Message =
-      codePoint === undefined
-        ? unexpectedHere
-        : { kind: 'unexpected', text: showCharacter(String.fromCodePoint(codePoint)) }
-    input.parseError = { at: input.at, messages: [found, ...endExpected] }
-  }
-  return codePoint === undefined ? undefined : failed
-}
-const endExpected = expectations(['end of input'])
 
 /** Succeeds without consuming input. */
 export function succeed<T>(value: T): Parser<T> {

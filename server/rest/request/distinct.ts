@@ -1,19 +1,7 @@
 // The grammar of the `distinct` parameter. PostgREST has none: it rejects the values, because `on` is not an operator.
 import { comma, field, fieldName, lexeme, parseTreePath } from './field.ts'
 import type { AtPath, Field } from './field.ts'
-import {
-  attempt,
-  between,
-  choice,
-  end,
-  keepLeft,
-  keepRight,
-  literal,
-  map,
-  separatedBy1,
-  sequence,
-  symbol,
-} from './combinators.ts'
+import { attempt, between, choice, keepRight, literal, map, separatedBy1, sequence, symbol } from './combinators.ts'
 import { parse } from './parser.ts'
 import { cast } from './select.ts'
 
@@ -39,15 +27,12 @@ const fieldKey = map(sequence<[Field, string | null]>(field, cast), ([field, cas
 
 const keys = between(symbol('('), symbol(')'), separatedBy1(lexeme(choice(attempt(relationKey), fieldKey)), comma))
 
-const distinct = keepLeft(
-  keepRight(
-    literal('on.'),
-    choice<Distinct>(
-      map(symbol('*'), () => ({ kind: 'rows' })),
-      map(keys, (keys) => ({ kind: 'on', keys })),
-    ),
+const distinct = keepRight(
+  literal('on.'),
+  choice<Distinct>(
+    map(symbol('*'), () => ({ kind: 'rows' })),
+    map(keys, (keys) => ({ kind: 'on', keys })),
   ),
-  end,
 )
 
 /**

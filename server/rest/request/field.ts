@@ -5,7 +5,6 @@ import {
   between,
   character,
   choice,
-  end,
   keepLeft,
   keepRight,
   label,
@@ -19,8 +18,8 @@ import {
   sequence,
   symbol,
 } from './combinators.ts'
-import { parse } from './parser.ts'
-import type { Parser } from './parser.ts'
+import { end, parse } from './parser.ts'
+import type { Parser, TrailingText } from './parser.ts'
 import { isDigit, isLetter, strip } from '../../text/haskell-characters.ts'
 
 export type JsonOperation = {
@@ -150,9 +149,9 @@ const plainName = /^[A-Za-z0-9_$]+$/
  * Parses the name of a parameter: `clients.projects.data->a` is the field `data->a` of the embed `clients.projects`.
  * @throws PGRST100
  */
-export function parseTreePath(key: string): AtPath<Field> {
+export function parseTreePath(key: string, trailing?: TrailingText): AtPath<Field> {
   if (plainName.test(key)) return { path: [], value: { name: key, jsonPath: [] } }
-  return parse(treePath, 'tree path', key)
+  return parse(treePath, 'tree path', key, trailing)
 }
 
 /**
@@ -160,8 +159,8 @@ export function parseTreePath(key: string): AtPath<Field> {
  * @returns the embed, and the operator as it is written before its operands: `or`, `not.or`
  * @throws PGRST100
  */
-export function parseLogicPath(key: string): AtPath<string> {
-  const names = parse(dotted, 'logic path', key)
+export function parseLogicPath(key: string, trailing?: TrailingText): AtPath<string> {
+  const names = parse(dotted, 'logic path', key, trailing)
   const operator = names.at(-1) ?? ''
   return {
     path: names.slice(0, -1).filter((name) => name !== 'not'),
@@ -175,5 +174,8 @@ const names = separatedBy1(fieldName, lexeme(comma))
  * Parses a list of names: the parameters `columns` and `on_conflict`.
  * @throws PGRST100
  */
-export const parseNames = (what: 'columns parameter' | 'on_conflict parameter', text: string): string[] =>
-  parse(names, what, text)
+export const parseNames = (
+  what: 'columns parameter' | 'on_conflict parameter',
+  text: string,
+  trailing: TrailingText,
+): string[] => parse(names, what, text, trailing)

@@ -2,8 +2,10 @@
 import { comma, delimiter, identifier, lexeme, noneOf, parseTreePath, quotedValue } from './field.ts'
 import type { AtPath, Field } from './field.ts'
 import {
+  ahead,
   attempt,
   between,
+  byTrailingText,
   character,
   choice,
   keepLeft,
@@ -20,8 +22,9 @@ import {
   succeed,
   symbol,
 } from './combinators.ts'
-import { failed, parse } from './parser.ts'
-import type { Parser } from './parser.ts'
+import { end, failed, parse } from './parser.ts'
+import type { Parser, TrailingText } from './parser.ts'
+import { withHavingHint } from './having-hint.ts'
 
 const simpleOperators = ['neq', 'cs', 'cd', 'ov', 'sl', 'sr', 'nxr', 'nxl', 'adj'] as const
 // If one name is a prefix of another, the longer one must come first, since the first match is taken.
@@ -70,10 +73,15 @@ const oneOfTexts = <T extends string>(texts: readonly T[]): Parser<T> =>
 const anyCase = <T extends string>(text: T): Parser<T> =>
   map(sequence(...[...text].map((letter) => choice(symbol(letter), symbol(letter.toUpperCase())))), () => text)
 
-const listEnd = notFollowedBy(character(noneOf(',)')))
-
-/** A value in parentheses, up to the next comma or the closing parenthesis. A quoted value may contain both. */
-export const quotedElement = attempt(keepLeft(quotedValue, listEnd))
+/**
+ * A quoted value in parentheses. Text after its closing quote makes PostgREST read all of it as a value without quotes,
+ * which ends at the first comma or parenthesis.
+ */
+export const quotedElement = byTrailingText({
+  rejected: keepLeft(attempt(quotedValue), ahead(choice<unknown>(comma, symbol(')'), end))),
+  ignored: attempt(keepLeft(quotedValue, notFollowedBy(character(noneOf(',)'))))),
+})
+/** A value in parentheses, up to the next comma or the closing parenthesis. */
 export const plainElement = run(noneOf(',)'), 0)
 
 const list = between(lexeme(symbol('(')), lexeme(symbol(')')), separatedBy1(choice(quotedElement, plainElement), comma))
@@ -182,24 +190,31 @@ export function beginsLikeFilter(text: string): boolean {
 export const isOperator = (word: string): boolean => operators.has(word)
 
 const wholeTest = test(rest)
-const wholeTestOrNone = choice<Test | null>(wholeTest, succeed(null))
+const wholeTestOrNone = choice<Test | null>(
+  wholeTest,
+  map(rest, () => null),
+)
 
 /**
  * Parses a filter parameter.
  * @throws PGRST100
  */
-export function parseFilter(key: string, text: string): AtPath<Filter> {
-  const { path, value: field } = parseTreePath(key)
-  return { path, value: { field, ...parse(wholeTest, 'filter', text) } }
+export function parseFilter(key: string, text: string, trailing: TrailingText): AtPath<Filter> {
+  const { path, value: field } = withHavingHint([key], () => parseTreePath(key, trailing))
+  return { path, value: { field, ...parse(wholeTest, 'filter', text, trailing) } }
 }
 
 /**
  * Parses a parameter of a function called with GET: a filter if its value begins with an operator, else an argument.
  * @throws PGRST100
  */
-export function parseFilterOrArgument(key: string, text: string): AtPath<Filter> | readonly [string, string] {
-  const { path, value: field } = parseTreePath(key)
-  const test = parse(wholeTestOrNone, 'filter', text)
+export function parseFilterOrArgument(
+  key: string,
+  text: string,
+  trailing: TrailingText,
+): AtPath<Filter> | readonly [string, string] {
+  const { path, value: field } = withHavingHint([key], () => parseTreePath(key, trailing))
+  const test = parse(wholeTestOrNone, 'filter', text, trailing)
   return test ? { path, value: { field, ...test } } : [field.name, text]
 }
 

@@ -4,7 +4,7 @@ import { delimiter, field, parseTreePath } from './field.ts'
 import type { AtPath, Field } from './field.ts'
 import type { Filter, LogicTree } from './filter.ts'
 import { test } from './filter.ts'
-import { attempt, choice, end, keepLeft, literal, map, optional, rest, sequence } from './combinators.ts'
+import { attempt, choice, literal, map, optional, rest, sequence } from './combinators.ts'
 import { elementTest, treeOf } from './logic.ts'
 import { parse } from './parser.ts'
 import type { Parser } from './parser.ts'
@@ -47,7 +47,7 @@ const condition = (value: typeof elementTest): Parser<LogicTree<GroupFilter>> =>
   )
 
 const single = condition(test(rest))
-const tree = keepLeft(treeOf(condition(elementTest)), end)
+const tree = treeOf(condition(elementTest))
 
 /** `(…)`, `or(…)`, and with a dot, as the filters of client libraries have it: `or.(…)`, `not.and.(…)`. */
 const group = /^((?:not\.)?(?:and|or))?\.?(?=\()/
@@ -61,5 +61,5 @@ export function parseHaving(key: string, text: string): AtPath<LogicTree<GroupFi
   const match = group.exec(text)
   if (!match) return { path, value: parse(single, 'having parameter', text) }
   const normal = `${match[1] ?? 'and'}${text.slice(match[0].length)}`
-  return { path, value: parse(tree, 'having parameter', text, normal) }
+  return { path, value: parse(tree, 'having parameter', text, 'rejected', normal) }
 }

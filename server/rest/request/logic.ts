@@ -18,7 +18,7 @@ import {
   symbol,
 } from './combinators.ts'
 import { parse } from './parser.ts'
-import type { Parser } from './parser.ts'
+import type { Parser, TrailingText } from './parser.ts'
 import { withHavingHint } from './having-hint.ts'
 
 /** `{1,2}`: an array, whose commas are part of the value. */
@@ -74,7 +74,10 @@ const tree = treeOf(condition)
  * Parses a logic parameter: `and=(a.eq.1,or(b.is.null,not.and(…)))`, `clients.not.or=(…)`.
  * @throws PGRST100
  */
-export function parseLogic(key: string, text: string): AtPath<LogicTree> {
-  const { path, value: operator } = parseLogicPath(key)
-  return { path, value: withHavingHint([text], () => parse(tree, 'logic tree', text, operator + text)) }
+export function parseLogic(key: string, text: string, trailing: TrailingText): AtPath<LogicTree> {
+  const { path, value: operator } = parseLogicPath(key, 'ignored')
+  const value = withHavingHint([text], () => parse(tree, 'logic tree', text, trailing, operator + text))
+  // Afterwards, since PostgREST reports an error in the tree.
+  if (trailing === 'rejected') parseLogicPath(key)
+  return { path, value }
 }

@@ -6,7 +6,6 @@ import {
   attempt,
   between,
   choice,
-  end,
   keepLeft,
   keepRight,
   literal,
@@ -16,8 +15,8 @@ import {
   sequence,
   symbol,
 } from './combinators.ts'
-import { parse } from './parser.ts'
-import type { Parser } from './parser.ts'
+import { end, parse } from './parser.ts'
+import type { Parser, TrailingText } from './parser.ts'
 
 export type OrderDirection = 'asc' | 'desc'
 export type OrderNulls = 'nullsfirst' | 'nullslast'
@@ -69,7 +68,7 @@ const terms = separatedBy1(lexeme(choice(attempt(relationTerm), fieldTerm)), com
  * Parses an order parameter: `name.desc.nullslast,clients(name)`.
  * @throws PGRST100
  */
-export function parseOrder(key: string, text: string): AtPath<readonly OrderTerm[]> {
-  const { path } = parseTreePath(key)
-  return { path, value: parse(terms, 'order', text) }
+export function parseOrder(key: string, text: string, trailing: TrailingText): AtPath<readonly OrderTerm[]> {
+  const { path } = parseTreePath(key, trailing)
+  return { path, value: parse(terms, 'order', text, trailing) }
 }

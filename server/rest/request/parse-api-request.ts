@@ -7,13 +7,17 @@ import type { ApiRequest, HttpRequest } from './api-request.ts'
 import { conditionsOf, readHeaders } from './headers.ts'
 import type { RequestHeaders } from './headers.ts'
 import { parsePayload } from './payload.ts'
+import { trailingText } from './parser.ts'
 import { parsePreferences } from './preferences.ts'
 import { parseQueryParams } from './query-params.ts'
 import { topLevelRange } from './range.ts'
 import { chooseAction, parseResource } from './resource.ts'
 import type { Resource } from './resource.ts'
 
-export type RequestSettings = Pick<RestSettings, 'dbSchemas' | 'dbTxEnd' | 'openapiMode' | 'dbRootSpec'>
+export type RequestSettings = Pick<
+  RestSettings,
+  'dbSchemas' | 'dbTxEnd' | 'openapiMode' | 'dbRootSpec' | 'urlIgnoreTrailingText'
+>
 
 const anyMediaType: readonly MediaType[] = [{ kind: 'any' }]
 const json: MediaType = { kind: 'json' }
@@ -55,6 +59,7 @@ export function parseApiRequest(http: HttpRequest, settings: RequestSettings): P
     http.query,
     action.kind === 'call' && action.method !== 'post',
     action.kind === 'read',
+    trailingText(settings),
   )
   const range = topLevelRange(method, queryParams.ranges, headers.range)
   const contentType = headers.contentType === undefined ? json : decodeMediaType(headers.contentType)

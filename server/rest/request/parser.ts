@@ -2,7 +2,8 @@
 // combinators.
 // https://hackage.haskell.org/package/parsec (Text.Parsec.Prim, Text.Parsec.Error)
 import { errors, type ApiError } from '../errors.ts'
-import { showText } from '../../text/haskell-show.ts'
+import type { RestSettings } from '../settings.ts'
+import { showCharacter, showText } from '../../text/haskell-show.ts'
 
 /** What a parser returns when it does not match. */
 export const failed: unique symbol = Symbol('failed')
@@ -25,20 +26,32 @@ export const unexpectedHere: Message = { kind: 'unexpected input' }
 
 export const noParseError: ParseError = { at: 0, messages: [] }
 
+/**
+ * What happens to text after a complete value, as in `id=in.(1,2)junk`. PostgREST ignores it, so that a filter with an
+ * unquoted parenthesis loses the conditions behind it (setting `url-ignore-trailing-text`).
+ */
+export type TrailingText = 'rejected' | 'ignored'
+
+/** What happens to trailing text by the settings. */
+export const trailingText = ({ urlIgnoreTrailingText }: Pick<RestSettings, 'urlIgnoreTrailingText'>): TrailingText =>
+  urlIgnoreTrailingText ? 'ignored' : 'rejected'
+
 /** The text being parsed. Parse errors are tracked only when `tracing`; they do not affect what is accepted. */
 export class Input {
   readonly what: string
   readonly shown: string
   readonly text: string
+  readonly trailing: TrailingText
   readonly tracing: boolean
   at = 0
   depth = 0
   parseError: ParseError = noParseError
 
-  constructor(what: string, shown: string, text: string, tracing: boolean) {
+  constructor(what: string, shown: string, text: string, trailing: TrailingText, tracing: boolean) {
     this.what = what
     this.shown = shown
     this.text = text
+    this.trailing = trailing
     this.tracing = tracing
   }
 
@@ -57,8 +70,8 @@ export class Input {
   }
 
   /** The error for the client. */
-  error(at: number, details: string): ApiError {
-    return errors.queryParam(`"failed to parse ${this.what} (${this.shown})" ${placeOf(this.text, at)}`, details)
+  error(at: number, details: string, hint?: string): ApiError {
+    return errors.queryParam(`"failed to parse ${this.what} (${this.shown})" ${placeOf(this.text, at)}`, details, hint)
   }
 }
 
@@ -97,17 +110,51 @@ function describe(text: string, { at, messages }: ParseError): string {
   return parts.join(' ').trim()
 }
 
+/** Matches the end of the input. */
+export const end: Parser<undefined> = (input) => {
+  const codePoint = input.text.codePointAt(input.at)
+  if (input.tracing) {
+    const found: Message =
+      codePoint === undefined
+        ? unexpectedHere
+        : { kind: 'unexpected', text: showCharacter(String.fromCodePoint(codePoint)) }
+    input.parseError = { at: input.at, messages: [found, { kind: 'expected', text: 'end of input' }] }
+  }
+  return codePoint === undefined ? undefined : failed
+}
+
+const quotingHint =
+  'Put names and values that contain commas, parentheses or quotes in double quotes, with a backslash before each quote and backslash in them.'
+
 /**
- * Runs a parser on `text`. It need not consume all of it.
+ * Runs a parser on `text`.
+ *
  * @param what name of the parameter in error messages
  * @param shown value of the parameter in error messages
- * @throws PGRST100 with Parsec's description
+ * @param trailing whether the parser must consume all of the text
+ * @throws PGRST100 with Parsec's description; with a hint if PostgREST would ignore a part of the text
  */
-export function parse<T>(parser: Parser<T>, what: string, shown: string, text = shown): T {
-  const value = parser(new Input(what, shown, text, false))
+export function parse<T>(
+  parser: Parser<T>,
+  what: string,
+  shown: string,
+  trailing: TrailingText = 'rejected',
+  text = shown,
+): T {
+  const run = (input: Input): T | typeof failed => {
+    const value = parser(input)
+    if (value === failed || input.trailing === 'ignored') return value
+    const { at, parseError } = input
+    const isWhole = end(input) !== failed
+    if (input.at === at) input.merge(parseError)
+    return isWhole ? value : failed
+  }
+  const value = run(new Input(what, shown, text, trailing, false))
   if (value !== failed) return value
   // Parses again for the error message only after a failure, because tracing is slower.
-  const traced = new Input(what, shown, text, true)
-  parser(traced)
-  throw traced.error(traced.parseError.at, describe(text, traced.parseError))
+  const traced = new Input(what, shown, text, trailing, true)
+  run(traced)
+  const { parseError } = traced
+  const isCut = trailing === 'rejected' && parser(new Input(what, shown, text, 'ignored', false)) !== failed
+  throw traced.error(parseError.at, describe(text, parseError), isCut ? quotingHint : undefined)
 }

@@ -12,6 +12,7 @@ import { parseOrder } from './order.ts'
 import type { OrderTerm } from './order.ts'
 import { hasCursorForm } from './page-cursor.ts'
 import { canonicalQueryString, parseQueryString, utf8Text } from './query-string.ts'
+import type { TrailingText } from './parser.ts'
 import { parseRanges } from './range.ts'
 import type { RowRange } from './range.ts'
 import { parseSelect } from './select.ts'
@@ -91,9 +92,15 @@ function sort(name: string, value: string | undefined, sorted: Sorted): void {
  * @param query raw, without the question mark; one character per byte
  * @param argumentsAllowed whether parameters that are not filters are arguments of a function (called with GET or HEAD)
  * @param cursorsAllowed whether `cursor` may be the cursor of a page (see `page-request.ts`)
+ * @param trailing what happens to text after a complete value
  * @throws PGRST100 for the first error in this order: order, logic, columns, select, filters, on_conflict
  */
-export function parseQueryParams(query: string, argumentsAllowed: boolean, cursorsAllowed = false): QueryParams {
+export function parseQueryParams(
+  query: string,
+  argumentsAllowed: boolean,
+  cursorsAllowed = false,
+  trailing: TrailingText = 'rejected',
+): QueryParams {
   const pairs = parseQueryString(query)
   const sorted: Sorted = {
     orders: [],
@@ -105,11 +112,12 @@ export function parseQueryParams(query: string, argumentsAllowed: boolean, curso
   }
   for (const [name, value] of pairs) sort(text(name), value === undefined ? undefined : text(value), sorted)
 
-  const order = sorted.orders.map(([name, value]) => parseOrder(name, value))
-  const logic = sorted.logics.map(([name, value]) => parseLogic(name, value))
+  const order = sorted.orders.map(([name, value]) => parseOrder(name, value, trailing))
+  const logic = sorted.logics.map(([name, value]) => parseLogic(name, value, trailing))
   const columns = sorted.singles.get('columns')
-  const columnNames = columns === undefined ? undefined : sortedTexts(parseNames('columns parameter', columns))
-  const select = parseSelect(sorted.singles.get('select') ?? '*')
+  const columnNames =
+    columns === undefined ? undefined : sortedTexts(parseNames('columns parameter', columns, trailing))
+  const select = parseSelect(sorted.singles.get('select') ?? '*', trailing)
   const filters: AtPath<Filter>[] = []
   const routineArguments: Parameter[] = []
   const cursors: string[] = []
@@ -124,7 +132,7 @@ export function parseQueryParams(query: string, argumentsAllowed: boolean, curso
       cursors.push(value)
       return
     }
-    const parsed = argumentsAllowed ? parseFilterOrArgument(name, value) : parseFilter(name, value)
+    const parsed = argumentsAllowed ? parseFilterOrArgument(name, value, trailing) : parseFilter(name, value, trailing)
     if ('path' in parsed) filters.push(parsed)
     else routineArguments.push(parsed)
   })
@@ -139,7 +147,7 @@ export function parseQueryParams(query: string, argumentsAllowed: boolean, curso
     select,
     filters,
     filterKeys: new Set(sorted.filters.map(([name]) => name)),
-    onConflict: onConflict === undefined ? undefined : parseNames('on_conflict parameter', onConflict),
+    onConflict: onConflict === undefined ? undefined : parseNames('on_conflict parameter', onConflict, trailing),
     ...(groupings.result ? { groupings: groupings.result } : {}),
     ...(cursors.length === 0 ? {} : { cursors }),
   }

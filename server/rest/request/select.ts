@@ -6,7 +6,6 @@ import {
   attempt,
   between,
   choice,
-  end,
   keepLeft,
   keepRight,
   literal,
@@ -18,8 +17,8 @@ import {
   sequence,
   symbol,
 } from './combinators.ts'
-import { failed, noParseError, parse } from './parser.ts'
-import type { Parser } from './parser.ts'
+import { end, failed, noParseError, parse } from './parser.ts'
+import type { Parser, TrailingText } from './parser.ts'
 
 export type PlainAggregate = 'sum' | 'avg' | 'max' | 'min' | 'count'
 /** An aggregate function of all values, or of the distinct ones: `sum()`, `sum(distinct)`. */
@@ -204,4 +203,5 @@ const items = separatedBy(quickItem, lexeme(comma))
  * Parses the select parameter: `id,alias:name::text,clients!inner(*,...cities(name)),count()`.
  * @throws PGRST100
  */
-export const parseSelect = (text: string): SelectItem[] => parse(items, 'select parameter', text)
+export const parseSelect = (text: string, trailing?: TrailingText): SelectItem[] =>
+  parse(items, 'select parameter', text, trailing)

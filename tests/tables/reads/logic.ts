@@ -140,7 +140,6 @@ export const logic: RequestTable = {
       status: 400,
       body: notParsed('logic tree ((id.xx.1))', 7, 'unexpected "x" expecting "not" or operator (eq, gt, ...)'),
     },
-    { send: ['GET', '/plates?and=(car_id.eq.1)x'], body: [{ car_id: 1, plate: 'AB 12' }] },
     {
       send: ['GET', '/cars?or=(and)'],
       status: 400,

@@ -1,4 +1,4 @@
-import { fault, type RequestTable } from '../../support/request-table.ts'
+import { fault, trailingText, type RequestTable } from '../../support/request-table.ts'
 
 const noAggregates = fault('PGRST123', 'Use of aggregate functions is not allowed')
 const noPlan = (mime: string) => fault('PGRST107', `None of these media types are available: ${mime}`)
@@ -17,6 +17,61 @@ export const settingsTables: readonly RequestTable[] = [
       { send: ['GET', '/cars?select=id&id=eq.1'], body: [{ id: 1 }] },
       // The legacy form is a function of the row.
       { send: ['GET', '/tickets?select=count'], body: [{ count: 100 }] },
+    ],
+  },
+  {
+    title: "PostgREST's handling of text after a complete value",
+    settings: { URL_IGNORE_TRAILING_TEXT: 'true' },
+    rows: [
+      { send: ['GET', '/cars?select=id)zzz&id=in.(1,2)junk&order=id'], body: [{ id: 1 }, { id: 2 }] },
+      { send: ['GET', '/cars?select=id&and=(id.eq.1),id.eq.2)'], body: [{ id: 1 }] },
+      { send: ['GET', '/cars?select=id&id)x=eq.1'], body: [{ id: 1 }] },
+      { send: ['GET', '/plates?select=,id&car_id=eq.1'], body: [{ car_id: 1, plate: 'AB 12' }] },
+      { send: ['GET', '/plates?and=(car_id.eq.1)x'], body: [{ car_id: 1, plate: 'AB 12' }] },
+      { send: ['GET', '/plates?select=(id)&car_id=eq.1'], body: [{ car_id: 1, plate: 'AB 12' }] },
+      { send: ['GET', '/cars?select=models(id))&id=eq.1'], body: [{ models: { id: 1 } }] },
+      { send: ['GET', '/plates?select=:id&car_id=eq.1'], body: [{ car_id: 1, plate: 'AB 12' }] },
+      { send: ['GET', '/plates?select=...models&car_id=eq.1'], body: [{ car_id: 1, plate: 'AB 12' }] },
+      { send: ['GET', '/cars?models(.limit=1&select=id&id=eq.1'], body: [{ id: 1 }] },
+    ],
+  },
+  {
+    title: 'text after a complete value',
+    settings: { URL_IGNORE_TRAILING_TEXT: 'false' },
+    rows: [
+      {
+        send: ['GET', '/cars?select=id&id=in.(1,2)junk'],
+        status: 400,
+        body: trailingText('filter (in.(1,2)junk)', 9, "unexpected 'j' expecting end of input"),
+      },
+      {
+        send: ['DELETE', '/cars?and=(id.eq.1),(id.eq.2)'],
+        status: 400,
+        body: trailingText('logic tree ((id.eq.1),(id.eq.2))', 13, "unexpected ',' expecting end of input"),
+      },
+      {
+        send: ['GET', '/models?select=id&name=in.("say "hi", bob")'],
+        status: 400,
+        body: trailingText('filter (in.("say "hi", bob"))', 11, 'unexpected \'h\' expecting ",", ")" or end of input'),
+      },
+      {
+        send: ['GET', '/cars?id)x=eq.1'],
+        status: 400,
+        body: trailingText(
+          'tree path (id)x)',
+          3,
+          'unexpected \')\' expecting letter, digit, "-", delimiter (.), "->>", "->" or end of input',
+        ),
+      },
+      {
+        send: ['GET', '/cars?select=id,models(id)&models)x.limit=1'],
+        status: 400,
+        body: trailingText(
+          'tree path (models)x.limit)',
+          7,
+          'unexpected \')\' expecting letter, digit, "-", delimiter (.), "->>", "->" or end of input',
+        ),
+      },
     ],
   },
   {
