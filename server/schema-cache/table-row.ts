@@ -8,8 +8,18 @@ import type { Column, Table } from './table.ts'
 
 export type TableRow = Omit<
   Table,
-  'insertable' | 'updatable' | 'deletable' | 'primaryKey' | 'keys' | 'columns' | 'isDistributed' | 'distributionColumn'
+  | 'insertable'
+  | 'updatable'
+  | 'deletable'
+  | 'primaryKey'
+  | 'keys'
+  | 'columns'
+  | 'conflictTargets'
+  | 'isDistributed'
+  | 'distributionColumn'
 > & {
+  /** Columns and SQL of each; null without any. */
+  readonly conflictTargets: readonly (readonly [columns: readonly string[], sql: string])[] | null
   /** Bit mask of the commands that the relation supports. */
   readonly events: number
   /** JSON of `ColumnLists`; null without columns. */
@@ -88,6 +98,7 @@ export class CatalogTable implements Table {
   readonly deletable: boolean
   readonly hasSystemVersion: boolean | undefined
   readonly hasColumnGrants: boolean | undefined
+  readonly conflictTargets: Table['conflictTargets']
   readonly isDistributed: boolean
   readonly distributionColumn: string | undefined
   readonly primaryKey: readonly string[]
@@ -108,6 +119,7 @@ export class CatalogTable implements Table {
     this.deletable = (events & event.delete) !== 0
     this.hasSystemVersion = row.hasSystemVersion
     this.hasColumnGrants = row.hasColumnGrants
+    this.conflictTargets = row.conflictTargets?.map(([columns, sql]) => ({ columns, sql }))
     this.isDistributed = distributed.has(key)
     this.distributionColumn = distributed.get(key)?.column ?? undefined
     this.primaryKey = primaryKeys.get(key) ?? noColumns

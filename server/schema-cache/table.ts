@@ -46,9 +46,28 @@ export type Table = {
   readonly primaryKey: readonly string[]
   /** Primary key and unique constraints, each with its columns in key order, the primary key first. Undefined for views. */
   readonly keys?: readonly (readonly string[])[]
+  /** Undefined without any. */
+  readonly conflictTargets?: readonly ConflictTarget[] | undefined
   /** Columns by name, in declaration order. */
   readonly columns: ReadonlyMap<string, Column>
 }
+
+/**
+ * A partial unique index, or one of expressions, which is the only unique index of its columns.
+ * https://www.postgresql.org/docs/current/sql-insert.html#SQL-ON-CONFLICT
+ */
+export type ConflictTarget = {
+  /** The columns of its keys, also those within expressions, in no particular order. */
+  readonly columns: readonly string[]
+  /** What stands after ON CONFLICT, as SQL text: `(lower(email)) WHERE (deleted_at IS NULL)`. */
+  readonly sql: string
+}
+
+/** The index that `on_conflict` names by its columns; undefined if a list of columns is enough to name it. */
+export const conflictTarget = ({ conflictTargets }: Table, columns: readonly string[]): ConflictTarget | undefined =>
+  conflictTargets?.find(
+    (target) => target.columns.length === columns.length && target.columns.every((name) => columns.includes(name)),
+  )
 
 /** Tables by `qualifiedKey(schema, name)`. */
 export type Tables = ReadonlyMap<string, Table>

@@ -33,6 +33,9 @@ versions (catalog, version) as (
   from pg_class
   where relpersistence <> 't' and relkind in ('r', 'v', 'm', 'f', 'p', 'c', 'S')
   union all
+  select 'pg_index', sum(hashtextextended(xmin::text || ctid::text, 0))::text
+  from pg_index where indisunique and (indpred is not null or indexprs is not null) and indrelid in (select oid from relations)
+  union all
   select 'pg_roles', sum(hashtextextended(roles::text, 0))::text from pg_roles as roles
   union all
   select 'pg_attribute', sum(hashtextextended(xmin::text || ctid::text, 0))::text

@@ -26,6 +26,50 @@ granted_columns as (
   from pg_attribute a
   cross join lateral aclexplode(a.attacl) granted
   where a.attacl is not null and granted.privilege_type = 'SELECT'
+),
+-- Unique indexes that ON CONFLICT finds by their expressions or predicate only, with the columns of their keys.
+partial_indexes as (
+  select i.indrelid as relation, keys.columns, keys.target || coalesce(
+    ' WHERE ' || pg_get_expr(i.indpred, i.indrelid), ''
+  ) as target
+  from pg_index i
+  cross join lateral (
+    select
+      (
+        select array_agg(a.attname order by a.attname)
+        from pg_attribute a
+        where a.attrelid = i.indrelid and (
+          a.attnum = any (array_agg(part.attnum))
+          or a.attnum in (select found[1]::int from regexp_matches(i.indexprs::text, ':varattno (\d+)', 'g') as found)
+        )
+      ) as columns,
+      format('(%s)', string_agg(pg_get_indexdef(i.indexrelid, part.number::int, true), ', ' order by part.number)) as target
+    from unnest(i.indkey::int2[]) with ordinality as part (attnum, number)
+    where part.number <= i.indnkeyatts
+  ) keys
+  where i.indisunique and i.indisvalid and i.indimmediate and (i.indpred is not null or i.indexprs is not null)
+    and i.indrelid in (select oid from relations)
+),
+-- Without those whose columns are the key of another unique index, which the columns stand for.
+conflict_targets as (
+  select relation, json_agg(json_build_array(columns, target)) as list
+  from (
+    select relation, columns, min(target) as target
+    from partial_indexes
+    group by relation, columns
+    having count(*) = 1
+  ) single
+  where not exists (
+    select from pg_index i
+    where i.indrelid = relation and i.indisunique and i.indisvalid and i.indimmediate
+      and i.indpred is null and i.indexprs is null
+      and columns = (
+        select array_agg(a.attname order by a.attname)
+        from pg_attribute a
+        where a.attrelid = relation and a.attnum = any ((i.indkey::int2[])[0:i.indnkeyatts - 1])
+      )
+  )
+  group by relation
 )
 select
   json_build_object(
@@ -40,7 +84,8 @@ select
       else 0
     end,
     'hasSystemVersion', r.kind in ('r', 'p'),
-    'hasColumnGrants', granted_columns.relation is not null
+    'hasColumnGrants', granted_columns.relation is not null,
+    'conflictTargets', conflict_targets.list
   )::text as row,
   lists.columns::text as columns
 from relations r
@@ -87,4 +132,5 @@ left join lateral (
   having count(*) > 0
 ) lists on true
 left join granted_columns on granted_columns.relation = r.oid
+left join conflict_targets on conflict_targets.relation = r.oid
 left join pg_description d on d.classoid = 'pg_class'::regclass and d.objoid = r.oid and d.objsubid = 0

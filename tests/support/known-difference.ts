@@ -3,7 +3,7 @@ import type { Pair } from './answer-pair.ts'
 import { differences, type Aspect, type Difference } from './differences.ts'
 
 export type KnownDifference = {
-  /** Of PostgREST, whose changelog mentions the issue. */
+  /** Of PostgREST, whose changelog mentions the issue; `this server` for what differs from all versions. */
   readonly version: string
   /** Null if the changelog does not mention it, but PostgREST 16.2's source shows it. */
   readonly issue: number | null

@@ -159,6 +159,14 @@ export const knownDifferences: readonly KnownDifference[] = [
       is(pair.theirs, 406, 'PGRST106') && is(pair.ours, 406, 'PGRST106') && sameBut(pair, 'message', 'hint'),
   },
   {
+    version: 'this server',
+    issue: null,
+    reason: 'A hint lists the related tables if none has a name similar to an unrelated one',
+    aspects: ['body'],
+    explains: (_, pair) =>
+      is(pair.ours, 400, 'PGRST200') && sameBut(pair, 'hint') && said(pair.ours, 'hint').includes("' is related to '"),
+  },
+  {
     version: '14.6',
     issue: 4675,
     reason: 'Hints contain only names that are similar',

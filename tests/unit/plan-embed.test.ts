@@ -169,7 +169,7 @@ t.test('unknown relationships are rejected', async (t) => {
   const rows: [relation: string, target: string, hint: string | null, suggestion: string | null][] = [
     ['projects', 'client', null, "Perhaps you meant 'clients' instead of 'client'."],
     ['projects', 'clients', 'nothing', null],
-    ['projects', 'constructor', null, null],
+    ['projects', 'constructor', null, "'projects' is related to 'clients', 'clients_view', 'people', 'tasks'."],
     ['shifts', 'day_unit', null, "Perhaps you meant 'days' instead of 'day_unit'."],
     ['staff', 'staff', 'boss_fk', null],
     ['lonely', 'clients', null, null],

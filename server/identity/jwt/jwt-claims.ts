@@ -20,8 +20,9 @@ function timeOf(claims: Claims, name: string): Time {
   const value = Object.hasOwn(claims, name) ? claims[name] : null
   if (value === undefined || value === null) return 'absent'
   if (typeof value !== 'number') return 'not a number'
-  // PostgREST reads fractions and numbers beyond 64 bits as zero. In `exp` they make the token expired.
-  return Number.isInteger(value) && value >= -int64Limit && value < int64Limit ? value : 0
+  // PostgREST reads numbers beyond 64 bits as zero. In `exp` they make the token expired. So do fractions there, although
+  // they are valid (RFC 7519, section 2, NumericDate).
+  return value >= -int64Limit && value < int64Limit ? value : 0
 }
 
 function audienceFault(claims: Claims, wanted: string | null): string | undefined {

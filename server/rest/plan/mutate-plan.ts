@@ -21,6 +21,8 @@ export type MutatePlan =
       readonly onConflict: {
         readonly resolution: 'merge-duplicates' | 'ignore-duplicates'
         readonly columns: readonly string[]
+        /** What names the index if the columns do not: see `ConflictTarget`. */
+        readonly target?: string
       } | null
       /** Whether the table is distributed, so that an upsert cannot count the rows that it updates. */
       readonly isDistributed?: boolean

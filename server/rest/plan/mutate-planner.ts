@@ -1,5 +1,5 @@
 // Plans the writes of POST, PATCH, PUT and DELETE on a relation.
-import type { Table } from '../../schema-cache/table.ts'
+import { conflictTarget, type Table } from '../../schema-cache/table.ts'
 import { errors } from '../errors.ts'
 import type { Mutation, Payload } from '../request/api-request.ts'
 import { isPlainEquality } from '../request/filter.ts'
@@ -24,7 +24,9 @@ export function planMutation(mutation: Mutation, table: Table, context: PlanCont
   const applyDefaults = missing === 'default'
   switch (mutation) {
     case 'create': {
-      const onConflict = resolution ? { resolution, columns: request.shape.onConflict ?? primaryKey } : null
+      const conflicting = request.shape.onConflict ?? primaryKey
+      const target = conflictTarget(table, conflicting)
+      const onConflict = resolution ? { resolution, columns: conflicting, ...(target && { target: target.sql }) } : null
       const columns = writtenColumns(table, context)
       const where: readonly PlannedLogicTree[] = []
       return {

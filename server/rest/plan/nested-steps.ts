@@ -1,6 +1,6 @@
 // The statements of a nested write, in the order in which they run, and how the rows of a level become statements.
 import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
-import type { Table } from '../../schema-cache/table.ts'
+import { conflictTarget, type Table } from '../../schema-cache/table.ts'
 import { jsonObject } from '../../text/json-members.ts'
 import { errors } from '../errors.ts'
 import { columnField, fromJson } from './field-resolution.ts'
@@ -143,7 +143,10 @@ export class NestedSteps {
     if (role === 'root') {
       const columns = onConflict ?? primaryKey
       const nullable = columns.filter((name) => table.columns.get(name)?.nullable !== false)
-      return columns.length === 0 ? null : { resolution, columns, nullable, ...distributed }
+      // Rows that are ignored are found by their columns, which do not identify the rows of such an index.
+      const target = resolution === 'merge-duplicates' ? conflictTarget(table, columns) : undefined
+      const named = { columns, ...(target && { target: target.sql }) }
+      return columns.length === 0 ? null : { resolution, ...named, nullable, ...distributed }
     }
     if (primaryKey.length === 0 || !primaryKey.every((name) => written.includes(name))) return null
     const isKeyOnly = written.every((name) => primaryKey.includes(name))

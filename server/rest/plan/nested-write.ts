@@ -58,6 +58,8 @@ export type NestedPairs = { readonly sources: readonly number[]; readonly target
 export type NestedConflict = {
   readonly resolution: 'merge-duplicates' | 'ignore-duplicates'
   readonly columns: readonly string[]
+  /** What names the index if the columns do not: see `ConflictTarget`. */
+  readonly target?: string
   /** Those of the columns that may be null. */
   readonly nullable: readonly string[]
   /** Whether the table is distributed, so that rows that are updated cannot be counted. */

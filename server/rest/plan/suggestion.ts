@@ -4,7 +4,8 @@ import { qualifiedKey } from '../../schema-cache/identifier.ts'
 import { parameterList } from '../../schema-cache/name-index.ts'
 import { relationshipKey } from '../../schema-cache/relationship.ts'
 import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
-import { closest, defaultScore } from '../../text/fuzzy-set.ts'
+import { sortedTexts } from '../../text/code-point-order.ts'
+import { closest, defaultScore, type FuzzySet } from '../../text/fuzzy-set.ts'
 
 /** Minimum similarity for names of tables and functions, which the client may not be allowed to know. */
 const guessedScore = 0.75
@@ -36,7 +37,8 @@ export function routineHint(
 
 /**
  * The hint for a relationship that was not found: a name similar to the origin if it has no relationships, otherwise
- * one similar to the target. Null if the target exists, since then the embed's hint is wrong.
+ * one similar to the target. Without one, PostgREST has no hint; this is a list of what the origin is related to. Null if
+ * the target exists, since then the embed's hint is wrong.
  */
 export function relationshipHint(
   { relationships, names }: SchemaCache,
@@ -47,6 +49,16 @@ export function relationshipHint(
   const [wrong, match] = hasRelated
     ? [target, closest(names.relatedTo(origin), target, defaultScore)]
     : [origin.name, closest(names.parentsIn(origin.schema), origin.name, defaultScore)]
-  if (!match || (hasRelated && match.score === 1)) return null
-  return `Perhaps you meant '${match.text}' instead of '${wrong}'.`
+  if (match) return hasRelated && match.score === 1 ? null : `Perhaps you meant '${match.text}' instead of '${wrong}'.`
+  return hasRelated ? relatedHint(origin.name, names.relatedTo(origin)) : null
+}
+
+/** How many related names a hint lists. */
+const maxRelated = 5
+
+function relatedHint(origin: string, { texts }: FuzzySet): string {
+  const related = sortedTexts([...texts.values()])
+  const listed = related.slice(0, maxRelated).map((name) => `'${name}'`)
+  const others = related.length > maxRelated ? ` and ${related.length - maxRelated} more` : ''
+  return `'${origin}' is related to ${listed.join(', ')}${others}.`
 }

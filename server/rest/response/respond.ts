@@ -19,6 +19,12 @@ export type ResponseShape = Pick<
 export type ResponseRequest = { readonly shape: ResponseShape; readonly input: Pick<RequestInput, 'canonicalQuery'> }
 export type ResponseSettings = Pick<RestSettings, 'clientErrorVerbosity'>
 
+/**
+ * Maximum length of `Content-Location`, which repeats the URL. Longer URLs have none, because clients limit the size of
+ * headers: Node's fetch fails above 16 KiB in total.
+ */
+const longestLocation = 2048
+
 type StatusAndBody = { readonly status: number; readonly body: Body }
 type MutatePlan = CrudPlan & { kind: 'mutate' }
 
@@ -63,7 +69,8 @@ function respondToRead(
   const body = rangeBody(status, row, shape, settings)
   const query = input.canonicalQuery === '' ? '' : `?${input.canonicalQuery}`
   list.add('Content-Range', range)
-  list.add('Content-Location', `${basePath}/${plan.relation.name}${query}`)
+  const location = `${basePath}/${plan.relation.name}${query}`
+  if (location.length <= longestLocation) list.add('Content-Location', location)
   if (!plan.headersOnly) list.addLength(body)
   addContentType(list, plan, shape)
   addApplied(list, plan, shape)

@@ -31,7 +31,7 @@ const counted = (conditions: readonly Fragment[], count: string): Fragment => [
  */
 function conflictSql({ onConflict, columns, into, versions, isDistributed }: InsertPlan): Fragment {
   if (onConflict === null || onConflict.columns.length === 0) return ''
-  const target = ` ON CONFLICT(${onConflict.columns.map(identifier).join(', ')})`
+  const target = ` ON CONFLICT${onConflict.target ?? `(${onConflict.columns.map(identifier).join(', ')})`}`
   if (onConflict.resolution === 'ignore-duplicates' || columns.length === 0) return `${target} DO NOTHING`
   const set = columns.map(({ name }) => `${identifier(name)} = EXCLUDED.${identifier(name)}`).join(', ')
   const action = `${target} DO UPDATE SET ${set}`

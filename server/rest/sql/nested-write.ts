@@ -106,7 +106,7 @@ export const writtenColumns = (step: RowsStep): readonly string[] => [
 function conflictSql(step: RowsStep, written: readonly string[]): string {
   const { conflict, isRoot } = step
   if (!conflict) return ''
-  const target = ` ON CONFLICT (${conflict.columns.map(identifier).join(', ')})`
+  const target = ` ON CONFLICT ${conflict.target ?? `(${conflict.columns.map(identifier).join(', ')})`}`
   if (conflict.resolution === 'ignore-duplicates' || written.length === 0) return `${target} DO NOTHING`
   const others = written.filter((name) => !conflict.columns.includes(name))
   const set = (isRoot || others.length === 0 ? written : others).map(

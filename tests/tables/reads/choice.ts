@@ -158,6 +158,7 @@ export const choice: RequestTable = {
         'PGRST200',
         "Could not find a relationship between 'models' and 'people' in the schema cache",
         "Searched for a foreign key relationship between 'models' and 'people' in the schema 'garage', but no matches were found.",
+        "'models' is related to 'cars', 'cheap_listings', 'listings', 'maker_models', 'makers'.",
       ),
     },
     {
@@ -240,6 +241,7 @@ export const choice: RequestTable = {
         'PGRST200',
         "Could not find a relationship between 'workshops' and 'people' in the schema cache",
         "Searched for a foreign key relationship between 'workshops' and 'people' in the schema 'garage', but no matches were found.",
+        "'workshops' is related to 'cars', 'cheap_listings', 'listings', 'repairs'.",
       ),
     },
     {
@@ -306,6 +308,7 @@ export const choice: RequestTable = {
         'PGRST200',
         "Could not find a relationship between 'workshops' and 'boxes' in the schema cache",
         "Searched for a foreign key relationship between 'workshops' and 'boxes' in the schema 'garage', but no matches were found.",
+        "'workshops' is related to 'cars', 'cheap_listings', 'listings', 'repairs'.",
       ),
     },
     { send: ['GET', '/cars?select=id'], headers: { 'Accept-Profile': 'depot' }, body: [{ id: 7 }] },

@@ -235,6 +235,7 @@ export const grammar: RequestTable = {
         'PGRST200',
         "Could not find a relationship between 'cars' and 'x y z' in the schema cache",
         "Searched for a foreign key relationship between 'cars' and 'x y z' in the schema 'garage', but no matches were found.",
+        "'cars' is related to 'empty_lot', 'lends', 'maker_models', 'makers', 'model_names' and 7 more.",
       ),
     },
     {
