@@ -6,23 +6,14 @@ import { withConnection } from './lending.ts'
 import type { ConnectionPool } from './pool.ts'
 import { command, isLostConnection, Refusal, runPipeline, StatementError } from './protocol/pipeline.ts'
 import type { PipelineClient } from './protocol/pipeline-client.ts'
-import { begin, commit, loginRole, rollback, undo } from './transaction-commands.ts'
+import { asLoginRole, begin, commit, loginRole, rollback, undo } from './transaction-commands.ts'
 
 const savepoint = command('SAVEPOINT rowhouse_import')
 
-/**
- * Switches the timeout off, because the time of the COPY depends on the client. Returns the timeout of the role, and the
- * role, which a pre-request function may have set.
- */
+/** Switches the timeout off, because the time of the COPY depends on the client. Returns the timeout of the role. */
 const pauseTimeout = command(
-  "select pg_catalog.current_setting('statement_timeout'), pg_catalog.current_setting('role')," +
-    " pg_catalog.set_config('statement_timeout', '0', true)",
+  "select pg_catalog.current_setting('statement_timeout'), pg_catalog.set_config('statement_timeout', '0', true)",
 )
-const resumeRole = (role: string): PipelineStatement => ({
-  text: "select pg_catalog.set_config('role', $1, true)",
-  values: [role],
-  isUnprepared: true,
-})
 const resumeTimeout = (timeout: string): PipelineStatement => ({
   text: "select pg_catalog.set_config('statement_timeout', $1, true)",
   values: [timeout],
@@ -78,12 +69,12 @@ async function importRows(
   const opened = await runPipeline(client, [open], false).catch((error: unknown) => {
     throw stagingError(error, opening.length, opening.length + rows.create.length)
   })
-  const [timeout = '0', role = 'none'] = (opened.at(-1)?.[0] ?? []).map((field) => field?.toString())
+  const timeout = opened.at(-1)?.[0]?.[0]?.toString() ?? '0'
   await copyRows(client, rows)
   const write = rows.write(0, rows.lastLine())
   const precheck = rows.precheck?.(write)
   if (precheck) {
-    const statements = [loginRole, rows.analyze, resumeRole(role), resumeTimeout(timeout), ...precheck.statements]
+    const statements = [...asLoginRole([rows.analyze]), resumeTimeout(timeout), ...precheck.statements]
     const planned = await runPipeline(client, [statements], false)
     const refusal = precheck.check(planned.slice(-precheck.statements.length))
     if (refusal) throw new Refusal(refusal)

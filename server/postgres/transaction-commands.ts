@@ -19,3 +19,25 @@ export const undo = [[checkConstraints], [rollback]] as const
 
 /** Returns to the role that may set the settings of a role, check sessions, and claim. */
 export const loginRole = command('RESET ROLE', noEffect)
+
+const ofCaller = 'rowhouse.role_of_caller'
+/** Keeps the current role, which may be another one than in the settings of the request: its functions may switch, too. */
+const keepRole = command(
+  `select pg_catalog.set_config('${ofCaller}', pg_catalog.current_setting('role'), true)`,
+  noEffect,
+)
+const restoreRole = command(
+  `select pg_catalog.set_config('role', pg_catalog.current_setting('${ofCaller}'), true)`,
+  noEffect,
+)
+
+/**
+ * Statements as the login role amid those of a caller. Afterwards the transaction has the role of the caller again: deferred
+ * triggers run at its end, and must not run as another role than the statements that they belong to.
+ */
+export const asLoginRole = (statements: readonly PipelineStatement[]): readonly PipelineStatement[] => [
+  keepRole,
+  loginRole,
+  ...statements,
+  restoreRole,
+]

@@ -4,7 +4,7 @@ import { claimRefused, recordedMeanwhile } from './claim-refused.ts'
 import type { PipelineClient } from './protocol/pipeline-client.ts'
 import type { PipelinePart } from './protocol/pipeline-part.ts'
 import { isLostConnection, Refusal, runPipeline, type PipelineObserver } from './protocol/pipeline.ts'
-import { begin, checkConstraints, commit, loginRole, rollback, undo } from './transaction-commands.ts'
+import { asLoginRole, begin, checkConstraints, commit, rollback, undo } from './transaction-commands.ts'
 
 /** Whether the statements can run as one implicit transaction. */
 export const isPlain = ({ isolation, rollback, checkResult, claim, precheck }: RestTransaction): boolean =>
@@ -125,13 +125,13 @@ class Stages {
 }
 
 /**
- * Runs the statements that record the effect of a transaction with a claim, as the login role, and commits it.
+ * Runs the statements that record the effect of a transaction with a claim, as the login role, and commits it as the caller.
  *
  * @throws Refusal when another transaction has recorded the same effect; StatementError; other errors mean a lost connection
  */
 export async function recordAndCommit(client: PipelineClient, record: PipelinePart, prepare: boolean): Promise<void> {
   try {
-    await runPipeline(client, [[loginRole, ...record], [commit]], prepare)
+    await runPipeline(client, [asLoginRole(record), [commit]], prepare)
   } catch (error) {
     throw recordedMeanwhile(error) ?? error
   }
