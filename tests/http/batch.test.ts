@@ -319,7 +319,7 @@ const rows: readonly (readonly [name: string, requests: unknown, status: number,
       { id: 'b', method: 'POST', url: '/${a#/id}', body: { requests: [] } },
     ],
     400,
-    { code: 'PGRSTX10', request: 'b' },
+    { code: 'PGRSTX12', request: 'b' },
   ],
 ]
 

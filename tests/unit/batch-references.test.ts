@@ -126,6 +126,11 @@ t.test('values in urls', async (t) => {
     ['/t?a=eq(any).{${r#/list}}', '/t?a=eq(any).{"a,b)"}'],
     ['/t?a=like.*${r#/list}*', '/t?a=like.*a,b)*'],
     ['/t?a=fts(english).${r#/list}', '/t?a=fts(english).a,b)'],
+    ['/t?a=cs.%20{${r#/list}}', '/t?a=cs. {"a,b)"}'],
+    ['/t?or=(a.cs."{x,${r#/list}}",b.cs."{${r#/number}}")', '/t?or=(a.cs."{x,\\"a,b)\\"}",b.cs."{12.5}")'],
+    ['/t?or=(a.cs."{x,\\"y%20${r#/quote}\\"}")', '/t?or=(a.cs."{x,\\"y \\\\\\"\\\\\\\\\\"}")'],
+    ['/t?a=in.("%20{${r#/list}}")', '/t?a=in.(" {\\"a,b)\\"}")'],
+    ['/t?having=eq.${r#/text}&distinct=in.(${r#/list})', '/t?having=eq.a&distinct=in.("a,b)")'],
   ] as const) {
     t.equal(decodedFill(url), filled, url)
   }
@@ -155,6 +160,27 @@ t.test('places where a value could become more than one are refused', async (t) 
     '/t?order=${r#/text}.desc',
     '/t?b.order=${r#/text}',
     '/rpc/f?a=${r#/filter}',
+    '/t?a=not.${r#/filter}',
+    '/rpc/f?a=not.${r#/filter}',
+    '/t?or=(a.cs."{x,\\"${r#/list}}")',
+    '/t?having=${r#/text}',
+    '/t?having=count().gt.${r#/number}',
+    '/rpc/f?having=count().gt.${r#/number}',
+    '/rpc/f?having=or.(count().gt.${r#/text})',
+    '/rpc/f?having=${r#/text}',
+    '/rpc/f?b.having=${r#/text}',
+    '/rpc/f?having=not.${r#/text}',
+    '/rpc/f?distinct=on.(${r#/text})',
+    '/rpc/f?distinct=${r#/text}',
+    '/rpc/f?order=${r#/text}',
+    '/rpc/f?columns=${r#/text}',
+    '/rpc/f?select=${r#/text}',
+    '/t?on_conflict=${r#/text}',
+    '/${r#/text}',
+    '/t${r#/text}?a=eq.1',
+    '/rpc/${r#/text}',
+    '/rpc/f${r#/text}/x',
+    '/${r#/text}/1',
     '/t?a=eq.${r#/nothing}',
     '/t?a=eq.${r#/rows}',
     '/t?a=eq.${r#}',
@@ -165,6 +191,12 @@ t.test('places where a value could become more than one are refused', async (t) 
 
 t.test('no value changes the structure of what is parsed', async (t) => {
   const templates = [
+    'or=(a.cs."{x,$}",b.in.("{$}","(a,$)"))',
+    'a=cs.%20{$}',
+    'limit=$',
+    'x.offset=$',
+    'having=eq.$',
+    'distinct=not.in.($)',
     'a=eq.$',
     'a=in.($,"x-$",y)',
     'or=(a.eq.$,and(b.in.($),not.or(c.like."*$",d.cs.$)))',
@@ -218,6 +250,110 @@ t.test('no value changes the structure of what is parsed', async (t) => {
     const plain = structure(query('plain'))
     for (const text of values) t.equal(structure(query(text)), plain, `${template} with ${JSON.stringify(text)}`)
   }
+})
+
+t.test('no value changes what a literal within a value contains', async (t) => {
+  const templates = ['a=cs.{x,$}', 'or=(a.cs."{x,$}")', 'a=in.("{x,$}",y)', 'a=cs.%20{"x",$}', 'a=eq.[$,5)']
+  const valueOf = (query: string): string => {
+    const { filters, logic } = parseQueryParams(query, false)
+    const [tree] = logic.map(({ value }) => (value.kind === 'logic' ? value.operands[0] : undefined))
+    const { operation } = tree?.kind === 'filter' ? tree.filter : (filters[0]?.value ?? { operation: { kind: 'is' } })
+    return 'values' in operation ? (operation.values[0] ?? '') : 'value' in operation ? operation.value : ''
+  }
+  /** Elements of a literal without nested ones, as PostgreSQL reads them. */
+  const count = (literal: string): number =>
+    literal
+      .replaceAll(/\\./gs, '')
+      .replaceAll(/"[^"]*"/g, '')
+      .split(/[,{}()[\]]/).length
+  for (const template of templates) {
+    for (const text of ['plain', ',', '},{', '"', '\\', '\\"', '","', '\\",x,\\"', ')', 'null']) {
+      const url = `/t?${template.replaceAll('$', '${r#/v}')}`
+      const { query } = fillUrl(urlTemplate(url), true, () => JSON.stringify(text))
+      t.equal(count(valueOf(query)), 4, `${template} with ${text}: ${valueOf(query)}`)
+    }
+  }
+})
+
+t.test('an argument of a function stays an argument', async (t) => {
+  const names = [
+    'a',
+    'b.a',
+    'having',
+    'distinct',
+    'a.having',
+    'x.distinct',
+    'cursor',
+    'limit',
+    'order',
+    'or',
+    'columns',
+  ]
+  const starts = [
+    '',
+    'x',
+    'o',
+    'on',
+    'on.',
+    'on.(',
+    'or',
+    'or.(',
+    'not',
+    'not.',
+    'e',
+    'eq',
+    'f',
+    'count().',
+    'a.sum()',
+    ' ',
+  ]
+  const texts = [
+    ...[
+      'eq.1',
+      'q.1',
+      '.eq.1',
+      '(any).{1}',
+      '.in.(1)',
+      'in.(1,2)',
+      'n.(id)',
+      '.(a)',
+      '(count().gt.1)',
+      'or.(a.eq.1)',
+      '*',
+    ],
+    ...[
+      '.*',
+      'fts(english).x',
+      'fts( x y ).z',
+      'is.null',
+      '.isdistinct.1',
+      'count().gt.1',
+      'gt.1',
+      ')',
+      'a),b)',
+      'eq .1',
+      ' eq.1',
+    ],
+  ]
+  const kindsOf = (query: string): unknown => {
+    const { filters, logic, groupings, order, columns, onConflict } = parseQueryParams(query, true)
+    return { filters, logic, groupings, order, columns, onConflict }
+  }
+  const nothing = kindsOf('a=plain')
+  for (const name of names)
+    for (const start of starts)
+      for (const text of texts) {
+        let query: string
+        try {
+          query = fillUrl(urlTemplate(`/rpc/f?${name}=${encodeURIComponent(start)}\${r#/v}`), true, () =>
+            JSON.stringify(text),
+          ).query
+        } catch (error) {
+          t.match(error, { code: 'PGRSTX12' })
+          continue
+        }
+        t.strictSame(kindsOf(query), nothing, `${name}=${start}\${${text}}`)
+      }
 })
 
 t.test('invalid urls', async (t) => {

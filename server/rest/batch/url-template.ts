@@ -2,12 +2,13 @@
 // value of the grammar: within parentheses, braces and brackets it is quoted, and where it could be more, it is refused.
 import type { ApiError } from '../errors.ts'
 import { isOperator } from '../request/filter.ts'
+import { isGroupingName } from '../request/groupings.ts'
 import { parseQueryString } from '../request/query-string.ts'
 import { queryText } from '../response/header.ts'
 import { batchErrors } from './batch-errors.ts'
 import { isPointer } from './json-slices.ts'
 import { isReference, referenceText, type Lookup, type Reference } from './references.ts'
-import { Conditions, LiteralText, plainText, type Context } from './value-context.ts'
+import { Conditions, isLiteral, LiteralText, plainText, type Context } from './value-context.ts'
 
 /** A url with references between its texts, which have one character per byte. */
 export type UrlTemplate = readonly (string | Reference)[]
@@ -67,10 +68,26 @@ export type FilledUrl = { readonly path: string; readonly query: string }
 export function fillUrl(template: UrlTemplate, isRead: boolean, lookup: Lookup): FilledUrl {
   const { path: pathPieces, parameters } = splitUrl(template)
   const scalar = (piece: Reference): Scalar => scalarOf(piece, lookup)
-  const path = pathPieces.map((piece) => (isReference(piece) ? queryText(scalar(piece).text) : piece)).join('')
+  const path = fillPath(pathPieces, scalar)
   const isCall = isRead && path.startsWith('/rpc/')
   const query = parameters.map((pieces) => fillParameter(pieces, isCall, scalar)).join('&')
   return { path, query }
+}
+
+/** What precedes the key of a row in a path. */
+const beforeKey = /^\/(?!rpc\/)[^/]+\//
+
+/** Fills in the key of a row. What comes before it are names. */
+function fillPath(pieces: Pieces, scalar: (piece: Reference) => Scalar): string {
+  let path = ''
+  for (const piece of pieces) {
+    if (isReference(piece) && !beforeKey.test(path)) {
+      const details = 'A path has names; only the key of a row is a value, as in /orders/${order#/id}.'
+      throw batchErrors.referenceInUrl(referenceText(piece), details)
+    }
+    path += isReference(piece) ? queryText(scalar(piece).text) : piece
+  }
+  return path
 }
 
 type Pieces = (string | Reference)[]
@@ -160,12 +177,18 @@ function contextOf(kind: string, start: string, isCall: boolean): Context | stri
   if (kind === 'and' || kind === 'or') return new Conditions()
   if (kind === 'limit' || kind === 'offset') return plainText
   const [prefix = '', operator = '', argument] = operatorPrefix.exec(start) ?? []
-  if (!isOperator(operator))
-    return isCall ? plainText : 'Write the operator of the filter before it, as in id=eq.${order#/id}.'
+  // After `not.`, the value would begin with the operator.
+  const isFilter = isOperator(operator) && operator !== 'not'
+  if (!isFilter && isGroupingName(kind))
+    return `The parameter ${kind} has names and conditions on groups, in which no value can stand.`
+  if (!isFilter)
+    return isCall && operator !== 'not'
+      ? plainText
+      : 'Write the operator of the filter before it, as in id=eq.${order#/id}.'
   if (operator === 'in') return new Conditions()
   const literal = start.slice(prefix.length)
   const isQuantified = argument === 'any' || argument === 'all'
   if (isQuantified && !literal.startsWith('{'))
     return 'Write the braces of the list around it, as in id=eq(any).{${order#/id}}.'
-  return /^[({[]/.test(literal) ? new LiteralText() : plainText
+  return isLiteral(literal) ? new LiteralText() : plainText
 }

@@ -50,6 +50,9 @@ export class LiteralText implements Context {
   }
 }
 
+/** Whether a text begins like the literal of an array, a range, a row or JSON. PostgreSQL skips white space before it. */
+export const isLiteral = (text: string): boolean => /^\s*[({[]/.test(text)
+
 const fieldName = String.raw`(?:[^".,()]+|"(?:[^"\\]|\\.)*")`
 /** What precedes the value of a condition. */
 const conditionStart = new RegExp(String.raw`^${fieldName}\.(?:not\.)?[A-Za-z]+\.$`)
@@ -71,6 +74,9 @@ export class Conditions implements Context {
   #since = ''
   #isQuoted = false
   #isEscaped = false
+  /** The open quoted value, without its escapes: it may be a literal, in which a value has to stay one, too. */
+  #quoted: Context = plainText
+  #hasQuotedText = false
   /** Whether a quoted value has just ended. */
   #isClosed = false
   #isBroken = false
@@ -86,12 +92,26 @@ export class Conditions implements Context {
   }
 
   #readQuoted(sign: string): void {
-    if (this.#isEscaped) this.#isEscaped = false
-    else if (sign === '\\') this.#isEscaped = true
-    else if (sign === '"') {
-      this.#isQuoted = false
-      this.#isClosed = true
+    if (!this.#isEscaped && sign === '"') this.#endQuoted()
+    else if (!this.#isEscaped && sign === '\\') this.#isEscaped = true
+    else {
+      this.#isEscaped = false
+      if (!this.#hasQuotedText && isLiteral(sign)) this.#quoted = new LiteralText()
+      this.#hasQuotedText ||= /\S/.test(sign)
+      this.#quoted.read(sign)
     }
+  }
+
+  #beginQuoted(): void {
+    this.#isQuoted = true
+    this.#quoted = plainText
+    this.#hasQuotedText = false
+  }
+
+  #endQuoted(): void {
+    if (!this.#quoted.isComplete()) this.#isBroken = true
+    this.#isQuoted = false
+    this.#isClosed = true
   }
 
   #readPlain(sign: string): void {
@@ -103,7 +123,7 @@ export class Conditions implements Context {
     if (opened) this.#open.push(opened)
     if (sign === ')') this.#open.pop()
     if (isEnd || opened) this.#since = ''
-    else if (sign === '"' && this.#isAtStart()) this.#isQuoted = true
+    else if (sign === '"' && this.#isAtStart()) this.#beginQuoted()
     else {
       this.#isInArray = sign === '{' && this.#open.at(-1) === 'conditions' && this.#isAtStart()
       this.#since += sign
@@ -125,9 +145,13 @@ export class Conditions implements Context {
     return kind === 'list' ? this.#since === '' : conditionStart.test(this.#since)
   }
 
-  value(text: string): string | undefined {
+  value(text: string, isText: boolean): string | undefined {
     if (this.#isEscaped || this.#isBroken || this.#isClosed || this.#isInArray) return undefined
-    if (this.#isQuoted) return escaped(text)
+    if (this.#isQuoted) {
+      this.#hasQuotedText = true
+      const written = this.#quoted.value(text, isText)
+      return written === undefined ? undefined : escaped(written)
+    }
     if (!this.#isAtStart()) return undefined
     this.#isClosed = true
     return `"${escaped(text)}"`
