@@ -30,6 +30,32 @@ function sorted(value: unknown): unknown {
 export const claimsText = (identity: Identity): string =>
   identity.claimsText ?? JSON.stringify(sorted({ ...identity.claims, role: identity.role }))
 
+/** A JSON string, or a number, in a JSON text. */
+const stringOrNumber = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g
+
+/**
+ * The claims as texts that are equal for equal values alone: with all digits of their numbers, and independent of the order of
+ * members and of the notation of strings. `role` is the effective one.
+ */
+export function comparableClaims(identity: Identity): ReadonlyMap<string, string> {
+  // Numbers become strings, so that they keep their digits, and the first letter says what a value is.
+  const marked = claimsText(identity).replace(stringOrNumber, (text) =>
+    text.startsWith('"') ? `"s${text.slice(1)}` : `"n${text}"`,
+  )
+  const claims = JSON.parse(marked) as Readonly<Record<string, unknown>>
+  return new Map(Object.entries(claims).map(([name, value]) => [name.slice(1), JSON.stringify(sorted(value))]))
+}
+
+/**
+ * The subject of the token as JSON text that no other subject has. `null` without one: all such callers of a role count as one.
+ */
+export function subjectText(identity: Identity): string {
+  const { sub = null } = identity.claims
+  // Processes of another version of the program, which count and store for the same callers, write these in the same way.
+  if (sub === null || typeof sub === 'string') return JSON.stringify(sub)
+  return JSON.stringify({ json: comparableClaims(identity).get('sub') })
+}
+
 /** An identity for many requests, whose claims are converted to text once. */
 export const lastingIdentity = (role: string, claims: Claims): Identity => ({
   role,

@@ -1,5 +1,7 @@
 // Reading limits: names, values, defaults; and the stricter of two limits.
 import t from 'tap'
+import type { Identity } from '../../server/identity/identity.ts'
+import { exactClaims } from '../../server/identity/jwt/exact-claims.ts'
 import { parseLimits, stricterLimit, type Limits } from '../../server/identity/limits.ts'
 import { costCheck, costError } from '../../server/rest/response/cost-check.ts'
 import { checkEmbedDepth } from '../../server/rest/plan/embed-depth.ts'
@@ -130,6 +132,62 @@ t.test('each part of a batch counts, and a refused one counts against no limit',
     headers: [{}, ['RateLimit', '"key";r=16;t=1, "user";r=0;t=1, "role";r=6;t=1']],
   })
   t.equal(await limiter.take({ ofRole: { maxRows: 1 }, key: undefined }, identity), undefined)
+})
+
+t.test('a user is whatever `sub` is, with all of its digits', async (t) => {
+  const token = (payload: string): Identity => {
+    const claims = JSON.parse(payload) as Identity['claims']
+    const exact = exactClaims(payload, 'r')
+    return { role: 'r', claims, ...(exact === undefined ? {} : { claimsText: exact }) }
+  }
+  const users: readonly (readonly string[])[] = [
+    ['{"sub":"42"}', '{"sub":"\\u0034\\u0032","iat":12345678901234567890}'],
+    ['{"sub":42}', '{"iat":1,"sub" : 42}'],
+    ['{"sub":9007199254740993}'],
+    ['{"sub":9007199254740992}'],
+    ['{"sub":1e400}'],
+    ['{"sub":true}'],
+    ['{"sub":"true"}'],
+    [
+      '{"sub":{"id":1,"of":["a","b"]}}',
+      '{"sub":{"of":["a", "b"],"id":1}}',
+      '{"sub":{"of":["a","\\u0062"],"id":1},"exp":1e9}',
+    ],
+    ['{"sub":{"id":12345678901234567890}}'],
+    ['{"sub":{"id":12345678901234567891}}'],
+    ['{"sub":"{\\"id\\":12345678901234567891}"}'],
+    ['{"sub":"{\\"json\\":\\"n42\\"}"}'],
+    ['{"sub":["a"]}'],
+    [`{"sub":${JSON.stringify('x'.repeat(5000))}}`],
+    [`{"sub":${JSON.stringify(`${'x'.repeat(4999)}y`)}}`],
+    ['{}', '{"sub":null}', '{"other":12345678901234567890}'],
+  ]
+  const subjects = new Set<string>()
+  const counts = new LocalCounts(() => 0)
+  const limiter = new RateLimiter(
+    {
+      take: (subject, ...more) => {
+        subjects.add(subject)
+        return counts.take(subject, ...more)
+      },
+      putBack: (...all) => counts.putBack(...all),
+    },
+    () => 0,
+  )
+  const limits = { ofRole: { userRate: { perSecond: 0.01, burst: 3 } }, key: undefined }
+  for (const payloads of users) {
+    let granted = 0
+    for (let each = 0; each < 6; each++) {
+      const decision = await limiter.take(limits, token(payloads[each % payloads.length] ?? ''))
+      if (decision?.error === undefined) granted++
+    }
+    t.equal(granted, 3, `one user: ${payloads.join(', ').slice(0, 100)}`)
+  }
+  t.equal(subjects.size, users.length, 'each counts apart')
+  t.ok(
+    [...subjects].every(({ length }) => length <= 600),
+    'and fits into an index',
+  )
 })
 
 t.test('without counts in the database, each process counts on its own', async (t) => {

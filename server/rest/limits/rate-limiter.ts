@@ -1,5 +1,6 @@
 // Limits the requests per second of roles, users and API keys.
-import type { Identity } from '../../identity/identity.ts'
+import { createHash } from 'node:crypto'
+import { subjectText, type Identity } from '../../identity/identity.ts'
 import type { KeyLimits, Limits, Rate } from '../../identity/limits.ts'
 import { type ApiError, errors } from '../errors.ts'
 import type { Counts } from './counts.ts'
@@ -140,15 +141,25 @@ export class RateLimiter {
   }
 }
 
-function policiesOf({ ofRole, key }: RatedLimits, { role, claims: { sub } }: Identity): Policy[] {
+/** Longest key of a subject in the counts: PostgreSQL refuses keys of more than about 2,700 bytes. */
+const longestSubject = 600
+
+function subjectOf(ids: readonly string[]): string {
+  const subject = `[${ids.join(',')}]`
+  return subject.length <= longestSubject ? subject : createHash('sha256').update(subject).digest('base64url')
+}
+
+function policiesOf({ ofRole, key }: RatedLimits, identity: Identity): Policy[] {
+  const { role } = identity
   const policies: Policy[] = []
+  /** @param ids JSON texts */
   const add = (name: Policy['name'], text: string, ids: readonly string[], rate: Rate): void => {
-    policies.push({ name, text, subject: JSON.stringify([name, ...ids]), rate })
+    policies.push({ name, text, subject: subjectOf([JSON.stringify(name), ...ids]), rate })
   }
-  if (key?.limits.rate) add('key', 'this API key', [key.keyId], key.limits.rate)
-  if (ofRole?.userRate && typeof sub === 'string')
-    add('user', `this user of the role ${role}`, [role, sub], ofRole.userRate)
-  if (ofRole?.rate) add('role', `the role ${role}`, [role], ofRole.rate)
+  if (key?.limits.rate) add('key', 'this API key', [JSON.stringify(key.keyId)], key.limits.rate)
+  if (ofRole?.userRate)
+    add('user', `this user of the role ${role}`, [JSON.stringify(role), subjectText(identity)], ofRole.userRate)
+  if (ofRole?.rate) add('role', `the role ${role}`, [JSON.stringify(role)], ofRole.rate)
   return policies
 }
 

@@ -1,6 +1,6 @@
 // The header `Idempotency-Key`. https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/
 import { createHash } from 'node:crypto'
-import type { Identity } from '../../identity/identity.ts'
+import { comparableClaims, subjectText, type Identity } from '../../identity/identity.ts'
 import { errors } from '../errors.ts'
 import type { HttpRequest } from './api-request.ts'
 
@@ -37,8 +37,11 @@ const meaningful = new Set([
   ...['accept', 'accept-profile', 'content-profile', 'content-type', 'if-match', 'if-none-match', 'prefer', 'range'],
   ...['content-encoding', 'accept-encoding'],
 ])
-/** Claims that change when a token is renewed. RFC 7519, section 4.1; those of Supabase's sessions. */
-const renewed = new Set(['iat', 'exp', 'nbf', 'jti', 'session_id', 'aal', 'amr', 'auth_time'])
+/**
+ * Claims that change when a token is renewed, or when its user signs in again (RFC 7519, section 4.1; those of Supabase's
+ * sessions): when and how, not who. `aal` is not among them: policies let a caller with a second factor do more.
+ */
+const renewed = new Set(['iat', 'exp', 'nbf', 'jti', 'session_id', 'amr', 'auth_time'])
 
 /**
  * Identifies a request that a key stands for, and its caller: the role, and the subject of the token.
@@ -48,9 +51,9 @@ const renewed = new Set(['iat', 'exp', 'nbf', 'jti', 'session_id', 'aal', 'amr',
 export function idempotentRequest(
   value: string,
   { method, path, query, headers, body }: HttpRequest,
-  { role, claims }: Identity,
+  identity: Identity,
 ): IdempotentRequest {
-  const lasting = Object.entries(claims).filter(([name]) => !renewed.has(name))
+  const lasting = [...comparableClaims(identity)].filter(([name]) => !renewed.has(name))
   const described = [
     ...[method, path, query],
     headers.filter(([name]) => meaningful.has(name)).sort(byName),
@@ -58,7 +61,7 @@ export function idempotentRequest(
   ]
   return {
     key: parseIdempotencyKey(value),
-    caller: sha256(JSON.stringify([role, claims.sub ?? null])),
+    caller: sha256(`[${JSON.stringify(identity.role)},${subjectText(identity)}]`),
     // The text of the description ends before the body: it is one JSON array.
     request: sha256(JSON.stringify(described), body),
   }
