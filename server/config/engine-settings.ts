@@ -45,6 +45,24 @@ export const engineSettings: { readonly [K in keyof Values]: Setting<Values[K]> 
     description:
       'Maximum size of a batch with the values of its references, and of the responses to its requests in total: bytes, or a number with `kb`, `mb`, `gb`.',
   }),
+  idempotencyMaxKeys: service({
+    name: 'idempotency-max-keys',
+    variables: ['IDEMPOTENCY_MAX_KEYS'],
+    type: types.integer({ min: 0, max: 1_000_000_000 }),
+    default: 100_000,
+    description:
+      'Maximum number of [`Idempotency-Key`s](#writes-that-take-effect-once) that a caller may use in 24 hours; further ones get 429. Numbers above 5000 are estimated from a part of the keys, and let up to a fifth more through. `0`: unlimited.',
+  }),
+  idempotencyMaxBytes: service({
+    name: 'idempotency-max-bytes',
+    variables: ['IDEMPOTENCY_MAX_BYTES'],
+    type: types.size,
+    default: kibibyte * kibibyte,
+    defaultInWords: '`1mb`',
+    example: '"1mb"',
+    description:
+      'Maximum size of the body of a response that is kept for an `Idempotency-Key`: bytes, or a number with `kb`, `mb`, `gb`. The repetition of a request with a larger one gets 410.',
+  }),
   restExportLimit: service({
     name: 'rest-export-limit',
     variables: ['REST_EXPORT_LIMIT'],

@@ -17,7 +17,7 @@ class ClaimRefused extends TracelessError implements ClaimRefusal {
   }
 }
 
-const reasons: Readonly<Record<string, Reason>> = { RH409: 'running', RH208: 'recorded' }
+const reasons: Readonly<Record<string, Reason>> = { RH409: 'running', RH208: 'recorded', RH429: 'too many' }
 
 /**
  * The refusal that an error of a transaction means.

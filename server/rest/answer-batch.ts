@@ -76,7 +76,6 @@ class RepetitionNeeded extends Error {
 type Transaction = { readonly run: RunSteps; readonly isolation: IsolationLevel | null }
 
 class Batch {
-  readonly #http: HttpRequest
   readonly #parts: readonly BatchPart[]
   readonly #identity: Identity
   readonly #context: BatchContext
@@ -97,7 +96,6 @@ class Batch {
     once: IdempotentRequest | undefined,
   ) {
     const { batchMaxBytes, dbTxEnd } = context.snapshot.config
-    this.#http = http
     this.#parts = parts
     this.#identity = identity
     this.#context = context
@@ -156,12 +154,13 @@ class Batch {
       isOfDatabase = true
       return response
     }
-    const claim = once && batchClaim(once, () => response ?? noResponse())
+    const claim = once && batchClaim(once, config, () => response ?? noResponse())
     try {
       return await database.batch({ ...transaction, claim }, use, options)
     } catch (error) {
       if (!isOfDatabase) throw error
-      const repeated = once && repeatedBatch(once, error, this.#http, this.#identity, this.#context)
+      const frame = { ...this.#frame, context: this.#context }
+      const repeated = once && repeatedBatch(once, error, this.#parts, this.#identity, frame)
       if (repeated) return await repeated
       throw transactionError(error, this.#identity.role !== config.dbAnonRole)
     }

@@ -1,14 +1,18 @@
 // Requests with an Idempotency-Key take effect once: their response is stored in the same transaction, and repeated
 // requests get it again.
 import type { AnswerContext } from './answer-context.ts'
-import type { Claim, ClaimRefusal, RawRow } from './database.ts'
+import type { Claim, ClaimRefusal, PipelineStatement, RawRow } from './database.ts'
 import { errors } from './errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { ActionPlan } from './plan/plan.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import { idempotentRequest, type IdempotentRequest } from './request/idempotency-key.ts'
+import type { Prepared } from './cache/prepare.ts'
+import { explainStatement } from './response/cost-check.ts'
+import { errorResponse } from './response/error.ts'
 import { unstreamedBytes, type RestResponse } from './response/result.ts'
-import { claimStatement, storeStatement } from './sql/stored-response.ts'
+import type { RestSettings } from './settings.ts'
+import { claimStatement, storeStatement, type StoredResponse } from './sql/stored-response.ts'
 
 /**
  * The key of a request that takes effect once; undefined for one without a key, for reads, and for a database that does
@@ -29,25 +33,47 @@ export function requestOnce(
 const mayHaveEffect = (plan: ActionPlan): boolean =>
   (plan.kind === 'mutate' || plan.kind === 'call') && !plan.readOnly && !plan.explain
 
+/** The settings of keys and of what is kept for them. */
+export type OnceSettings = Pick<RestSettings, 'idempotencyMaxBytes' | 'idempotencyMaxKeys' | 'clientErrorVerbosity'>
+
+/** What is stored of a response: all of it, or, if it is too large, the error that the repetition of the request gets. */
+export function keptResponse(
+  { key }: IdempotentRequest,
+  response: RestResponse,
+  { idempotencyMaxBytes: limit, clientErrorVerbosity }: OnceSettings,
+): StoredResponse {
+  const bytes = unstreamedBytes(response.body).length + JSON.stringify(response.headers).length
+  const isTooLarge = bytes > limit
+  const { status, statusText, headers, body } = isTooLarge
+    ? errorResponse(errors.idempotentResponseTooLarge(key, response.status, bytes, limit), clientErrorVerbosity)
+    : response
+  return { status, statusText, headers, body: unstreamedBytes(body) }
+}
+
+/** Statements that fail if the caller may not execute a request any more. They execute nothing of it. */
+export const admissionStatements = ({
+  nested,
+  main,
+}: Pick<Prepared, 'nested' | 'main'>): readonly PipelineStatement[] =>
+  [...(nested?.statements ?? []), ...(main ? [main] : [])].map(explainStatement)
+
 /** The claim of a request that takes effect once, and its response after the transaction. */
 export class ResponseOnce {
   readonly claim: Claim
   #response: RestResponse | undefined
 
   /** @param respond writes the response from the rows of the transaction's statements */
-  constructor(request: IdempotentRequest, respond: (results: readonly (readonly RawRow[])[]) => RestResponse) {
+  constructor(
+    request: IdempotentRequest,
+    settings: OnceSettings,
+    respond: (results: readonly (readonly RawRow[])[]) => RestResponse,
+  ) {
     this.claim = {
-      statement: claimStatement(request),
+      statement: claimStatement(request, settings.idempotencyMaxKeys),
       record: (results) => {
         const response = respond(results)
         this.#response = response
-        return [
-          storeStatement(request, {
-            ...response,
-            statusText: response.statusText,
-            body: unstreamedBytes(response.body),
-          }),
-        ]
+        return [storeStatement(request, keptResponse(request, response, settings))]
       },
     }
   }
@@ -69,13 +95,16 @@ export function refusalOf(error: unknown): ClaimRefusal['reason'] | undefined {
  *
  * @param reason why the claim was refused
  * @param read runs statements in the transaction of the request, after its settings and the pre-request function
- * @throws ApiError PGRSTX91 when the key stands for another request, PGRSTX92 when that request is still running
+ * @throws ApiError PGRSTX91 when the key stands for another request, PGRSTX92 when that request is still running, PGRSTX94
+ *   when the caller has too many keys; the errors of `read`
  */
 export async function repeatedResponse(
   { key, request }: IdempotentRequest,
   reason: ClaimRefusal['reason'],
+  { idempotencyMaxKeys }: OnceSettings,
   read: () => Promise<readonly (readonly RawRow[])[]>,
 ): Promise<RestResponse> {
+  if (reason === 'too many') throw errors.tooManyIdempotencyKeys(idempotencyMaxKeys)
   const rows = reason === 'running' ? [] : await read()
   const [found] = rows.at(-1) ?? []
   if (!found) throw errors.idempotentRequestRunning(key)

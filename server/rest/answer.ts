@@ -1,5 +1,5 @@
 // Runs the stages of a request in order: parse, plan, build SQL, run, respond. Each stage has its own folder.
-import { refusalOf, repeatedResponse, requestOnce, ResponseOnce } from './answer-once.ts'
+import { admissionStatements, refusalOf, repeatedResponse, requestOnce, ResponseOnce } from './answer-once.ts'
 import type { PipelineStatement, TransactionResult } from './database.ts'
 import type { Identity } from '../identity/identity.ts'
 import { respondRowByKey } from './response/row-by-key.ts'
@@ -179,7 +179,8 @@ async function answerOnce(
   identity: Identity,
   context: AnswerContext,
 ): Promise<RestResponse> {
-  const once = new ResponseOnce(request, (results) =>
+  const { config } = context.snapshot
+  const once = new ResponseOnce(request, config, (results) =>
     respondTo(plan, rowOf(plan, prepared, results), prepared, context),
   )
   try {
@@ -188,10 +189,12 @@ async function answerOnce(
   } catch (error) {
     const reason = refusalOf(error)
     if (!reason) throw error
-    const statements = storedStatements(request)
+    // Who may not execute the request any more gets no response of it.
+    const statements = [...admissionStatements(prepared), ...storedStatements(request)]
     return repeatedResponse(
       request,
       reason,
+      config,
       async () => (await run(plan, prepared, identity, context, statements)).rows,
     )
   }

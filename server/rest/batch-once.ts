@@ -2,8 +2,11 @@
 // it again.
 import type { Identity } from '../identity/identity.ts'
 import type { AnswerContext } from './answer-context.ts'
-import { refusalOf, repeatedResponse } from './answer-once.ts'
-import type { Claim } from './database.ts'
+import { keptResponse, refusalOf, repeatedResponse, type OnceSettings } from './answer-once.ts'
+import type { BatchFrame } from './batch-part-request.ts'
+import { requireAdmission } from './batch-admission.ts'
+import type { BatchPart } from './batch/batch-request.ts'
+import type { BatchDatabase, Claim } from './database.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import { idempotentRequest, type IdempotentRequest } from './request/idempotency-key.ts'
 import { parseApiRequest } from './request/parse-api-request.ts'
@@ -31,12 +34,13 @@ export const batchOnce = (
  *
  * @param response called before the commit, when all requests have been answered
  */
-export const batchClaim = (request: IdempotentRequest, response: () => RestResponse): Claim => ({
-  statement: claimStatement(request),
-  record: () => {
-    const { status, statusText, headers, body } = response()
-    return [storeStatement(request, { status, statusText, headers, body: unstreamedBytes(body) })]
-  },
+export const batchClaim = (
+  request: IdempotentRequest,
+  settings: OnceSettings,
+  response: () => RestResponse,
+): Claim => ({
+  statement: claimStatement(request, settings.idempotencyMaxKeys),
+  record: () => [storeStatement(request, keptResponse(request, response(), settings))],
 })
 
 /**
@@ -44,19 +48,31 @@ export const batchClaim = (request: IdempotentRequest, response: () => RestRespo
  *
  * @param error what the transaction of the batch failed with
  * @returns undefined if the error says nothing of a repetition
- * @throws ApiError PGRSTX91 and PGRSTX92 as a rejection, see `repeatedResponse`; the errors of the settings of the caller
+ * @throws ApiError PGRSTX91, PGRSTX92 and PGRSTX94 as a rejection, see `repeatedResponse`; the errors of the settings of the
+ *   caller; those of a request of the batch that the caller may not execute any more
  */
 export function repeatedBatch(
   request: IdempotentRequest,
   error: unknown,
-  http: HttpRequest,
+  parts: readonly BatchPart[],
   identity: Identity,
-  context: AnswerContext,
+  frame: BatchFrame & { readonly context: { readonly database: BatchDatabase } },
 ): Promise<RestResponse> | undefined {
   const reason = refusalOf(error)
   if (!reason) return undefined
+  return replay(request, reason, parts, identity, frame)
+}
+
+async function replay(
+  request: IdempotentRequest,
+  reason: NonNullable<ReturnType<typeof refusalOf>>,
+  parts: readonly BatchPart[],
+  identity: Identity,
+  frame: BatchFrame & { readonly context: { readonly database: BatchDatabase } },
+): Promise<RestResponse> {
+  const { http, context } = frame
   const { config } = context.snapshot
-  return repeatedResponse(request, reason, async () => {
+  const response = await repeatedResponse(request, reason, config, async () => {
     // The caller has to be allowed in still, so the settings and the pre-request function precede the stored response.
     const headers = http.headers.filter(([name]) => !ofBody.has(name))
     const { request: parsed } = parseApiRequest(
@@ -73,6 +89,10 @@ export function repeatedBatch(
       throw transactionError(failure, identity.role !== config.dbAnonRole)
     }
   })
+  if (response.status < 300) {
+    await requireAdmission(parts, unstreamedBytes(response.body).toString(), identity, frame)
+  }
+  return response
 }
 
 /** Headers that are about the batch's own body. */

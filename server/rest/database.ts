@@ -157,7 +157,7 @@ export type Caller = {
 export type Claim = {
   /**
    * Runs before the settings, as the login role. With SQLSTATE RH409 it says that another transaction is about to take
-   * the same effect, with RH208 that one has taken it.
+   * the same effect, with RH208 that one has taken it, with RH429 that the caller may record no further one.
    */
   readonly statement: PipelineStatement & { readonly hasNoEffect: true }
   /**
@@ -271,8 +271,8 @@ export type StagedRows = {
 /** The rejection of `Database.run` for a transaction whose claim was refused. Nothing was changed. */
 export type ClaimRefusal = Error & {
   readonly kind: 'claim refused'
-  /** Whether another transaction still runs, or has recorded its effect. */
-  readonly reason: 'running' | 'recorded'
+  /** Whether another transaction still runs, or has recorded its effect, or its caller has recorded too many. */
+  readonly reason: 'running' | 'recorded' | 'too many'
 }
 
 export type Database = {

@@ -113,6 +113,24 @@ export const extensionErrors = {
       hint: 'Repeat the request later to get its response.',
       headers: [['Retry-After', '1']],
     }),
+  /** @param bytes size of the body, `limit` the greatest that is kept */
+  idempotentResponseTooLarge: (key: string, status: number, bytes: number, limit: number) =>
+    new ApiError({
+      code: 'PGRSTX93',
+      status: 410,
+      message: `The response to the request with the Idempotency-Key "${key}" was too large to be kept`,
+      details: `The request has taken effect once, with status ${status}. Its response had ${bytes} bytes; up to ${limit} are kept (idempotency-max-bytes).`,
+      hint: 'Read what was written, and send Prefer: return=minimal with such requests.',
+    }),
+  tooManyIdempotencyKeys: (most: number) =>
+    new ApiError({
+      code: 'PGRSTX94',
+      status: 429,
+      message: 'Too many requests with an Idempotency-Key',
+      details: `A caller may use ${most} keys in 24 hours (idempotency-max-keys). Nothing was executed.`,
+      hint: 'Try again later, or send the request without a key.',
+      headers: [['Retry-After', '3600']],
+    }),
   /** @param what the column or expression, `type` its type */
   notComparable: (what: string, type: string) =>
     new ApiError({

@@ -43,6 +43,10 @@ export type EngineSettings = {
   readonly batchMaxRequests: number
   /** Maximum size in bytes of a batch, and of the bodies of its responses in total. */
   readonly batchMaxBytes: number
+  /** Maximum number of Idempotency-Keys of a caller in 24 hours; 0: unlimited. */
+  readonly idempotencyMaxKeys: number
+  /** Maximum size in bytes of the body of a response that is kept for an Idempotency-Key. */
+  readonly idempotencyMaxBytes: number
   /** Bytes. */
   readonly restBodyLimit: number
   /** Maximum total size in bytes of the large request bodies that the process keeps in memory. */
@@ -118,6 +122,8 @@ export const defaultSettings: RestSettings & LoadSettings = {
   dbTxBlock: false,
   dbTxEnd: 'commit',
   dbVersionColumn: null,
+  idempotencyMaxBytes: mebibyte,
+  idempotencyMaxKeys: 100_000,
   logQuery: false,
   openapiMode: 'follow-privileges',
   openapiSecurityActive: false,

@@ -138,10 +138,10 @@ const written = async (table: TableName): Promise<unknown> =>
       (select count(*)::int from public.watched) as watched`)
   ).rows[0]
 
-async function prepare(table: TableName, { hasRow = false }: Way): Promise<unknown> {
+async function prepare(table: TableName, { hasRow }: Way): Promise<unknown> {
   await database.query(`set session_replication_role = replica; delete from public.${table}; delete from public.parents;
     delete from public.trail; delete from public.watched;
-    ${hasRow ? `insert into public.${table} (id, text) values (1, 'one');` : ''} set session_replication_role = origin`)
+    ${hasRow === true ? `insert into public.${table} (id, text) values (1, 'one');` : ''} set session_replication_role = origin`)
   return written(table)
 }
 

@@ -105,8 +105,12 @@ t.test('a caller who is no longer admitted gets no stored response', async (t) =
     await database.query('delete from bans')
     t.ok(isReplay(await send(path, body, { key, user: 'eve' })))
     await database.query('revoke insert on items from authenticated')
-    t.ok(isReplay(await send(path, body, { key, user: 'eve' })), 'what was allowed then has happened')
+    const revoked = await send(path, body, { key, user: 'eve' })
+    t.match([revoked.status, revoked.body], [403, { code: '42501' }], 'who may not execute the request any more')
+    t.notOk(revoked.text.includes('sku'))
+    t.strictSame(await counts(), before)
     await database.query('grant insert on items to authenticated')
+    t.ok(isReplay(await send(path, body, { key, user: 'eve' })))
   }
 })
 

@@ -7,6 +7,8 @@ import { createMigratedDatabase, withClient } from '../support/database.ts'
 import { runSection, sectionFunction } from '../support/readme-section.ts'
 import { fault } from '../support/request-table.ts'
 import { countRoundTrips } from '../support/round-trips.ts'
+import { createHmac } from 'node:crypto'
+import { jwtSecret } from '../support/application.ts'
 import { signToken } from '../support/token.ts'
 
 const database = await createMigratedDatabase()
@@ -160,6 +162,203 @@ t.test('a key stands for one request of one caller', async (t) => {
   t.match(anonymous, { status: 201, body: [{ owner: null }] })
   const without = await send('/payments', { amount: 10 }, { token: ann, prefer: representation })
   t.notSame(without.body, first.body, 'without the key it is a new request')
+})
+
+/** A token with a payload that `JSON.stringify` could not write. */
+function signText(payload: string): string {
+  const input = [JSON.stringify({ alg: 'HS256' }), payload].map((it) => Buffer.from(it).toString('base64url')).join('.')
+  return `${input}.${createHmac('sha256', jwtSecret).update(input).digest('base64url')}`
+}
+
+t.test('callers are told apart by the exact text of their claims', async (t) => {
+  const id = (digits: string, more = '') =>
+    signText(`{"role":"authenticated","sub":${digits}${more},"exp":${now + hour}}`)
+  const owner = (digits: string) => ({ status: 201, body: [{ owner: digits }] })
+  const pay = (token: string, key: string) => send('/payments', { amount: 20 }, { token, key, prefer: representation })
+  for (const digits of ['9007199254740993', '9007199254740992', '12345678901234567890', '12345678901234567891']) {
+    const answer = await pay(id(digits), 'digits')
+    t.match(answer, owner(digits))
+    t.notOk(isReplay(answer), `${digits} is a user of its own`)
+    const renewed = await pay(id(digits, `,"iat":${now}`), 'digits')
+    t.ok(isReplay(renewed))
+    t.match(renewed, owner(digits), 'and gets its own row again')
+  }
+  t.match(await pay(id('"9007199254740993"'), 'digits'), owner('9007199254740993'))
+  t.match(await pay(id('"u"', ',"tenant":12345678901234567890'), 'tenant'), { status: 201 })
+  t.match(await pay(id('"u"', ',"tenant":12345678901234567891'), 'tenant'), { status: 422 }, 'other claims')
+  t.ok(isReplay(await pay(id('"u"', ',"tenant":12345678901234567890,"jti":1e300'), 'tenant')))
+
+  const level = (aal: string, more: object = {}) =>
+    signToken({ role: 'authenticated', sub: 'ann', iat: now, exp: now + hour, aal, ...more })
+  t.match(await pay(await level('aal2'), 'level'), { status: 201 })
+  t.match(await pay(await level('aal1'), 'level'), { status: 422, body: { code: 'PGRSTX91' } }, 'a lower level')
+  const other = { amr: [{ method: 'totp', timestamp: now }], session_id: '00000000-0000-4000-8000-000000000000' }
+  t.ok(
+    isReplay(await pay(await level('aal2', { ...other, session_id: 'x' }), 'level')),
+    'another session of the same level',
+  )
+})
+
+t.test('a caller who may not execute the request any more gets no stored response', async (t) => {
+  await database.query(`
+    create table public.secrets (id int generated always as identity primary key, text text, parent_id int references public.secrets);
+    create table public.secret_parts (id int primary key, secret_id int references public.secrets, text text);
+    create function public.keep_secret(text text) returns setof public.secrets language sql security definer as
+      $$ insert into public.secrets (text) values (keep_secret.text) returning * $$;
+    create function public.strictly(text text) returns text strict immutable language sql as $$ select 'pure ' || text $$;
+    create function public.noted(text text) returns text language plpgsql as $$ begin return 'noted ' || text; end $$;
+    revoke execute on function public.keep_secret, public.strictly, public.noted from public;
+    grant select, insert, update on public.secrets, public.secret_parts to authenticated;
+    grant execute on function public.keep_secret, public.noted to authenticated;
+    notify pgrst, 'reload schema'`)
+  const to = { token: ann, prefer: representation }
+  while ((await send('/secrets', { text: 'first' }, to)).status !== 201);
+  const insert = { id: 'a', method: 'POST', url: '/secrets', headers: { Prefer: representation }, body: { text: 's' } }
+  const read = { id: 'b', method: 'GET', url: '/secrets?id=eq.${a#/0/id}&select=text' }
+  const parts = 'secret_parts(id,text)'
+  const ways: readonly [title: string, path: string, body: unknown, revoked: readonly string[], More?][] = [
+    ['insert', '/secrets', { text: 's' }, ['insert on public.secrets', 'select on public.secrets']],
+    ['a column', '/secrets?select=text', { text: 's' }, ['select on public.secrets']],
+    ['update', '/secrets?id=gt.0', { text: 't' }, ['update on public.secrets'], { method: 'PATCH' }],
+    ['an embed', `/secrets?select=id,${parts}`, { text: 's' }, ['select on public.secret_parts']],
+    ['function', '/rpc/keep_secret', { text: 's' }, ['execute on function public.keep_secret']],
+    ['plpgsql', '/rpc/noted', { text: 's' }, ['execute on function public.noted']],
+    ['nested', `/secrets?select=id,${parts}`, { text: 's', secret_parts: [{ id: 7, text: 'p' }] }, ['insert on public.secret_parts']],
+    ['batch', '/$batch', { requests: [insert, read] }, ['insert on public.secrets', 'select on public.secrets']],
+    ['batch with a function', '/$batch', { requests: [insert, { id: 'c', method: 'POST', url: '/rpc/keep_secret', body: { text: { $ref: 'a#/0/text' } } }] },
+      ['execute on function public.keep_secret']],
+  ] // prettier-ignore
+  for (const [title, path, body, revoked, more] of ways) {
+    const once = {
+      ...to,
+      ...(path === '/$batch' ? { prefer: 'tx=commit' } : {}),
+      ...more,
+      key: title.replaceAll(' ', '-'),
+    }
+    const first = await send(path, body, once)
+    t.ok(first.status < 300, `${title}: ${first.text}`)
+    t.ok(isReplay(await send(path, body, once)), title)
+    for (const privilege of [...revoked, 'usage on schema public']) {
+      const role = privilege.startsWith('usage') ? 'public, authenticated, anon' : 'authenticated'
+      await database.query(`revoke ${privilege} from ${role}`)
+      const { rows } = await database.query('select count(*) as n from public.secrets')
+      const refused = await send(path, body, once)
+      t.match(refused, { status: 403, body: { code: '42501' } }, `${title} without ${privilege}: ${refused.text}`)
+      t.notOk(isReplay(refused))
+      t.strictSame((await database.query('select count(*) as n from public.secrets')).rows, rows)
+      await database.query(`grant ${privilege} to ${role}`)
+    }
+    const again = await send(path, body, once)
+    t.strictSame(shown(again), shown(first), `${title}: with the privileges again`)
+    t.ok(isReplay(again))
+  }
+})
+
+t.test('responses of a limited size, and a limited number of keys for each caller', async (t) => {
+  const { call: limited } = await startApplication(t, database.authenticatorUri, {
+    IDEMPOTENCY_MAX_BYTES: '2kb',
+    IDEMPOTENCY_MAX_KEYS: '5',
+  })
+  const as = async (sub: string, key: string, note: string, more: Record<string, string> = {}) =>
+    limited('POST', '/rest/v1/payments', {
+      body: { amount: 1, note },
+      headers: {
+        Authorization: `Bearer ${await signToken({ role: 'authenticated', sub })}`,
+        'Idempotency-Key': key,
+        Prefer: representation,
+        ...more,
+      },
+    })
+  const large = 'x'.repeat(3000)
+  const first = await as('eve', 'large', large)
+  t.match(first, { status: 201, body: [{ note: large }] }, 'the first response is complete')
+  const made = await paymentsBy(async () => {
+    const again = await as('eve', 'large', large)
+    t.match(again, {
+      status: 410,
+      body: {
+        code: 'PGRSTX93',
+        message: 'The response to the request with the Idempotency-Key "large" was too large to be kept',
+        details:
+          /^The request has taken effect once, with status 201\. Its response had \d{4} bytes; up to 2048 are kept/,
+      },
+    })
+    t.ok(isReplay(again))
+    t.match(await as('eve', 'large', 'other'), { status: 422 }, 'the key is still that of the request')
+  })
+  t.equal(made, 0, 'and there is no second effect')
+  const batch = {
+    requests: [
+      {
+        id: 'a',
+        method: 'POST',
+        url: '/payments',
+        headers: { Prefer: representation },
+        body: { amount: 1, note: large },
+      },
+    ],
+  }
+  const sendBatch = async () =>
+    limited('POST', '/rest/v1/$batch', {
+      body: batch,
+      headers: {
+        Authorization: `Bearer ${await signToken({ role: 'authenticated', sub: 'eve' })}`,
+        'Idempotency-Key': 'b',
+      },
+    })
+  t.match(await sendBatch(), { status: 200 })
+  t.match(await sendBatch(), { status: 410, body: { code: 'PGRSTX93' } })
+
+  for (const key of ['2', '3', '4']) t.match(await as('eve', key, 'n'), { status: 201 })
+  const before = await payments()
+  const refusal = {
+    status: 429,
+    body: fault(
+      'PGRSTX94',
+      'Too many requests with an Idempotency-Key',
+      'A caller may use 5 keys in 24 hours (idempotency-max-keys). Nothing was executed.',
+      'Try again later, or send the request without a key.',
+    ),
+  }
+  const refused = await as('eve', '5', 'n')
+  t.match(refused, refusal)
+  t.equal(refused.headers.get('retry-after'), '3600')
+  t.equal(await payments(), before)
+  t.ok(isReplay(await as('eve', '4', 'n')), 'what is stored can still be repeated')
+  t.match(await as('mallory', '1', 'n'), { status: 201 }, 'another caller has keys of its own')
+  await database.query(
+    "update rowhouse.idempotent_responses set created_at = now() - interval '24 hours' where key = 'large'",
+  )
+  t.match(await as('eve', '5', 'n'), { status: 201 }, 'expired ones do not count')
+  t.match(await as('eve', '6', 'n'), refusal)
+
+  // A large number is estimated from a part of the keys.
+  const { call: estimated } = await startApplication(t, database.authenticatorUri, { IDEMPOTENCY_MAX_KEYS: '20000' })
+  const insert = async (key: string) =>
+    estimated('POST', '/rest/v1/payments', {
+      body: { amount: 1 },
+      headers: {
+        Authorization: `Bearer ${await signToken({ role: 'authenticated', sub: 'many' })}`,
+        'Idempotency-Key': key,
+      },
+    })
+  t.match(await insert('one'), { status: 201 })
+  const fill = (from: number, to: number) =>
+    database.query(`insert into rowhouse.idempotent_responses (caller, key, request, status, headers, body)
+      select caller, 'k' || number, request, status, headers, body from rowhouse.idempotent_responses, generate_series(${from}, ${to}) number
+      where caller = (select caller from rowhouse.idempotent_responses order by created_at desc limit 1) and key = 'one'`)
+  await fill(1, 18_000)
+  const below = await Promise.all(Array.from({ length: 40 }, (_, each) => insert(`below ${each}`.replace(' ', '-'))))
+  t.ok(
+    below.every(({ status }) => status === 201),
+    'fewer than allowed',
+  )
+  await fill(18_001, 26_000)
+  const above = await Promise.all(Array.from({ length: 40 }, (_, each) => insert(`above-${each}`)))
+  t.ok(
+    above.every(({ status }) => status === 429),
+    'more than allowed',
+  )
 })
 
 t.test('only what has taken effect is stored', async (t) => {

@@ -103,6 +103,8 @@ t.test('defaults', async (t) => {
     planCacheMaxEntries: 1000,
     dbReloadInterval: 0,
     dbVersionColumn: null,
+    idempotencyMaxBytes: 1024 * 1024,
+    idempotencyMaxKeys: 100_000,
     batchMaxRequests: 100,
     batchMaxBytes: 10_485_760,
     restBodyLimit: 10_485_760,

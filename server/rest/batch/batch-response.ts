@@ -3,6 +3,7 @@ import { lenientUtf8Text } from '../request/query-string.ts'
 import { HeaderList, isFramingHeader } from '../response/header.ts'
 import { unstreamedBytes, type RestResponse } from '../response/result.ts'
 import { batchErrors } from './batch-errors.ts'
+import { elements, members } from './json-slices.ts'
 import { isJsonType, isTextType } from './part-headers.ts'
 
 /** The response to one request, and its body if that is JSON. */
@@ -54,6 +55,16 @@ function partText(part: PartResponse): string {
   const body = bodyText(part)
   const end = body === undefined ? '' : `,"body":${body}`
   return `{"id":${JSON.stringify(id)},"status":${response.status},"headers":${headersText(response)}${end}}`
+}
+
+/** The JSON bodies of the responses in the text of a response to a batch, by the ids of their requests. */
+export function bodiesOf(text: string): ReadonlyMap<string, string | undefined> {
+  const bodies = new Map<string, string | undefined>()
+  for (const response of elements(members(text)?.get('responses') ?? '[]') ?? []) {
+    const { id, headers } = JSON.parse(response) as { readonly id: string; readonly headers: Record<string, string> }
+    bodies.set(id, isJsonType(headers['content-type'] ?? '') ? members(response)?.get('body') : undefined)
+  }
+  return bodies
 }
 
 /**

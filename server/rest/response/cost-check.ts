@@ -28,7 +28,11 @@ export function costCheck(statements: readonly PipelineStatement[], limit: numbe
   }
 }
 
-function explainStatement({ text, values }: PipelineStatement): PipelineStatement {
+/**
+ * `EXPLAIN` of a statement with the same parameters. It also fails like the statement when the role lacks a privilege that the
+ * statement needs, on tables, columns and functions.
+ */
+export function explainStatement({ text, values }: PipelineStatement): PipelineStatement {
   const explain = render(explainSql(text.replace(explained, ''), 'json'))
   return { text: explain.text, values, isUnprepared: true, hasNoEffect: true }
 }

@@ -10,10 +10,18 @@ export type StoredResponse = {
   readonly body: Buffer
 }
 
-/** Reserves the key for the transaction. See `Claim` in `database.ts`. */
-export const claimStatement = ({ caller, key }: IdempotentRequest): PipelineStatement & { hasNoEffect: true } => ({
-  text: 'select rowhouse.claim_idempotency_key($1, $2)',
-  values: [caller, key],
+/**
+ * Reserves the key for the transaction. See `Claim` in `database.ts`.
+ *
+ * @param most keys of a caller in 24 hours; 0: unlimited
+ */
+export const claimStatement = (
+  { caller, key }: IdempotentRequest,
+  most: number,
+): PipelineStatement & { hasNoEffect: true } => ({
+  // The function reads the setting, which those of earlier migrations ignore.
+  text: "select set_config('rowhouse.most_idempotency_keys', $3, true), rowhouse.claim_idempotency_key($1, $2)",
+  values: [caller, key, String(most)],
   hasNoEffect: true,
 })
 
