@@ -19,8 +19,8 @@ import type { PipelineClient } from './protocol/pipeline-client.ts'
 import { command, isLostConnection, Refusal, runPipeline, StatementError } from './protocol/pipeline.ts'
 import { RowBudget } from './row-budget.ts'
 import { withNote } from './trace-note.ts'
-import { recordAndCommit } from './transaction-stages.ts'
-import { begin, commit, loginRole, rollback, undo } from './transaction-commands.ts'
+import { endWith, recordAndCommit } from './transaction-stages.ts'
+import { begin, cleanupAfter, commit, loginRole, rollback, undo, type Cleanup } from './transaction-commands.ts'
 
 /** A read within a writing transaction is read-only up to the release of its savepoint. */
 const beginRead = command('SAVEPOINT batch_read', { hasNoEffect: true })
@@ -76,24 +76,25 @@ class BatchRun {
   }
 
   async run<T>(use: (run: RunSteps) => Promise<T>): Promise<T> {
+    const cleanup = cleanupAfter(this.#prepare)
     let result: T
     try {
       result = await use((steps) => this.#runSteps(steps))
     } catch (error) {
       if (this.#loss !== undefined) throw error
       if (!this.#rows.isExceeded && this.#client.getTransactionStatus() !== 'I')
-        await runPipeline(this.#client, [[rollback]], false)
+        await endWith(this.#client, [[rollback]], cleanup)
       throw new Refusal(error instanceof Error ? error : new TracelessError(String(error)))
     }
-    if (this.#hasBegun) await this.#end()
+    if (this.#hasBegun) await this.#end(cleanup)
     return result
   }
 
-  async #end(): Promise<void> {
+  async #end(cleanup: Cleanup): Promise<void> {
     const { rollback: isUndone, claim } = this.#transaction
-    if (isUndone) await runPipeline(this.#client, undo, false)
-    else if (claim) await recordAndCommit(this.#client, claim.record([]), false)
-    else await runPipeline(this.#client, [[commit]], false)
+    if (isUndone) await endWith(this.#client, undo, cleanup)
+    else if (claim) await recordAndCommit(this.#client, claim.record([]), cleanup)
+    else await endWith(this.#client, [[commit]], cleanup)
   }
 
   async #runSteps(steps: readonly BatchStep[]): Promise<readonly BatchStepResult[]> {

@@ -1,5 +1,6 @@
 // The program's database: runs the transactions of the REST API and of the services on one connection pool.
 import type { EventEmitter } from 'node:events'
+import type pg from 'pg'
 import type {
   BatchTransaction,
   EngineDatabase,
@@ -76,7 +77,7 @@ export class Database implements EngineDatabase {
 
   importRows(transaction: RestTransaction, rows: StagedRows): Promise<TransactionResult> {
     this.#lastRequest = performance.now()
-    return runImport(this.#pool, transaction, rows)
+    return runImport(this.#pool, transaction, rows, this.#usage())
   }
 
   /** Milliseconds since the REST API began its last transaction. */
@@ -158,7 +159,9 @@ export class Database implements EngineDatabase {
           await client.query('begin')
           await applySettings(client, actor, access)
           const result = await use(queryOn(client))
-          const { command } = await client.query('commit')
+          // One round trip. The second command is a transaction of its own: what functions have set for the session ends, too.
+          const ended = (await client.query('commit; reset all')) as unknown as readonly pg.QueryResult[]
+          const [{ command } = { command: '' }] = ended
           // The response of the server when a statement failed, and `use` did not rethrow the error.
           if (command === 'ROLLBACK') throw new Error('the transaction was rolled back: one of its statements failed')
           return result

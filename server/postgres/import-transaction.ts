@@ -1,12 +1,20 @@
 // The transaction of an import: the rows of a body arrive by COPY in a temporary table, and one statement writes them.
-import type { PipelineStatement, RawRow, RestTransaction, StagedRows, TransactionResult } from '../rest/database.ts'
+import type {
+  PipelineStatement,
+  RawRow,
+  RestTransaction,
+  StagedRows,
+  TransactionOptions,
+  TransactionResult,
+} from '../rest/database.ts'
 import { runSimple } from './connection/simple-statement.ts'
 import { findBodyLine } from './import-fault.ts'
 import { withConnection } from './lending.ts'
 import type { ConnectionPool } from './pool.ts'
 import { command, isLostConnection, Refusal, runPipeline, StatementError } from './protocol/pipeline.ts'
 import type { PipelineClient } from './protocol/pipeline-client.ts'
-import { asLoginRole, begin, commit, loginRole, rollback, undo } from './transaction-commands.ts'
+import { endWith } from './transaction-stages.ts'
+import { asLoginRole, begin, cleanupAfter, commit, loginRole, rollback, undo } from './transaction-commands.ts'
 
 const savepoint = command('SAVEPOINT rowhouse_import')
 
@@ -20,6 +28,9 @@ const resumeTimeout = (timeout: string): PipelineStatement => ({
   isUnprepared: true,
 })
 
+/** Statements of an import are never prepared; `prepare` says whether those of other transactions are. */
+type ImportOptions = Pick<TransactionOptions, 'prepare'>
+
 /**
  * Runs an import on a connection of its own. The connection goes back to the pool without a transaction, whatever happens.
  *
@@ -30,10 +41,11 @@ export async function runImport(
   pool: ConnectionPool,
   transaction: RestTransaction,
   rows: StagedRows,
+  options: ImportOptions,
 ): Promise<TransactionResult> {
   const { caller } = transaction
   try {
-    return await withConnection(pool, (client) => runOn(client, transaction, rows), isLostConnection, {
+    return await withConnection(pool, (client) => runOn(client, transaction, rows, options), isLostConnection, {
       access: 'write',
       caller,
     })
@@ -46,12 +58,13 @@ async function runOn(
   client: PipelineClient,
   transaction: RestTransaction,
   rows: StagedRows,
+  options: ImportOptions,
 ): Promise<TransactionResult> {
   try {
-    return { rows: [await importRows(client, transaction, rows)] }
+    return { rows: [await importRows(client, transaction, rows, options)] }
   } catch (error) {
     if (!isLostConnection(error) && client.getTransactionStatus() !== 'I') {
-      await runPipeline(client, [[rollback]], false)
+      await endWith(client, [[rollback]], cleanupAfter(options.prepare))
     }
     throw error
   }
@@ -61,6 +74,7 @@ async function importRows(
   client: PipelineClient,
   transaction: RestTransaction,
   rows: StagedRows,
+  options: ImportOptions,
 ): Promise<readonly RawRow[]> {
   const { settings, before, rollback: isUndone, checkResult } = transaction
   // A function may have set the role for the whole session of the connection.
@@ -90,7 +104,7 @@ async function importRows(
   }
   const refusal = checkResult?.([written])
   if (refusal) throw new Refusal(refusal)
-  await runPipeline(client, isUndone ? undo : [[commit]], false)
+  await endWith(client, isUndone ? undo : [[commit]], cleanupAfter(options.prepare))
   return written
 }
 

@@ -20,7 +20,7 @@ import type { SharedRun } from './sharing/shared-connections.ts'
 import { mayBegin } from './sharing/gate.ts'
 import { loginRole } from './transaction-commands.ts'
 import { withTraceNote } from './trace-note.ts'
-import { isPlain, runStages } from './transaction-stages.ts'
+import { isPlain, keepsSession, runStages } from './transaction-stages.ts'
 
 export type RunOptions = {
   /** Where unshared connections come from: the pool, or the reserve when the pool has no free one. */
@@ -54,6 +54,7 @@ class TransactionRun implements SharedRun {
   readonly kind: SharedRun['kind']
   readonly part: PipelinePart
   readonly mayRepeat: boolean
+  readonly keepsSession: boolean
   readonly observer: StatementObserver | undefined
   readonly #pool: ConnectionPool
   readonly #transaction: RestTransaction
@@ -93,6 +94,7 @@ class TransactionRun implements SharedRun {
     this.kind = transaction.readOnly ? 'read' : 'write'
     this.part = statementsOf(transaction)
     this.mayRepeat = transaction.hasNoEffect
+    this.keepsSession = keepsSession(transaction)
     this.#receiver = transaction.receiver
   }
 

@@ -1,6 +1,6 @@
 // The commands that begin and end transactions. They have no effect outside of the transaction, apart from ending it.
 import type { PipelineStatement, RestTransaction } from '../rest/database.ts'
-import { command } from './protocol/pipeline.ts'
+import { command, type PipelinePart } from './protocol/pipeline.ts'
 
 const noEffect = { hasNoEffect: true } as const
 
@@ -16,6 +16,30 @@ export const checkConstraints = command('SET CONSTRAINTS ALL IMMEDIATE')
 
 /** Ends a transaction that its caller rolls back. */
 export const undo = [[checkConstraints], [rollback]] as const
+
+/**
+ * Ends what functions may have left in the session instead of their transaction, like `DISCARD ALL`, but keeps the prepared
+ * statements: the role and all settings, such as `default_transaction_read_only`, which apply before the first statement of the
+ * next transaction; cursors, channels, locks and temporary tables. Prepared statements of SQL and `lastval()` remain.
+ *
+ * The commands are prepared, because parsing takes half of their time. An insert of 55 µs in the server takes 30 µs more.
+ */
+export const cleanSession: PipelinePart = [
+  ...['RESET ROLE', 'RESET ALL', 'CLOSE ALL', 'UNLISTEN *'],
+  ...['SELECT pg_catalog.pg_advisory_unlock_all()', 'DISCARD TEMP'],
+].map((text): PipelineStatement => ({ text, values: [], hasNoEffect: true }))
+
+/** What runs after the end of a transaction: see `QueuedTransaction`. */
+export type Cleanup = { readonly cleanup?: PipelinePart }
+
+/**
+ * What cleans the session after a transaction that may have an effect outside of it.
+ *
+ * @param prepare whether statements are prepared. If not, there may be a pooler in transaction mode in front of the database:
+ *   nothing is cleaned then, because the next transaction may run in another session, and because PgBouncer 1.18 fails when
+ *   two transactions are sent at once.
+ */
+export const cleanupAfter = (prepare: boolean): Cleanup => (prepare ? { cleanup: cleanSession } : {})
 
 /** Returns to the role that may set the settings of a role, check sessions, and claim. */
 export const loginRole = command('RESET ROLE', noEffect)

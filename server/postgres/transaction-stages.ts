@@ -4,11 +4,23 @@ import { claimRefused, recordedMeanwhile } from './claim-refused.ts'
 import type { PipelineClient } from './protocol/pipeline-client.ts'
 import type { PipelinePart } from './protocol/pipeline-part.ts'
 import { isLostConnection, Refusal, runPipeline, type PipelineObserver } from './protocol/pipeline.ts'
-import { asLoginRole, begin, checkConstraints, commit, rollback, undo } from './transaction-commands.ts'
+import {
+  asLoginRole,
+  begin,
+  checkConstraints,
+  cleanupAfter,
+  commit,
+  rollback,
+  undo,
+  type Cleanup,
+} from './transaction-commands.ts'
 
 /** Whether the statements can run as one implicit transaction. */
 export const isPlain = ({ isolation, rollback, checkResult, claim, precheck }: RestTransaction): boolean =>
   isolation === null && !rollback && checkResult === undefined && claim === undefined && precheck === undefined
+
+/** Whether the session of the connection is the same after a transaction as before. */
+export const keepsSession = ({ keepsSession, hasNoEffect }: RestTransaction): boolean => keepsSession ?? hasNoEffect
 
 /** How the statements of a transaction are sent. */
 export type StageOptions = {
@@ -33,7 +45,8 @@ export async function runStages(
   const { statements } = transaction
   if (isPlain(transaction)) {
     const all = [...before, ...statements]
-    const results = await runPipeline(client, [all], options.prepare, options.observer)
+    const observer = { ...options.observer, ...cleanupAfter(options.prepare && !keepsSession(transaction)) }
+    const results = await runPipeline(client, [all], options.prepare, observer)
     return results.slice(before.length)
   }
   return new Stages(client, transaction, options).run(before)
@@ -48,6 +61,10 @@ class Stages {
     this.#client = client
     this.#transaction = transaction
     this.#options = options
+  }
+
+  get #cleanup(): Cleanup {
+    return cleanupAfter(this.#options.prepare && !keepsSession(this.#transaction))
   }
 
   async run(before: PipelinePart): Promise<RawRow[][]> {
@@ -75,7 +92,7 @@ class Stages {
   /** Runs the last statements together with the end of the transaction. */
   #runToEnd(part: readonly PipelineStatement[], prepare: boolean, observer: PipelineObserver): Promise<RawRow[][]> {
     const parts = this.#transaction.rollback ? [[...part, checkConstraints], [rollback]] : [part, [commit]]
-    return runPipeline(this.#client, parts, prepare, observer)
+    return runPipeline(this.#client, parts, prepare, { ...observer, ...this.#cleanup })
   }
 
   /**
@@ -102,9 +119,9 @@ class Stages {
   async #finish(results: RawRow[][]): Promise<RawRow[][]> {
     const { rollback: isUndone, checkResult, claim } = this.#transaction
     await this.#refuseIf(checkResult?.(results))
-    if (isUndone) await runPipeline(this.#client, undo, false)
+    if (isUndone) await endWith(this.#client, undo, this.#cleanup)
     else if (claim) await this.#record(claim, results)
-    else await runPipeline(this.#client, [[commit]], false)
+    else await endWith(this.#client, [[commit]], this.#cleanup)
     return results
   }
 
@@ -116,12 +133,17 @@ class Stages {
       await this.#rollBack()
       throw error instanceof Error ? new Refusal(error) : error
     }
-    await recordAndCommit(this.#client, statements, this.#options.prepare)
+    await recordAndCommit(this.#client, statements, this.#cleanup)
   }
 
   async #rollBack(): Promise<void> {
-    await runPipeline(this.#client, [[rollback]], false)
+    await endWith(this.#client, [[rollback]], this.#cleanup)
   }
+}
+
+/** Ends a transaction, and cleans the session. */
+export async function endWith(client: PipelineClient, parts: readonly PipelinePart[], cleanup: Cleanup): Promise<void> {
+  await runPipeline(client, parts, false, cleanup)
 }
 
 /**
@@ -129,9 +151,9 @@ class Stages {
  *
  * @throws Refusal when another transaction has recorded the same effect; StatementError; other errors mean a lost connection
  */
-export async function recordAndCommit(client: PipelineClient, record: PipelinePart, prepare: boolean): Promise<void> {
+export async function recordAndCommit(client: PipelineClient, record: PipelinePart, cleanup: Cleanup): Promise<void> {
   try {
-    await runPipeline(client, [asLoginRole(record), [commit]], prepare)
+    await runPipeline(client, [asLoginRole(record), [commit]], false, cleanup)
   } catch (error) {
     throw recordedMeanwhile(error) ?? error
   }

@@ -186,6 +186,11 @@ export type RestTransaction = {
   readonly readOnly: boolean
   /** Whether it certainly has no effect outside the transaction, so that it may run twice. */
   readonly hasNoEffect: boolean
+  /**
+   * Whether nothing that it executes can set anything for the session, such as `default_transaction_read_only`. What another
+   * transaction may have set is reset after it. By default what `hasNoEffect` is.
+   */
+  readonly keepsSession?: boolean
   /** Whether to roll back at the end (`Prefer: tx=rollback`). */
   readonly rollback: boolean
   /** Checks the statements' rows before a write is committed; an error rolls it back. Costs a second round trip. */

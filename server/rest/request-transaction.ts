@@ -15,7 +15,7 @@ import { preRequestStatement } from './sql/settings.ts'
 
 /** What distinguishes transactions of the same plan. */
 export type OwnPart = Pick<RestTransaction, 'claim' | 'precheck' | 'receiver'> &
-  Partial<Pick<RestTransaction, 'checkResult' | 'stats' | 'hasNoEffect'>> & {
+  Partial<Pick<RestTransaction, 'checkResult' | 'stats' | 'hasNoEffect' | 'keepsSession'>> & {
     /** The relations whose readable columns are checked. */
     readonly starred?: readonly Starred[]
   }
@@ -54,6 +54,7 @@ export function requestTransaction(
     isolation: isolationOf(plan, identity, snapshot) ?? (config.dbTxBlock ? 'read committed' : null),
     readOnly: plan.readOnly,
     hasNoEffect: own.hasNoEffect === true && snapshot.mayRepeatPreRequest,
+    keepsSession: own.keepsSession === true && snapshot.mayRepeatPreRequest,
     rollback: rollsBack(request.shape.preferences, config.dbTxEnd),
     checkResult: own.checkResult,
     claim: own.claim,

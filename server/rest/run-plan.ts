@@ -110,7 +110,7 @@ async function runNested(
   return rowOf(plan, prepared, rows)
 }
 
-type RunOptions = Omit<OwnPart, 'precheck' | 'hasNoEffect' | 'starred'> & {
+type RunOptions = Omit<OwnPart, 'precheck' | 'hasNoEffect' | 'keepsSession' | 'starred'> & {
   /** The statement whose cost is limited, together with those of a nested write. */
   readonly main?: PipelineStatement
 }
@@ -118,7 +118,7 @@ type RunOptions = Omit<OwnPart, 'precheck' | 'hasNoEffect' | 'starred'> & {
 /** Runs the statements of a plan in the request's transaction. */
 export async function run(
   plan: CrudPlan | InspectPlan,
-  { request, hasNoEffect, nested }: Prepared,
+  { request, hasNoEffect, keepsSession, nested }: Prepared,
   identity: Identity,
   context: AnswerContext,
   statements: readonly PipelineStatement[],
@@ -135,6 +135,7 @@ export async function run(
     claim: own.claim,
     receiver: own.receiver,
     hasNoEffect,
+    keepsSession,
     precheck,
     starred: readableColumns ? starredRelations(plan) : [],
   })

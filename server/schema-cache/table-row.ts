@@ -17,9 +17,13 @@ export type TableRow = Omit<
   | 'conflictTargets'
   | 'isDistributed'
   | 'distributionColumn'
+  | 'rewritesInserted'
+  | 'rewritesUpdated'
 > & {
   /** Columns and SQL of each; null without any. */
   readonly conflictTargets: readonly (readonly [columns: readonly string[], sql: string])[] | null
+  /** Bit mask of the commands after which a trigger may write the row again. */
+  readonly rewrites?: number
   /** Bit mask of the commands that the relation supports. */
   readonly events: number
   /** JSON of `ColumnLists`; null without columns. */
@@ -99,6 +103,9 @@ export class CatalogTable implements Table {
   readonly hasSystemVersion: boolean | undefined
   readonly hasColumnGrants: boolean | undefined
   readonly conflictTargets: Table['conflictTargets']
+  readonly runsFunctions: boolean
+  readonly rewritesInserted: boolean
+  readonly rewritesUpdated: boolean
   readonly isDistributed: boolean
   readonly distributionColumn: string | undefined
   readonly primaryKey: readonly string[]
@@ -108,7 +115,7 @@ export class CatalogTable implements Table {
   #columns: Table['columns'] | undefined
 
   constructor(row: TableRow, types: ColumnTypes, { primaryKeys, uniqueKeys, distributed }: TableFacts) {
-    const { schema, name, events } = row
+    const { schema, name, events, rewrites = 0 } = row
     const key = qualifiedKey(schema, name)
     this.schema = schema
     this.name = name
@@ -120,6 +127,9 @@ export class CatalogTable implements Table {
     this.hasSystemVersion = row.hasSystemVersion
     this.hasColumnGrants = row.hasColumnGrants
     this.conflictTargets = row.conflictTargets?.map(([columns, sql]) => ({ columns, sql }))
+    this.runsFunctions = row.runsFunctions !== false
+    this.rewritesInserted = (rewrites & event.insert) !== 0
+    this.rewritesUpdated = (rewrites & event.update) !== 0
     this.isDistributed = distributed.has(key)
     this.distributionColumn = distributed.get(key)?.column ?? undefined
     this.primaryKey = primaryKeys.get(key) ?? noColumns

@@ -38,6 +38,11 @@ export type Table = {
   readonly hasSystemVersion?: boolean
   /** Whether a role was granted SELECT on single columns, which does not include `xmin`. */
   readonly hasColumnGrants?: boolean
+  /** Whether writing calls functions that may have other effects: triggers, and what is not declared stable or immutable. */
+  readonly runsFunctions?: boolean
+  /** Whether a trigger may write the row again after an INSERT, and after an UPDATE. */
+  readonly rewritesInserted?: boolean
+  readonly rewritesUpdated?: boolean
   /** Whether Citus manages it, as a distributed or a reference table. */
   readonly isDistributed?: boolean
   /** The column that decides on the shard of a row. Undefined for tables that are not distributed, and reference tables. */

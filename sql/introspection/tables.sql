@@ -5,7 +5,7 @@
 -- reason, the columns of a relation are an array for each of their properties, and a value of its own in the result, and
 -- they are looked up relation by relation. That takes no longer than a join of all columns, but that one would occupy a
 -- processor for some tenths of a second before the first row, which requests need while the schema cache is reloaded.
-with
+with recursive
 exposed as (
   select quote_ident(name)::regnamespace as schema
   from json_array_elements_text($1::json) as names (name)
@@ -20,6 +20,64 @@ relations as materialized (
     and c.relnamespace = any (array(select schema from exposed))
     and c.relnamespace not in ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)
   order by n.nspname, c.relname
+),
+-- Partitions, and tables that a view reads: what runs when they are written.
+steps as materialized (
+  select inhparent as relation, inhrelid as member from pg_inherits
+  union all
+  select rule.ev_class, d.refobjid
+  from pg_rewrite rule
+  join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = rule.oid and d.refclassid = 'pg_class'::regclass
+  where rule.ev_type = '1' and d.refobjid <> rule.ev_class
+),
+reached as (
+  select oid as relation, oid as member from relations
+  union
+  select reached.relation, steps.member from reached join steps on steps.relation = reached.member
+),
+-- Triggers that may write the row again, or return another one: those after the write, those instead of it, and the actions
+-- of a foreign key that refers to its own table. The events are bits as below.
+triggers as (
+  select
+    t.tgrelid as relation,
+    bool_or(not t.tgisinternal) as is_own,
+    bit_or(case
+      when t.tgtype::int & 2 <> 0 then 0
+      when t.tgisinternal and not (
+        t.tgconstrrelid = t.tgrelid and p.proname in ('RI_FKey_cascade_upd', 'RI_FKey_setnull_upd', 'RI_FKey_setdefault_upd')
+      ) then 0
+      -- The server's own audit writes nothing but its table.
+      when n.nspname = 'rowhouse_audit' then 0
+      else (t.tgtype::int & 4) * 2 + (t.tgtype::int & 16) / 4
+    end) as rewrites
+  from pg_trigger t
+  join pg_proc p on p.oid = t.tgfoid
+  join pg_namespace n on n.oid = p.pronamespace
+  where t.tgenabled in ('O', 'A')
+  group by t.tgrelid
+),
+-- Functions of PostgreSQL itself are not among the dependencies.
+effects as materialized (
+  select distinct coalesce(a.adrelid, c.conrelid, p.polrelid, r.ev_class, i.indrelid) as relation
+  from pg_depend d
+  join pg_proc f on f.oid = d.refobjid and (f.provolatile = 'v' or f.prosrc ~* 'set_config')
+  left join pg_attrdef a on d.classid = 'pg_attrdef'::regclass and a.oid = d.objid
+  left join pg_constraint c on d.classid = 'pg_constraint'::regclass and c.oid = d.objid
+  left join pg_policy p on d.classid = 'pg_policy'::regclass and p.oid = d.objid
+  left join pg_rewrite r on d.classid = 'pg_rewrite'::regclass and r.oid = d.objid
+  left join pg_index i on d.classid = 'pg_class'::regclass and i.indexrelid = d.objid
+  where d.refclassid = 'pg_proc'::regclass
+    and coalesce(a.adrelid, c.conrelid, p.polrelid, r.ev_class, i.indrelid) is not null
+),
+writes as materialized (
+  select
+    reached.relation,
+    bool_or(coalesce(triggers.is_own, false) or effects.relation is not null) as runs_functions,
+    coalesce(bit_or(triggers.rewrites), 0) as rewrites
+  from reached
+  left join triggers on triggers.relation = reached.member
+  left join effects on effects.relation = reached.member
+  group by reached.relation
 ),
 granted_columns as (
   select distinct a.attrelid as relation
@@ -85,7 +143,11 @@ select
     end,
     'hasSystemVersion', r.kind in ('r', 'p'),
     'hasColumnGrants', granted_columns.relation is not null,
-    'conflictTargets', conflict_targets.list
+    'conflictTargets', conflict_targets.list,
+    -- Whether writing calls functions that may have other effects: triggers, and what is not declared stable or immutable.
+    'runsFunctions', coalesce(writes.runs_functions, false),
+    -- A bit set as above: after which commands a trigger may write the row again.
+    'rewrites', writes.rewrites
   )::text as row,
   lists.columns::text as columns
 from relations r
@@ -131,6 +193,7 @@ left join lateral (
   ) as columns
   having count(*) > 0
 ) lists on true
+left join writes on writes.relation = r.oid
 left join granted_columns on granted_columns.relation = r.oid
 left join conflict_targets on conflict_targets.relation = r.oid
 left join pg_description d on d.classoid = 'pg_class'::regclass and d.objoid = r.oid and d.objsubid = 0

@@ -53,7 +53,7 @@ const { call } = await startApplication(t, database.authenticatorUri, {
 const user = await signUp(call, 'ann@example.org')
 const issued = detailsOf<{ access_token: string }>(await user.call('POST', '/auth/token'))
 
-type Body = { readonly [name: string]: unknown } | readonly unknown[] | string
+type Body = Readonly<Record<string, unknown>> | readonly unknown[] | string
 type Way = {
   readonly method: string
   readonly path: (table: TableName) => string

@@ -1,14 +1,13 @@
 // Requests with an Idempotency-Key take effect once, whoever repeats them and whatever fails in between.
+import { createHmac } from 'node:crypto'
 import { createClient } from '@supabase/supabase-js'
 import t from 'tap'
-import { startApplication } from '../support/application.ts'
+import { jwtSecret, startApplication } from '../support/application.ts'
 import type { Answer } from '../support/call.ts'
 import { createMigratedDatabase, withClient } from '../support/database.ts'
 import { runSection, sectionFunction } from '../support/readme-section.ts'
 import { fault } from '../support/request-table.ts'
 import { countRoundTrips } from '../support/round-trips.ts'
-import { createHmac } from 'node:crypto'
-import { jwtSecret } from '../support/application.ts'
 import { signToken } from '../support/token.ts'
 
 const database = await createMigratedDatabase()

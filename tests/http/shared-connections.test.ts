@@ -94,7 +94,17 @@ function share(
       { ...statement(`select ${mayBegin('$1', '$2')}`, gate, number), isGuard: true },
       ...part,
     ]
-    const fixed = { kind, part, mayRepeat: kind === 'read', guardedPart, stats, onLargeRow, settle, runOnOwnConnection }
+    const fixed = {
+      kind,
+      part,
+      mayRepeat: kind === 'read',
+      keepsSession: true,
+      guardedPart,
+      stats,
+      onLargeRow,
+      settle,
+      runOnOwnConnection,
+    }
     const run = {
       ...fixed,
       waitsForPool: more.waitsForPool ?? true,

@@ -105,14 +105,15 @@ export class PipelineQuery implements pg.Submittable {
   #writeOrFail(running: RunningTransaction): void {
     const { mark } = writer
     try {
-      const { parts, timer } = running.transaction
-      for (const part of parts) this.#writer.write(part, running.parts, timer?.timesStatements)
+      const { sent } = running
+      const { timer } = running.transaction
+      for (const part of sent) this.#writer.write(part, running.parts, timer?.timesStatements)
     } catch (error) {
       writer.undoTo(mark)
       const { parts, transaction } = running
       for (const progress of parts.splice(0)) this.#writer.revert(progress)
       running.error = unsendable(transaction.parts, error)
-      transaction.parts.forEach(() => this.#writer.writeEmpty(parts))
+      running.sent.forEach(() => this.#writer.writeEmpty(parts))
     }
   }
 
@@ -163,7 +164,7 @@ export class PipelineQuery implements pg.Submittable {
         return true
       case code.commandComplete:
       case code.emptyQuery:
-        if (!running.error) running.results.push(running.rows)
+        if (!running.error && !running.isCleaning) running.results.push(running.rows)
         running.rows = []
         running.transaction.timer?.endStatement(running.syncs, progress.completed, undefined)
         progress.completed++
@@ -173,7 +174,9 @@ export class PipelineQuery implements pg.Submittable {
         return true
       case code.ready:
         running.transaction.timer?.endPart(running.syncs, running.error)
-        if (++running.syncs < running.transaction.parts.length) return true
+        running.syncs++
+        if (running.syncs < running.transaction.parts.length) return true
+        if (running.syncs === running.transaction.parts.length && running.transaction.cleanup) return true
         // `pg` reads the last ReadyForQuery.
         if (this.#transactions.length === 1) return false
         this.#transactions.shift()
@@ -192,7 +195,7 @@ export class PipelineQuery implements pg.Submittable {
 
   #fail(running: RunningTransaction, progress: PartProgress, buffer: Buffer, start: number, end: number): void {
     const error = readError(buffer, start, end)
-    running.error ??= statementError(running.syncs, progress, error)
+    if (!running.isCleaning) running.error ??= statementError(running.syncs, progress, error)
     running.transaction.timer?.endStatement(running.syncs, progress.completed, error)
     this.#writer.skip(progress)
   }

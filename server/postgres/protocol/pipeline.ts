@@ -14,7 +14,7 @@ import { StatementTimer } from './statement-timer.ts'
 /** Callbacks besides the result: see `QueuedTransaction`. */
 export type PipelineObserver = Pick<
   QueuedTransaction,
-  'onLargeRow' | 'stats' | 'hasReceiver' | 'maxBytes' | 'onExcess'
+  'onLargeRow' | 'stats' | 'hasReceiver' | 'maxBytes' | 'onExcess' | 'cleanup'
 > & {
   /** Receives the rows of the statements that preceded the one that failed. */
   readonly onFailure?: (results: RawRow[][]) => void

@@ -14,6 +14,11 @@ export type OnLargeRow = (fields: RawRow, last: StreamedField) => void
 export type QueuedTransaction = {
   /** Each one an implicit transaction, unless a part begins with BEGIN. */
   readonly parts: readonly PipelinePart[]
+  /**
+   * Cleans the session of what the parts may have left in it, in a transaction of its own, whether they have failed or not. It
+   * belongs to the connection, not to the caller: it has no results, is not observed, and its errors are ignored.
+   */
+  readonly cleanup?: PipelinePart | undefined
   /** Receives a large row before the transaction has ended; without it, large rows are buffered like others. */
   readonly onLargeRow?: OnLargeRow | undefined
   /** Records duration and result size. */
@@ -67,6 +72,17 @@ export class RunningTransaction {
 
   constructor(transaction: QueuedTransaction) {
     this.transaction = transaction
+  }
+
+  /** All parts that are sent. */
+  get sent(): readonly PipelinePart[] {
+    const { parts, cleanup } = this.transaction
+    return cleanup ? [...parts, cleanup] : parts
+  }
+
+  /** Whether the parts have ended, and what runs cleans the session. */
+  get isCleaning(): boolean {
+    return this.syncs >= this.transaction.parts.length
   }
 
   /** The receiver of the statement that is being executed. */

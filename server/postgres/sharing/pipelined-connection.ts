@@ -10,6 +10,7 @@ import { StatementTimer } from '../protocol/statement-timer.ts'
 import { connectionErrors } from '../connection-error.ts'
 import { withConnection, type LendingPool } from '../lending.ts'
 import type { StatementStats } from '../../common/statement-stats.ts'
+import { cleanSession } from '../transaction-commands.ts'
 import { sharingPolicy } from './policy.ts'
 import { calledOff, type Gate } from './gate.ts'
 import type { RawRow, StatementObserver } from '../../rest/database.ts'
@@ -21,6 +22,8 @@ export type SharedRun = {
   readonly part: PipelinePart
   /** Whether nothing in the part has an effect outside the transaction, so that it may run twice. */
   readonly mayRepeat: boolean
+  /** Whether nothing in the part can set anything for the session. */
+  readonly keepsSession: boolean
   /**
    * The part with a guard: a statement that evaluates `mayBegin` first. The guard and what precedes it must have no
    * effect outside the transaction.
@@ -55,6 +58,7 @@ class QueuedRun implements QueuedTransaction {
   readonly number: number
   readonly part: PipelinePart
   readonly parts: readonly PipelinePart[]
+  readonly cleanup: PipelinePart | undefined
   readonly stats: StatementStats | undefined
   readonly onLargeRow: OnLargeRow | undefined
   readonly timer: StatementTimer | undefined
@@ -71,6 +75,7 @@ class QueuedRun implements QueuedTransaction {
     this.number = gate?.nextNumber() ?? 0
     this.part = gate && !run.mayRepeat ? run.guardedPart(String(gate.id), String(this.number)) : run.part
     this.parts = [this.part]
+    this.cleanup = run.keepsSession ? undefined : cleanSession
     this.stats = run.stats
     this.timer = run.observer && new StatementTimer(run.observer, [run.part])
     this.expected = run.stats?.expected ?? 0

@@ -19,6 +19,7 @@ export type PreparedShape = {
   readonly body: { readonly kind: 'json' | 'raw-json'; readonly isObject: boolean } | undefined
   readonly plan: CrudPlan
   readonly hasNoEffect: boolean
+  readonly keepsSession: boolean
   readonly text: string
   readonly sources: readonly Source[]
   readonly stats: StatementStats

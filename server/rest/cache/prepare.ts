@@ -9,7 +9,7 @@ import { planRowByKey } from '../response/row-by-key.ts'
 import { ApiError, errorBody, errors } from '../errors.ts'
 import { checkPayload } from '../request/payload-check.ts'
 import { bind, type PlanCache, bindError, sourcesOf, type KnownShape, type PreparedShape } from './plan-cache.ts'
-import { hasNoEffect } from '../plan/effect.ts'
+import { hasNoEffect, keepsSession } from '../plan/effect.ts'
 import { planRequest } from '../plan/planner.ts'
 import type { PlanSettings } from '../plan/plan-context.ts'
 import type { RoleColumns } from '../plan/starred.ts'
@@ -49,6 +49,8 @@ export type Prepared = {
   readonly plan: ActionPlan
   /** Whether it certainly has no effect outside its transaction; see `effect.ts`. */
   readonly hasNoEffect: boolean
+  /** Whether nothing that it executes can set anything for the session of its connection; see `effect.ts`. */
+  readonly keepsSession: boolean
   /** The main statement; undefined for plans without one. */
   readonly main: Statement | undefined
   /** Statistics of earlier runs of the statement, if its shape is cached. */
@@ -152,12 +154,13 @@ function prepareUncached(http: HttpRequest, context: PrepareContext, onParsed: O
   const request = readPage(found, http, snapshot.cursors, (call) => takesCursor(call, cache))
   onParsed()
   const nested = prepareNested(request, cache, planSettings(context), validator)
-  if (nested) return { ...nested, hasNoEffect: false, tableShape: undefined }
+  if (nested) return { ...nested, hasNoEffect: false, keepsSession: false, tableShape: undefined }
   checkPayload(request, value, validator)
   const planned = planRequest(request, cache, planSettings(context))
   const plan = rowByKey ? planRowByKey(planned) : planned
   const main = isCrud(plan) ? render(mainStatement(plan, request.shape, snapshot.config)) : undefined
-  return { request, plan, hasNoEffect: hasNoEffect(plan, cache), main, tableShape: rowByKey ? parsed.shape : undefined }
+  const effects = { hasNoEffect: hasNoEffect(plan, cache), keepsSession: keepsSession(plan, cache) }
+  return { request, plan, ...effects, main, tableShape: rowByKey ? parsed.shape : undefined }
 }
 
 /** Whether an overload of the function that a request calls has a parameter `cursor`. */
@@ -220,6 +223,7 @@ function prepareShape(
     body,
     plan: shapePlan,
     hasNoEffect: hasNoEffect(shapePlan, cache),
+    keepsSession: keepsSession(shapePlan, cache),
     text,
     sources,
     stats: snapshot.plans.statsOf(text),
@@ -234,7 +238,7 @@ function fromShape(
   { validator }: PrepareContext,
   onParsed: OnParsed,
 ): Prepared | undefined {
-  const { shape, body, plan, hasNoEffect, stats } = known
+  const { shape, body, plan, hasNoEffect, keepsSession, stats } = known
   const { payload, columns, value } = parsePayload(http.body, shape.contentType, shape.namedColumns, shape.action)
   if (!fits(payload, columns, known)) return undefined
   const received = readHeaders(http.headers)
@@ -246,7 +250,7 @@ function fromShape(
   onParsed()
   checkPayload(request, value, validator)
   const text = body && isText(payload) ? payload.text : null
-  return { request, plan, hasNoEffect, main: bind(known, values, text), stats, tableShape: undefined }
+  return { request, plan, hasNoEffect, keepsSession, main: bind(known, values, text), stats, tableShape: undefined }
 }
 
 /** Whether a body has the same columns as the shape, and is an object or an array like the body of the shape. */

@@ -22,6 +22,18 @@ export function hasNoEffect(plan: ActionPlan, cache: SchemaCache): boolean {
   return withoutAggregates(plan.read) && plan.read.embeds.every((embed) => embedReadsOnly(embed, cache))
 }
 
+/**
+ * Whether nothing that a plan executes can set anything for the session of its connection: it has no effect at all, or writes
+ * to a relation without triggers and without functions that are not declared stable or immutable.
+ */
+export function keepsSession(plan: ActionPlan, cache: SchemaCache): boolean {
+  if (plan.kind !== 'mutate') return hasNoEffect(plan, cache)
+  const { into } = plan.mutate
+  const table = cache.tables.get(qualifiedKey(into.schema, into.name))
+  if (table?.runsFunctions !== false || plan.explain || hasCustomHandler(plan) || !cache.isSound) return false
+  return readsOnly(plan.read, into, cache)
+}
+
 /** Whether a media type handler of the database creates the body. It may be volatile. */
 const hasCustomHandler = ({ handler }: CrudPlan): boolean => handler.kind === 'custom'
 

@@ -68,8 +68,19 @@ export function versionOfRead(
   return isSingle ? rowVersion(table, settings) : undefined
 }
 
+/** Whether a trigger may write the row again, after the statement has returned it. */
+const mayRewrite = (
+  { rewritesInserted = false, rewritesUpdated = false }: Table,
+  { preferences }: ApiRequest['shape'],
+  mutation: Mutation,
+): boolean => {
+  const mayInsert = mutation !== 'update'
+  const mayUpdate = mutation !== 'create' || preferences.resolution === 'merge-duplicates'
+  return (mayInsert && rewritesInserted) || (mayUpdate && rewritesUpdated)
+}
+
 /**
- * The version that a write returns. The system version needs no privileges: it is the current transaction. A column has
+ * The version that a write returns; undefined when a trigger may write the row again, so that it would be another one. The system version needs no privileges: it is the current transaction. A column has
  * to be returned, which needs more privileges than a write without a result.
  */
 export function versionOfWrite(
@@ -79,7 +90,7 @@ export function versionOfWrite(
   precondition: Precondition | undefined,
   settings: VersionSettings,
 ): RowVersion | undefined {
-  if (mutation === 'delete') return undefined
+  if (mutation === 'delete' || mayRewrite(table, shape, mutation)) return undefined
   const version = rowVersion(table, settings)
   if (version?.kind !== 'column') return version
   const { representation } = shape.preferences
