@@ -46,7 +46,7 @@ export function addValidator(
   if (version === null || response.status > 204 || givenTag(response.headers) !== undefined) return response
   const { body } = response
   const hasBody = !isStreamed(body) && body.length > 0
-  return withTag(response, opaqueTag(version, hasBody ? digest(body) : null))
+  return withTag(response, opaqueTag(version, hasBody ? digestOf(plan, body, '') : null))
 }
 
 /** Adds the entity tag to the response with the description of a schema. */
@@ -98,17 +98,23 @@ function conditional(
  * other pages.
  */
 function computedTag(
-  { handler, mediaType }: CrudPlan,
+  plan: CrudPlan,
   { body, tableTotal, location }: ResultRow,
   version: string | null,
 ): string | undefined {
-  if (handler.kind === 'none') return undefined
+  if (plan.handler.kind === 'none') return undefined
   if (isStreamed(body)) return version === null ? undefined : opaqueTag(version, uniqueDigest())
+  const links = location.length === 0 ? '' : JSON.stringify(location)
+  return opaqueTag(version, digestOf(plan, body, `${tableTotal ?? ''}${links}`))
+}
+
+/** @param inHeaders what is only in headers: the total and the links to other pages */
+function digestOf({ mediaType }: CrudPlan, body: Buffer | string, inHeaders: string): string {
   const isJson = mediaType.kind === 'json' || mediaType.kind === 'any'
-  if (isJson && tableTotal === null && location.length === 0) return opaqueTag(version, digest(body))
+  if (isJson && inHeaders === '') return digest(body)
   const type = isJson ? '' : contentTypeOf(mediaType)
-  const inHeaders = location.length === 0 ? '' : JSON.stringify(location)
-  return opaqueTag(version, digest(`${tableTotal ?? ''}${inHeaders}${type} ${body.toString('latin1')}`))
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body
+  return digest(`${inHeaders}${type} ${bytes.toString('latin1')}`)
 }
 
 const givenTag = (headers: Headers): string | undefined =>
