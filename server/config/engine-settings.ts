@@ -105,6 +105,15 @@ export const engineSettings: { readonly [K in keyof Values]: Setting<Values[K]> 
     description:
       'Seconds between checks whether schema, privileges or settings in the database have changed, which then reload them without a notification, for example [behind a pooler](#poolers-and-failover). `0`: no checks.',
   },
+  requestHeaderLimit: service({
+    name: 'request-header-limit',
+    variables: ['REQUEST_HEADER_LIMIT'],
+    type: types.size,
+    default: 50 * kibibyte,
+    defaultInWords: '`50kb`',
+    example: '"50kb"',
+    description: 'Maximum size of URL and headers together: bytes, or a number with `kb`, `mb`, `gb`.',
+  }),
   planCacheMaxEntries: service({
     name: 'plan-cache-max-entries',
     variables: ['PLAN_CACHE_MAX_ENTRIES'],

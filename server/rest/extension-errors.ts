@@ -167,6 +167,15 @@ export const extensionErrors = {
       message: `The embed '${path.join('.')}' is too deep: the limit is ${limit}`,
       details: `Its depth is ${path.length}. Embeds of the requested resource itself have depth 1.`,
     }),
+  /** @param columns number of columns that spreads pass on */
+  tooManySpreadColumns: (columns: number, limit: number) =>
+    new ApiError({
+      code: 'PGRSTX83',
+      status: 400,
+      message: `The spreads pass on ${columns} columns, and the limit is ${limit}`,
+      details: 'A column counts for each spread that it passes through.',
+      hint: 'Select fewer columns, or use fewer spreads inside each other.',
+    }),
   /** @param expected the condition that the row does not satisfy */
   preconditionFailed: (expected: 'version' | 'exists' | 'absent') =>
     new ApiError({
