@@ -399,7 +399,26 @@ t.test('the errors of a long list are those of a short one', async (t) => {
     ['distinct', 'on.(', 'id,'],
   ]
   const tokens = [
-    ...['a', 'order', 'android', 'not', 'count()', '*', '.', ',', '(', ')', '"', '\\', '-', '->', '->>', ':', '::', '!'],
+    ...[
+      'a',
+      'order',
+      'android',
+      'not',
+      'count()',
+      '*',
+      '.',
+      ',',
+      '(',
+      ')',
+      '"',
+      '\\',
+      '-',
+      '->',
+      '->>',
+      ':',
+      '::',
+      '!',
+    ],
     ...['...', '{', '}', ' ', '\n', 'eq.', 'in.(', 'is.null', 'is.x', 'fts(a).', 'asc', 'nullsfirst', '1', 'é', '🚗'],
   ] as [string, ...string[]]
   const { pick, some } = seededRandom(7)
