@@ -74,9 +74,9 @@ export const engineSettings: { readonly [K in keyof Values]: Setting<Values[K]> 
     name: 'rest-import-slots',
     variables: ['REST_IMPORT_SLOTS'],
     type: types.integer({ min: 1, max: 1000 }),
-    default: 2,
+    default: 4,
     description:
-      'Maximum number of imports at once per process. Further ones wait up to `db-pool-acquisition-timeout`, then get 503.',
+      'Maximum number of imports at once per process, half of them of one user. Further ones wait up to `db-pool-acquisition-timeout`, then get 503, or 429 if the user has its half.',
   }),
   dbMaxCost: service({
     name: 'db-max-cost',

@@ -131,7 +131,7 @@ export const defaultSettings: RestSettings & LoadSettings = {
   restExportCompression: true,
   restExportLimit: 4,
   restImportLimit: 1024 * mebibyte,
-  restImportSlots: 2,
+  restImportSlots: 4,
   serverCorsAllowedOrigins: [],
   serverHost: '127.0.0.1',
   serverPort: 3000,

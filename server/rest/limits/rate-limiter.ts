@@ -1,4 +1,5 @@
 // Limits the requests per second of roles, users and API keys.
+import { createHash } from 'node:crypto'
 import type { Identity } from '../../identity/identity.ts'
 import type { KeyLimits, Limits, Rate } from '../../identity/limits.ts'
 import { type ApiError, errors } from '../errors.ts'
@@ -140,10 +141,20 @@ export class RateLimiter {
   }
 }
 
+/** Characters of the longest subject: an index of PostgreSQL has no longer keys, and a claim may be as long as a header. */
+const longestSubject = 512
+
+/** The text by which requests are counted. The hash of long claims, so that they take no memory. */
+function subjectOf(name: string, ids: readonly string[]): string {
+  const subject = JSON.stringify([name, ...ids])
+  if (subject.length <= longestSubject) return subject
+  return JSON.stringify([name, createHash('sha256').update(subject).digest('base64')])
+}
+
 function policiesOf({ ofRole, key }: RatedLimits, { role, claims: { sub } }: Identity): Policy[] {
   const policies: Policy[] = []
   const add = (name: Policy['name'], text: string, ids: readonly string[], rate: Rate): void => {
-    policies.push({ name, text, subject: JSON.stringify([name, ...ids]), rate })
+    policies.push({ name, text, subject: subjectOf(name, ids), rate })
   }
   if (key?.limits.rate) add('key', 'this API key', [key.keyId], key.limits.rate)
   if (ofRole?.userRate && typeof sub === 'string')
