@@ -89,7 +89,7 @@ export class PartWriter {
     const { preparations } = progress
     const cache = isUnprepared === true ? undefined : this.#cache
     const name = cache && statementName(text)
-    if (name !== undefined) {
+    if (cache && name !== undefined) {
       const state = cache.use(name)
       if (state === 'prepared') return name
       if (state === 'preparing' && preparations.some((sent) => sent.name === name)) return name
