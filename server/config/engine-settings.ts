@@ -112,14 +112,16 @@ export const engineSettings: { readonly [K in keyof Values]: Setting<Values[K]> 
     default: 50 * kibibyte,
     defaultInWords: '`50kb`',
     example: '"50kb"',
-    description: 'Maximum size of URL and headers together, also of each request in a batch: bytes, or a number with `kb`, `mb`, `gb`.',
+    description:
+      'Maximum size of URL and headers together, also of each request in a batch: bytes, or a number with `kb`, `mb`, `gb`.',
   }),
   planCacheMaxEntries: service({
     name: 'plan-cache-max-entries',
     variables: ['PLAN_CACHE_MAX_ENTRIES'],
     type: types.integer({ min: 0, max: 1_000_000 }),
     default: 1000,
-    description: 'Maximum number of request shapes whose plan or rejection is cached, with 32 KiB each on average; 0 disables the cache.',
+    description:
+      'Maximum number of request shapes whose plan or rejection is cached, with 32 KiB each on average; 0 disables the cache.',
   }),
   dbVersionColumn: service({
     name: 'db-version-column',
