@@ -184,14 +184,9 @@ function run<T>(parser: Parser<T>, input: Input): T | typeof failed {
 }
 
 /** The error of a text that does not match; undefined if it is before the position, or unknown. */
-function traceOf<T>(
-  parser: Parser<T>,
-  { what, shown, text, trailing }: Input,
-  from: number,
-): ParseError | undefined {
+function traceOf<T>(parser: Parser<T>, { what, shown, text, trailing }: Input, from: number): ParseError | undefined {
   const traced = new Input(what, shown, text, trailing, from)
   run(parser, traced)
   const { parseError } = traced
   return parseError.messages.length === 0 || parseError.at < from ? undefined : parseError
-}
 }
