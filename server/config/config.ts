@@ -104,7 +104,6 @@ export type ServiceConfig = EngineSettings &
     /** Seconds between the signal that ends the server and its end, in which it serves but is not ready. */
     readonly serverDrainTime: number
     /** Maximum bytes of a request's URL and headers together. */
-    readonly requestHeaderLimit: number
     /** Maximum bytes of a body, for all routes without a limit of their own. */
     readonly bodyLimit: number
     /** Signing secrets of session cookies, newest first, each at least 32 characters. Empty if not configured. */

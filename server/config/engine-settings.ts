@@ -92,9 +92,9 @@ export const engineSettings: { readonly [K in keyof Values]: Setting<Values[K]> 
     name: 'rest-import-slots',
     variables: ['REST_IMPORT_SLOTS'],
     type: types.integer({ min: 1, max: 1000 }),
-    default: 2,
+    default: 4,
     description:
-      'Maximum number of imports at once per process. Further ones wait up to `db-pool-acquisition-timeout`, then get 503.',
+      'Maximum number of imports at once per process, half of them of one user. Further ones wait up to `db-pool-acquisition-timeout`, then get 503, or 429 if the user has its half.',
   }),
   dbMaxCost: service({
     name: 'db-max-cost',
@@ -123,12 +123,23 @@ export const engineSettings: { readonly [K in keyof Values]: Setting<Values[K]> 
     description:
       'Seconds between checks whether schema, privileges or settings in the database have changed, which then reload them without a notification, for example [behind a pooler](#poolers-and-failover). `0`: no checks.',
   },
+  requestHeaderLimit: service({
+    name: 'request-header-limit',
+    variables: ['REQUEST_HEADER_LIMIT'],
+    type: types.size,
+    default: 50 * kibibyte,
+    defaultInWords: '`50kb`',
+    example: '"50kb"',
+    description:
+      'Maximum size of URL and headers together, also of each request in a batch: bytes, or a number with `kb`, `mb`, `gb`.',
+  }),
   planCacheMaxEntries: service({
     name: 'plan-cache-max-entries',
     variables: ['PLAN_CACHE_MAX_ENTRIES'],
     type: types.integer({ min: 0, max: 1_000_000 }),
     default: 1000,
-    description: 'Maximum number of request shapes whose plan or rejection is cached; 0 disables the cache.',
+    description:
+      'Maximum number of request shapes whose plan or rejection is cached, with 32 KiB each on average; 0 disables the cache.',
   }),
   dbVersionColumn: service({
     name: 'db-version-column',

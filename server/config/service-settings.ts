@@ -160,15 +160,6 @@ export const serviceSettings: { readonly [K in keyof ServiceConfig]: Setting<Ser
     description:
       'Seconds after SIGTERM in which the server goes on serving while `/ready` is 503, so that a [balancer](#many-processes) stops using it before it stops listening.',
   }),
-  requestHeaderLimit: service({
-    name: 'request-header-limit',
-    variables: ['REQUEST_HEADER_LIMIT'],
-    type: types.size,
-    default: 50 * kibibyte,
-    defaultInWords: '`50kb`',
-    example: '"50kb"',
-    description: 'Maximum size of URL and headers together: bytes, or a number with `kb`, `mb`, `gb`.',
-  }),
   bodyLimit: service({
     name: 'body-limit',
     variables: ['BODY_LIMIT'],

@@ -41,7 +41,7 @@ export function answerBatch(
   context: BatchContext,
 ): Promise<Answered> | ApiError {
   try {
-    const parts = parseBatch(http.body, context.snapshot.config.batchMaxRequests)
+    const parts = parseBatch(http.body, context.snapshot.config)
     context.trace.route = batchName
     const once = batchOnce(http, identity, context)
     const run = (attempts: number): Promise<Answered> =>

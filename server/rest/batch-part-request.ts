@@ -7,7 +7,7 @@ import { ApiError } from './errors.ts'
 import type { RoleColumns } from './plan/starred.ts'
 import { isBatchPath } from './batch-path.ts'
 import type { BatchPart } from './batch/batch-request.ts'
-import { headersOfPart } from './batch/part-headers.ts'
+import { headersOfPart, requireHeadSize } from './batch/part-headers.ts'
 import { fillBody, type Lookup } from './batch/references.ts'
 import { fillUrl } from './batch/url-template.ts'
 
@@ -23,7 +23,7 @@ export type BatchFrame = {
 /**
  * Fills in the references of a part.
  *
- * @throws ApiError PGRSTX10 for a batch in the batch; the errors of `lookup`; PGRSTX12
+ * @throws ApiError PGRSTX10 for a batch in the batch; PGRSTX11 for a url that is too large; the errors of `lookup`; PGRSTX12
  */
 export function partRequest(
   { method, url, headers, body }: BatchPart,
@@ -31,6 +31,7 @@ export function partRequest(
   { http, transaction, context }: BatchFrame,
 ): HttpRequest {
   const { path, query } = fillUrl(url, method === 'GET' || method === 'HEAD', lookup)
+  requireHeadSize([path, query], headers, context.snapshot.config.requestHeaderLimit)
   if (isBatchPath(path, context)) throw batchErrors.invalid('A batch cannot contain a batch.')
   return {
     method,

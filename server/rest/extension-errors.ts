@@ -33,6 +33,29 @@ export const extensionErrors = {
       hint: 'Try again later.',
       headers: [['Retry-After', '1']],
     }),
+  /** @param share maximum number of imports of one user at once */
+  importSlotsOfUser: (share: number, slots: number) =>
+    new ApiError({
+      code: 'PGRSTX70',
+      status: 429,
+      message: 'Too many imports of this user at the same time',
+      details: `One user runs ${share} of the server's ${slots} imports at most (rest-import-slots).`,
+      hint: 'Try again when another import has ended.',
+      headers: [['Retry-After', '1']],
+    }),
+  /** @param patience in milliseconds */
+  importStalled: (patience: number) =>
+    new ApiError({
+      code: 'PGRSTX76',
+      status: 408,
+      message: 'The body of the import arrives too slowly while other imports wait',
+      details: `The server waited more than ${patience / 1000} seconds for 64 KiB of it.`,
+      hint: 'Nothing was imported. Send the body without pauses, or try again later.',
+      headers: [
+        ['Retry-After', '1'],
+        ['Connection', 'close'],
+      ],
+    }),
   /** @param limit in bytes */
   importRepresentation: (limit: number) =>
     new ApiError({
@@ -184,6 +207,15 @@ export const extensionErrors = {
       status: 403,
       message: `The embed '${path.join('.')}' is too deep: the limit is ${limit}`,
       details: `Its depth is ${path.length}. Embeds of the requested resource itself have depth 1.`,
+    }),
+  /** @param columns number of columns that spreads pass on */
+  tooManySpreadColumns: (columns: number, limit: number) =>
+    new ApiError({
+      code: 'PGRSTX83',
+      status: 400,
+      message: `The spreads pass on ${columns} columns, and the limit is ${limit}`,
+      details: 'A column counts for each spread that it passes through.',
+      hint: 'Select fewer columns, or use fewer spreads inside each other.',
     }),
   /** @param expected the condition that the row does not satisfy */
   preconditionFailed: (expected: 'version' | 'exists' | 'absent') =>

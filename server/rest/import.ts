@@ -6,7 +6,7 @@ import type { PipelineStatement, RawRow, RestTransaction, StagedRows } from './d
 import { ApiError, errors, withLine } from './errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import { ImportProgress, type ImportEvent } from './import-progress.ts'
-import { ImportSlots, type ImportSlotsOptions } from './import-slots.ts'
+import { ImportSlots, type ImportSlot, type ImportSlotsOptions } from './import-slots.ts'
 import type { ImportBody } from './import-body.ts'
 import { legacyTargetNames, planRequest } from './plan/planner.ts'
 import type { CrudPlan } from './plan/plan.ts'
@@ -49,18 +49,22 @@ export class Imports {
    * @throws ApiError for any fault of the request, the body or the database, with the line of the body if it has one
    */
   async answer(body: ImportBody, http: HttpRequest, identity: Identity, context: AnswerContext): Promise<Answered> {
-    let release: (() => void) | undefined
+    let slot: ImportSlot | undefined
     try {
       // Without its tables the key has no effect on any request.
       if (context.idempotencyKey !== undefined && context.schemaCache.keepsResponses) throw errors.importKey()
-      release = await this.#slots.take(context.caller)
-      return await new Import(body, http, identity, context, this.#report).run()
+      slot = await this.#slots.take(context.caller, userOf(identity))
+      return await new Import(body, slot, http, identity, context, this.#report).run()
     } finally {
       body.stop()
-      release?.()
+      slot?.release()
     }
   }
 }
+
+/** A text that is different for each user. Callers without one are users by their role. */
+const userOf = ({ role, claims, key }: Identity): string =>
+  JSON.stringify([role, claims.sub ?? null, key?.keyId ?? null])
 
 /** insufficient_privilege */
 const insufficientPrivilege = '42501'
@@ -78,6 +82,7 @@ function parseHead(http: HttpRequest, context: AnswerContext): ApiRequest {
 
 class Import {
   readonly #body: ImportBody
+  readonly #slot: ImportSlot
   readonly #identity: Identity
   readonly #context: AnswerContext
   readonly #request: ApiRequest
@@ -92,12 +97,14 @@ class Import {
 
   constructor(
     body: ImportBody,
+    slot: ImportSlot,
     http: HttpRequest,
     identity: Identity,
     context: AnswerContext,
     report: (event: ImportEvent) => void,
   ) {
     this.#body = body
+    this.#slot = slot
     this.#identity = identity
     this.#context = context
     const request = (this.#request = parseHead(http, context))
@@ -158,7 +165,7 @@ class Import {
   /** Reads a piece of the body, or its end. */
   async #readPiece(): Promise<void> {
     const { representation } = this.#request.shape.preferences
-    const piece = await this.#body.next()
+    const piece = await this.#slot.receive(() => this.#body.next())
     if (piece) await this.#reader.push(piece)
     else {
       await this.#reader.end()

@@ -1,5 +1,6 @@
 // What is known about the columns that roles may read (setting `db-select-readable-columns`).
 import { createHash } from 'node:crypto'
+import { SecondChanceCache } from '../common/second-chance-cache.ts'
 import { qualifiedKey, type QualifiedIdentifier } from '../schema-cache/identifier.ts'
 import { ApiError, errors } from './errors.ts'
 import type { RoleColumns } from './plan/starred.ts'
@@ -7,6 +8,11 @@ import { foundColumns } from './sql/readable-columns.ts'
 
 /** How often a request is planned again because privileges change while it runs. */
 const maxAttempts = 5
+
+/** Roles whose columns are remembered. A token can name any role, before the database says whether it exists. */
+const mostRoles = 1000
+/** Bytes that a role takes before anything is known of it. What is known is of the catalog. */
+const bytesOfRole = 1024
 
 class KnownColumns implements RoleColumns {
   key = ''
@@ -29,7 +35,7 @@ class KnownColumns implements RoleColumns {
  * `sql/readable-columns.ts`), so a change of privileges costs a repetition, never a wrong response.
  */
 export class ReadableColumns {
-  readonly #roles = new Map<string, KnownColumns>()
+  readonly #roles = new SecondChanceCache<KnownColumns>({ entries: mostRoles, bytes: mostRoles * bytesOfRole })
 
   /**
    * Answers a request of a role: plans it, and plans it again if its transaction has found other columns. Such a
@@ -68,7 +74,7 @@ export class ReadableColumns {
 
   #of(role: string): KnownColumns {
     let known = this.#roles.get(role)
-    if (!known) this.#roles.set(role, (known = new KnownColumns()))
+    if (!known) this.#roles.add(role, (known = new KnownColumns()), 0)
     return known
   }
 

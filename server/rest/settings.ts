@@ -57,6 +57,8 @@ export type EngineSettings = {
   readonly restImportSlots: number
   /** Maximum number of request shapes whose plan or rejection is cached; 0 for none. */
   readonly planCacheMaxEntries: number
+  /** Maximum number of bytes of the URL and the headers of a request, also of one in a batch. */
+  readonly requestHeaderLimit: number
   /** Name of the column with the version of a row; null: the system column `xmin`. */
   readonly dbVersionColumn: string | null
   /** Which brief statements share connections. */
@@ -129,12 +131,13 @@ export const defaultSettings: RestSettings & LoadSettings = {
   openapiSecurityActive: false,
   openapiServerProxyUri: null,
   planCacheMaxEntries: 1000,
+  requestHeaderLimit: 50 * 1024,
   restBodyBudget: 64 * mebibyte,
   restBodyLimit: 10 * mebibyte,
   restExportCompression: true,
   restExportLimit: 4,
   restImportLimit: 1024 * mebibyte,
-  restImportSlots: 2,
+  restImportSlots: 4,
   serverCorsAllowedOrigins: [],
   serverHost: '127.0.0.1',
   serverPort: 3000,

@@ -45,13 +45,16 @@ export class Snapshot<Loaded extends LoadedSettings = LoadedSettings> {
   /** Undefined unless `db-select-readable-columns` is on. */
   readonly readableColumns: ReadableColumns | undefined
 
-  /** @param last the plans of the snapshot before, or of the one without limits */
-  constructor(loaded: Loaded, cache: SchemaCache | undefined, last?: PlanCache) {
+  /**
+   * @param last the plans of the snapshot before, or of the one without limits
+   * @param bytesOfPlan see `PlanCache`
+   */
+  constructor(loaded: Loaded, cache: SchemaCache | undefined, last?: PlanCache, bytesOfPlan?: number) {
     this.loaded = loaded
     this.config = loaded.config
     this.roleSettings = loaded.roleSettings
     this.schemaCache = cache
-    this.plans = new PlanCache(loaded.config.planCacheMaxEntries, last)
+    this.plans = new PlanCache(loaded.config.planCacheMaxEntries, last, bytesOfPlan)
     const { cursorSecrets = [] } = loaded
     const secrets = cursorSecrets.length === 0 ? [processSecret] : cursorSecrets
     this.cursors = new PageCursors(secrets)
@@ -98,7 +101,7 @@ export class Snapshot<Loaded extends LoadedSettings = LoadedSettings> {
     let limited = this.#limited.get(name)
     if (!limited) {
       const loaded = { ...this.loaded, config: { ...config, dbMaxRows, dbMaxCost, dbMaxEmbedDepth } }
-      limited = new Snapshot(loaded, this.schemaCache, this.plans)
+      limited = new Snapshot(loaded, this.schemaCache, this.plans, bytesOfLimitedPlan)
       // Many API keys may each have limits of their own.
       if (this.#limited.size >= mostLimited) this.#limited.clear()
       this.#limited.set(name, limited)
@@ -109,6 +112,8 @@ export class Snapshot<Loaded extends LoadedSettings = LoadedSettings> {
 
 /** Maximum number of snapshots for limits, each with a plan cache. */
 const mostLimited = 50
+/** Bytes of their plans on average: fewer than of those without limits, because there may be many caches. */
+const bytesOfLimitedPlan = 2 * 1024
 
 /** The limits that apply to a request. */
 export type RequestLimits = {

@@ -29,7 +29,7 @@ t.comment(`seed ${seed}`)
 type Connected = { readonly client: PipelineClient; readonly faults: readonly string[] }
 
 async function connect(): Promise<Connected> {
-  const client = new PipelineClient({ connectionString: database.adminUri }, 4)
+  const client = new PipelineClient({ connectionString: database.adminUri }, { statements: 4 })
   client.on('error', () => undefined)
   await client.connect()
   return { client, faults: watchNames(client) }

@@ -36,7 +36,7 @@ const validator = compileSchemas([
     },
   },
 ])
-const api = await startImportApi(t, database, { dbPoolAcquisitionTimeout: 1 }, validator)
+const api = await startImportApi(t, database, { dbPoolAcquisitionTimeout: 1, restImportSlots: 2 }, validator)
 const small = await startImportApi(t, database, { restBodyLimit: 200, restImportLimit: 2000 }, validator)
 
 const count = async (table: string): Promise<number> =>
@@ -191,11 +191,11 @@ t.test('limits', async (t) => {
 })
 
 /** Begins a chunked import, and sends so many rows. */
-function begin(url: string, path: string, rows: number, from = 0): ClientRequest {
+function begin(url: string, path: string, rows: number, from = 0, user = 'ann'): ClientRequest {
   const sent = httpRequest(url + path, {
     method: 'POST',
     agent: false,
-    headers: { 'Content-Type': ndjson },
+    headers: { 'Content-Type': ndjson, 'X-User': user },
   })
   sent.on('error', () => undefined)
   sent.write(`${numbered(rows, (id) => ({ id: from + id }))}\n`)
@@ -278,7 +278,7 @@ t.test('a fault ends an import while the client sends', async (t) => {
 
 t.test('few imports run at once', async (t) => {
   await database.query('truncate ages')
-  const running = [begin(api.url, '/ages', 1), begin(api.url, '/ages', 1, 1)]
+  const running = [begin(api.url, '/ages', 1), begin(api.url, '/ages', 1, 1, 'bob')]
   const statuses = running.map(statusOf)
   await copying(2)
   const refused = await send(api.url, '/ages', ndjson, '{"id":5}')
@@ -289,6 +289,19 @@ t.test('few imports run at once', async (t) => {
   running[1]?.end('{"id":7}')
   t.strictSame(await Promise.all(statuses), [201, 201])
   t.equal(await count('ages'), 4)
+})
+
+t.test('half-sent imports of one user do not block other users', async (t) => {
+  await database.query('truncate ages')
+  const sent = begin(api.url, '/ages', 1)
+  const status = statusOf(sent)
+  await copying(1)
+  const more = await send(api.url, '/ages', ndjson, '{"id":8}', { 'X-User': 'ann' })
+  t.match(more, { status: 429, headers: { 'retry-after': '1' }, body: { code: 'PGRSTX70' } })
+  t.equal((await send(api.url, '/ages', ndjson, '{"id":9}', { 'X-User': 'bob' })).status, 201)
+  sent.end()
+  t.equal(await status, 201)
+  t.equal(await count('ages'), 2)
 })
 
 t.test('the timeout of the role counts for the statement, not for the client', async (t) => {

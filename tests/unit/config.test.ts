@@ -111,7 +111,7 @@ t.test('defaults', async (t) => {
     restExportCompression: true,
     restExportLimit: 4,
     restImportLimit: 1_073_741_824,
-    restImportSlots: 2,
+    restImportSlots: 4,
     restBodyBudget: 67_108_864,
     serverRequestTimeout: 60,
     serverDrainTime: 0,

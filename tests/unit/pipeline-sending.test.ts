@@ -6,7 +6,10 @@ import { startFakePgBouncer } from '../support/fake-pgbouncer.ts'
 
 t.test('transactions are sent and answered in a round of the event loop that does not end', async (t) => {
   const server = await startFakePgBouncer()
-  const client = new PipelineClient({ host: '127.0.0.1', port: server.port, user: 'a', database: 'a' }, 10)
+  const client = new PipelineClient(
+    { host: '127.0.0.1', port: server.port, user: 'a', database: 'a' },
+    { statements: 10 },
+  )
   await client.connect()
   t.teardown(async () => {
     await client.end()

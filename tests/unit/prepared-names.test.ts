@@ -3,11 +3,23 @@ import t, { type Test } from 'tap'
 import { PipelineClient } from '../../server/postgres/protocol/pipeline-client.ts'
 import { PipelineQuery } from '../../server/postgres/protocol/pipeline-query.ts'
 import { runPipeline } from '../../server/postgres/protocol/pipeline.ts'
+import {
+  knownName,
+  longestPrepared,
+  StatementCache,
+  statementName,
+} from '../../server/postgres/protocol/statement-cache.ts'
 import { startFakePgBouncer, type FakePgBouncer } from '../support/fake-pgbouncer.ts'
+
+// A text is prepared when it is sent for the second time.
+for (const text of ['a', 'b', 'c', 'd', 'fails', 'raises']) statementName(text)
 
 async function connect(t: Test, maxStatements: number): Promise<readonly [PipelineClient, FakePgBouncer]> {
   const server = await startFakePgBouncer()
-  const client = new PipelineClient({ host: '127.0.0.1', port: server.port, user: 'a', database: 'a' }, maxStatements)
+  const client = new PipelineClient(
+    { host: '127.0.0.1', port: server.port, user: 'a', database: 'a' },
+    { statements: maxStatements },
+  )
   t.teardown(async () => {
     await client.end()
     await server.close()
@@ -84,4 +96,39 @@ t.test('what could not be sent changes no name', async (t) => {
   ]
   await t.rejects(runPipeline(client, parts, true), { name: 'StatementError' })
   for (const text of ['a', 'b', 'c', 'a', 'b', 'c']) t.equal(await run(client, text), undefined)
+})
+
+t.test('a text that is sent for the first time is not prepared', async (t) => {
+  const [client, server] = await connect(t, 10)
+  for (let time = 0; time < 3; time++) t.equal(await run(client, 'new', 'a'), undefined)
+  t.equal(server.received(), 'PBEPBES DPBEBES DBEBES', 'unnamed at first, prepared, used')
+  t.equal(client.statements.names('prepared').length, 2)
+  t.equal(knownName('never sent'), undefined)
+})
+
+t.test('long texts are not prepared', async (t) => {
+  const [client] = await connect(t, 10)
+  for (let time = 0; time < 3; time++) t.equal(await run(client, 'x'.repeat(longestPrepared + 1)), undefined)
+  t.strictSame(client.statements.names('prepared'), [])
+})
+
+t.test('the texts of the prepared statements have a limit in total', async (t) => {
+  const cache = new StatementCache({ statements: 100, characters: 1000 })
+  const names = Array.from({ length: 50 }, (_, number) => `s${number}`)
+  for (const [number, name] of names.entries()) {
+    const { hasRoom, evicted } = cache.reserve(name, 100 + number)
+    t.ok(hasRoom)
+    cache.prepared(name)
+    for (const old of evicted) cache.removed(old)
+    t.ok(cache.length <= 1000, `${cache.length} characters`)
+  }
+  t.equal(cache.use('s49'), 'prepared')
+  const { hasRoom, evicted } = cache.reserve('large', 900)
+  t.ok(hasRoom && evicted.length > 1, 'several make room for a large one')
+  t.equal(cache.reserve('too large', 1001).hasRoom, false)
+  cache.skip('large')
+  cache.closeSkipped()
+  cache.removed('large')
+  cache.clear()
+  t.equal(cache.length, 0)
 })

@@ -3,6 +3,7 @@ import t from 'tap'
 import { ApiError } from '../../server/rest/errors.ts'
 import type { TrailingText } from '../../server/rest/request/parser.ts'
 import { parseQueryParams } from '../../server/rest/request/query-params.ts'
+import { seededRandom } from '../support/seeded-random.ts'
 
 type Fault = { message: string; details: unknown; hint?: unknown }
 
@@ -378,4 +379,57 @@ t.test('arguments of a function', async (t) => {
 t.test('invalid UTF-8', async (t) => {
   for (const text of ['a=eq.%FF', '%C3=eq.1', 'select=%ED%A0%80', 'a=eq.\xff', 'a=eq.%C0%80'])
     t.strictSame(fault(text), { message: 'The query string is not valid UTF-8', details: 'unexpected bytes' }, text)
+})
+
+t.test('the errors of a long list are those of a short one', async (t) => {
+  // What precedes the last element is not traced, which must not affect the error.
+  const lists: readonly (readonly [name: string, start: string, element: string])[] = [
+    ['select', '', 'id,'],
+    ['select', 'clients(', 'a:data->b::text,'],
+    ['select', '...clients(', '"x y".sum(),'],
+    ['order', '', 'id.asc,'],
+    ['order', '', 'clients(id).desc.nullslast,'],
+    ['and', '(', 'id.eq.1,'],
+    ['or', '(', 'order.in.(1,"2"),'],
+    ['or', '(', 'not.and(a.eq.{1},b.is.null),'],
+    ['columns', '', 'a-b,'],
+    ['on_conflict', '', '"a",'],
+    ['id', 'in.(', '1,'],
+    ['having', 'or.(', 'id.sum().gt.1,'],
+    ['distinct', 'on.(', 'id,'],
+  ]
+  const tokens = [
+    ...[
+      'a',
+      'order',
+      'android',
+      'not',
+      'count()',
+      '*',
+      '.',
+      ',',
+      '(',
+      ')',
+      '"',
+      '\\',
+      '-',
+      '->',
+      '->>',
+      ':',
+      '::',
+      '!',
+    ],
+    ...['...', '{', '}', ' ', '\n', 'eq.', 'in.(', 'is.null', 'is.x', 'fts(a).', 'asc', 'nullsfirst', '1', 'é', '🚗'],
+  ] as [string, ...string[]]
+  const { pick, some } = seededRandom(7)
+  let faults = 0
+  for (const [name, start, element] of lists) {
+    for (let round = 0; round < 400; round++) {
+      const end = some(1, 6, () => pick(tokens)).join('')
+      const [short, long] = [1, 40].map((length) => fault(query(name, start + element.repeat(length) + end)))
+      if (short) faults++
+      t.equal(long?.details, short?.details, `${name}=${start}${element}${end}`)
+    }
+  }
+  t.ok(faults > 2000, `${faults} faults`)
 })

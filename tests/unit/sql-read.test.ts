@@ -360,7 +360,7 @@ const counts: readonly Row[] = [
   [
     'inner embeds decide',
     readPlan('projects', { embeds: [client({ joinType: 'inner' }), client({ joinType: 'left' })] }),
-    `SELECT 1 FROM "api"."projects" WHERE ${clientExists} )`,
+    `SELECT 1 FROM "api"."projects" WHERE ${clientExists})`,
   ],
   [
     'null filters on embeds decide, also within logic',
@@ -379,7 +379,8 @@ const counts: readonly Row[] = [
         },
       ],
     }),
-    `SELECT 1 FROM "api"."projects" WHERE NOT (NOT ${clientExists}) OR ${clientExists}) OR "api"."projects"."id" = $1)`,
+    `SELECT 1 FROM "api"."projects", LATERAL (SELECT ${clientExists}) AS pgrst_exists) AS "projects_clients_1" ` +
+      'WHERE NOT (NOT "projects_clients_1"."pgrst_exists" OR "projects_clients_1"."pgrst_exists" OR "api"."projects"."id" = $1)',
     ['1'],
   ],
 ]

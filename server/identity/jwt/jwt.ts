@@ -4,7 +4,7 @@ import { isUtf8 } from 'node:buffer'
 import { createHmac, timingSafeEqual, verify as verifyWithNode } from 'node:crypto'
 import { compactVerify } from 'jose'
 import { credentialErrors, type CredentialError } from '../credential-error.ts'
-import { SecondChanceCache } from '../../common/second-chance-cache.ts'
+import { bytesOfText, SecondChanceCache } from '../../common/second-chance-cache.ts'
 import { exactClaims } from './exact-claims.ts'
 import { lastingIdentity, type Claims, type Identity } from '../identity.ts'
 import { claimChecks, claimsFault, type ClaimChecks } from './jwt-claims.ts'
@@ -92,6 +92,11 @@ function isSame(one: JwtSettings, other: JwtSettings): boolean {
   )
 }
 
+/** Bytes that an entry of the cache may have on average; few tokens have more than one kilobyte. */
+const bytesOfEntry = 16 * 1024
+/** Bytes that claims and what is read of them take in memory for each byte of their text, estimated. */
+const claimsCost = 5
+
 class CachingVerifier implements JwtVerifier {
   readonly settings: JwtSettings
   readonly cacheStatistics: { requests: number; hits: number; evictions: number }
@@ -110,7 +115,8 @@ class CachingVerifier implements JwtVerifier {
     if (roleClaim.kind === 'invalid') throw new Error(roleClaim.message)
     this.#roleClaim = roleClaim
     if (settings.jwtCacheMaxEntries > 0) {
-      this.#cache = new SecondChanceCache(settings.jwtCacheMaxEntries, () => {
+      const entries = settings.jwtCacheMaxEntries
+      this.#cache = new SecondChanceCache({ entries, bytes: entries * bytesOfEntry }, () => {
         this.cacheStatistics.evictions += 1
         onCache?.('eviction')
       })
@@ -145,7 +151,7 @@ class CachingVerifier implements JwtVerifier {
     const checks = claimChecks(claims, this.settings.jwtAud)
     const verified = new Verified(checks, () => this.#identify(payload, claims))
     // Tokens with invalid claims are cached too, so repeats are cheap.
-    this.#cache?.add(token, verified)
+    this.#cache?.add(token, verified, claimsCost * bytesOfText(payload))
     return admit(verified, now)
   }
 
@@ -210,14 +216,14 @@ const isOptionalText = (value: unknown): value is string | null | undefined =>
 type Header = { readonly algorithm: JwsAlgorithm | 'none'; readonly kid: string | undefined }
 
 /** Parsed headers. Tokens of one issuer nearly always have the same header. */
-const headers = new SecondChanceCache<Header>(100)
+const headers = new SecondChanceCache<Header>({ entries: 100, bytes: 256 * 1024 })
 
 function headerOf(part: string): Header {
   const known = headers.get(part)
   if (known) return known
   const header = parseHeader(part)
-  // Only short headers, to bound memory. The key is a copy, because a slice would keep the whole token alive.
-  if (part.length <= 256) headers.add(Buffer.from(part).toString(), header)
+  // Only short headers. The key is a copy, because a slice would keep the whole token alive.
+  if (part.length <= 256) headers.add(Buffer.from(part).toString(), header, bytesOfText(part))
   return header
 }
 

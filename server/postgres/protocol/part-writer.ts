@@ -3,12 +3,14 @@ import type { PipelineStatement } from '../../rest/database.ts'
 import { MessageWriter } from './message-writer.ts'
 import type { PartProgress, Preparation } from './queued-transaction.ts'
 import type { PipelinePart } from './pipeline-part.ts'
-import { statementName, type StatementCache } from './statement-cache.ts'
+import { knownName, statementName, type StatementCache } from './statement-cache.ts'
 
 const allText: readonly (0 | 1)[] = []
 
 /** The writer of all connections. */
 export const writer = new MessageWriter()
+
+const noRoom = { hasRoom: false, evicted: [] as readonly string[] } as const
 
 const nothingSent = (): PartProgress => ({ preparations: [], prepared: 0, bound: 0, completed: 0 })
 
@@ -74,8 +76,8 @@ export class PartWriter {
     for (let index = from; index < part.length; index++) {
       const statement = part[index]
       if (!statement || statement.isUnprepared === true) continue
-      const name = statementName(statement.text)
-      if (this.#cache.use(name) === 'prepared') writer.describeStatement(name)
+      const name = knownName(statement.text)
+      if (name !== undefined && this.#cache.use(name) === 'prepared') writer.describeStatement(name)
     }
   }
 
@@ -86,13 +88,13 @@ export class PartWriter {
   #prepare({ text, isUnprepared }: PipelineStatement, progress: PartProgress): string {
     const { preparations } = progress
     const cache = isUnprepared === true ? undefined : this.#cache
-    if (cache) {
-      const name = statementName(text)
+    const name = cache && statementName(text)
+    if (cache && name !== undefined) {
       const state = cache.use(name)
       if (state === 'prepared') return name
       if (state === 'preparing' && preparations.some((sent) => sent.name === name)) return name
-      const { hasRoom, evicted } = state === undefined ? cache.reserve(name) : { hasRoom: false }
-      if (evicted !== undefined) this.#close([evicted], progress)
+      const { hasRoom, evicted } = state === undefined ? cache.reserve(name, text.length) : noRoom
+      if (evicted.length > 0) this.#close(evicted, progress)
       if (hasRoom) {
         writer.parse(name, text)
         preparations.push({ kind: 'parse', name })

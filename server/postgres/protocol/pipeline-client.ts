@@ -1,7 +1,7 @@
 // A client of `pg` that keeps track of its prepared statements.
 import pg from 'pg'
 import type { StatementObserver } from '../../rest/database.ts'
-import { StatementCache } from './statement-cache.ts'
+import { StatementCache, type StatementLimits } from './statement-cache.ts'
 
 export class PipelineClient extends pg.Client {
   /** The prepared statements of the connection. */
@@ -9,10 +9,10 @@ export class PipelineClient extends pg.Client {
   /** Observes the statements of the task that the connection is lent to. */
   observer: StatementObserver | undefined
 
-  /** @param maxStatements maximum number of prepared statements */
-  constructor(config?: string | pg.ClientConfig, maxStatements?: number) {
+  /** @param limits of the prepared statements */
+  constructor(config?: string | pg.ClientConfig, limits?: StatementLimits) {
     super(config)
-    this.statements = new StatementCache(maxStatements)
+    this.statements = new StatementCache(limits)
   }
 }
 

@@ -1,19 +1,38 @@
 // Prepared statements of a connection. Their names are hashes of their texts: if a pooler moves this connection to
 // another server session, a name can never run a different statement there.
 import { createHash } from 'node:crypto'
+import { SecondChanceCache } from '../../common/second-chance-cache.ts'
 
-const names = new Map<string, string>()
-const maxNames = 10_000
+/** Characters of the longest text that is prepared. PostgreSQL needs about a hundred times as many bytes for its tree. */
+export const longestPrepared = 16 * 1024
 
-/** The name under which a statement text is prepared. */
-export function statementName(text: string): string {
-  let name = names.get(text)
-  if (name === undefined) {
-    name = createHash('sha256').update(text).digest('base64url').slice(0, 24)
-    if (names.size >= maxNames) names.clear()
-    names.set(text, name)
-  }
-  return name
+/** Texts that were sent at least once, with their names if they were sent again. */
+const sent = new SecondChanceCache<{ name: string | undefined }>({
+  entries: 10_000,
+  bytes: 32 * 1024 * 1024,
+  // The hash of each text that is sent would take longer than the look-up.
+  key: longestPrepared,
+})
+
+const bytesOfName = 100
+
+const nameFor = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 24)
+
+/** The name of a statement text that was sent at least twice; undefined for any other, which is not prepared. */
+export function knownName(text: string): string | undefined {
+  return text.length > longestPrepared ? undefined : sent.get(text)?.name
+}
+
+/**
+ * The name under which a statement text is prepared; undefined if it is too long, or sent for the first time: most of
+ * the texts that are sent once are never repeated, and a prepared statement takes memory of the connection.
+ */
+export function statementName(text: string): string | undefined {
+  if (text.length > longestPrepared) return undefined
+  const known = sent.get(text)
+  if (known) return (known.name ??= nameFor(text))
+  sent.add(text, { name: undefined }, bytesOfName)
+  return undefined
 }
 
 /**
@@ -23,10 +42,22 @@ export function statementName(text: string): string {
 export type StatementState = 'preparing' | 'prepared' | 'closing' | 'skipped'
 
 /** A statement, and whether it was used since it was last considered for eviction. */
-type Known = { state: StatementState; wasUsed: boolean }
+type Known = {
+  state: StatementState
+  wasUsed: boolean
+  /** Characters of its text that take memory of the server: none of a statement that is being closed. */
+  readonly length: number
+}
+
+export type StatementLimits = {
+  /** Maximum number of statements, at least 1. */
+  readonly statements?: number
+  /** Maximum number of characters of their texts. */
+  readonly characters?: number
+}
 
 /**
- * The prepared statements of one connection, a bounded number. Only responses of the server make a statement `prepared`
+ * The prepared statements of one connection, bounded in number and in the length of their texts. Only responses of the server make a statement `prepared`
  * or remove it, because after an error the server skips what was sent behind it. PgBouncer, which keeps names of its own
  * (`max_prepared_statements`), skips nothing: there, a name whose Parse was skipped is taken, and one whose Close was
  * skipped is free. Closing the name once more makes it free in both. Eviction works as in `SecondChanceCache`: a use
@@ -34,12 +65,17 @@ type Known = { state: StatementState; wasUsed: boolean }
  */
 export class StatementCache {
   readonly #known = new Map<string, Known>()
-  readonly #limit: number
+  readonly #limits: Required<StatementLimits>
+  #length = 0
   #skipped: string[] = []
 
-  /** @param limit maximum number of statements, at least 1 */
-  constructor(limit = 500) {
-    this.#limit = limit
+  constructor({ statements = 500, characters = 512 * 1024 }: StatementLimits = {}) {
+    this.#limits = { statements, characters }
+  }
+
+  /** Characters of the texts of all statements. */
+  get length(): number {
+    return this.#length
   }
 
   /** Marks a statement as used. Returns its state; undefined when the server does not have it. */
@@ -53,17 +89,31 @@ export class StatementCache {
   /**
    * Makes room for a statement that is about to be prepared.
    *
-   * @returns whether there is room, and the statement to close for it, if any
+   * @param length characters of its text
+   * @returns whether there is room, and the statements to close for it
    */
-  reserve(name: string): { readonly hasRoom: boolean; readonly evicted?: string } {
-    let evicted: string | undefined
-    if (this.#known.size >= this.#limit) {
-      evicted = this.#leastNeeded()
-      if (evicted === undefined) return { hasRoom: false }
-      this.#known.set(evicted, { state: 'closing', wasUsed: false })
+  reserve(name: string, length: number): { readonly hasRoom: boolean; readonly evicted: readonly string[] } {
+    const { statements, characters } = this.#limits
+    const evicted: string[] = []
+    while (this.#known.size - evicted.length >= statements || this.#length + length > characters) {
+      const least = this.#leastNeeded()
+      if (least === undefined) return { hasRoom: false, evicted }
+      this.#set(least, 'closing', 0)
+      evicted.push(least)
     }
-    this.#known.set(name, { state: 'preparing', wasUsed: false })
-    return evicted === undefined ? { hasRoom: true } : { hasRoom: true, evicted }
+    this.#set(name, 'preparing', length)
+    return { hasRoom: true, evicted }
+  }
+
+  #set(name: string, state: StatementState, length: number): void {
+    this.#delete(name)
+    this.#known.set(name, { state, wasUsed: false, length })
+    this.#length += length
+  }
+
+  #delete(name: string): void {
+    this.#length -= this.#known.get(name)?.length ?? 0
+    this.#known.delete(name)
   }
 
   /** The prepared statement to close. */
@@ -82,18 +132,17 @@ export class StatementCache {
 
   /** Call this when the server has prepared the statement. */
   prepared(name: string): void {
-    this.#known.delete(name)
-    this.#known.set(name, { state: 'prepared', wasUsed: false })
+    this.#set(name, 'prepared', this.#known.get(name)?.length ?? 0)
   }
 
   /** Call this when the server has closed the statement, or when its Parse was not sent. */
   removed(name: string): void {
-    this.#known.delete(name)
+    this.#delete(name)
   }
 
   /** Call this when the server has skipped or rejected Parse or Close of the statement, or when its Close was not sent. */
   skip(name: string): void {
-    this.#known.set(name, { state: 'skipped', wasUsed: false })
+    this.#set(name, 'skipped', this.#known.get(name)?.length ?? 0)
     this.#skipped.push(name)
   }
 
@@ -104,7 +153,7 @@ export class StatementCache {
   /** Returns the names that were skipped, which the caller must close now. */
   closeSkipped(): readonly string[] {
     const names = this.#skipped
-    for (const name of names) this.#known.set(name, { state: 'closing', wasUsed: false })
+    for (const name of names) this.#set(name, 'closing', 0)
     this.#skipped = []
     return names
   }
@@ -117,6 +166,7 @@ export class StatementCache {
   /** Call this when the server has deallocated all statements. */
   clear(): void {
     this.#known.clear()
+    this.#length = 0
     this.#skipped = []
   }
 }

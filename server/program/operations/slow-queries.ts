@@ -1,4 +1,5 @@
 // Logs slow statements, with their plans if the settings say so.
+import { SecondChanceCache } from '../../common/second-chance-cache.ts'
 import { requestScope } from '../../common/request-scope.ts'
 import type { OperationConfig } from '../../config/config.ts'
 import type { Caller, Database, PipelineStatement, RestTransaction, SettingsStatement } from '../../rest/database.ts'
@@ -22,8 +23,8 @@ const maxRemembered = 1000
 
 export class SlowQueries {
   readonly #options: SlowQueryOptions
-  /** When the statements were explained last, as `performance.now()`, oldest first. */
-  readonly #explained = new Map<string, number>()
+  /** When the statements were explained last, as `performance.now()`. */
+  readonly #explained = new SecondChanceCache<{ at: number }>({ entries: maxRemembered, bytes: maxRemembered * 4096 })
   #isExplaining = false
   #last = -Infinity
 
@@ -56,12 +57,11 @@ export class SlowQueries {
     if (plan === 'none' || this.#isExplaining || !explainable.test(text) || database.statistics.waiting > 0)
       return false
     const now = performance.now()
-    if (now - this.#last < planPause || now - (this.#explained.get(text) ?? -Infinity) < samePause) return false
+    const explained = this.#explained.get(text)
+    if (now - this.#last < planPause || now - (explained?.at ?? -Infinity) < samePause) return false
     this.#last = now
-    this.#explained.delete(text)
-    this.#explained.set(text, now)
-    const [oldest] = this.#explained.keys()
-    if (this.#explained.size > maxRemembered && oldest !== undefined) this.#explained.delete(oldest)
+    if (explained) explained.at = now
+    else this.#explained.add(text, { at: now }, 0)
     return true
   }
 

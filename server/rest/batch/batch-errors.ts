@@ -13,6 +13,14 @@ export const batchErrors = {
       details: `It has ${requests}, and the limit is ${limit} (batch-max-requests).`,
     }),
   /** @param limit in bytes */
+  headTooLarge: (bytes: number, limit: number) =>
+    new ApiError({
+      code: 'PGRSTX11',
+      status: 431,
+      message: 'The url and the headers of the request are too large',
+      details: `They have ${bytes} bytes, and the limit is ${limit} (request-header-limit).`,
+    }),
+  /** @param limit in bytes */
   responsesTooLarge: (limit: number) =>
     new ApiError({
       code: 'PGRSTX11',

@@ -3,10 +3,11 @@
 import { isUtf8 } from 'node:buffer'
 import type { ApiError } from '../errors.ts'
 import { parsePreferences } from '../request/preferences.ts'
+import type { RestSettings } from '../settings.ts'
 import { batchErrors, ofRequest } from './batch-errors.ts'
-import { elements, members } from './json-slices.ts'
+import { elements, members } from '../../text/json-slices.ts'
 import { bodyTemplate, idPattern, isReference, type BodyTemplate, type Reference } from './references.ts'
-import { isHeaderOfPart, isJsonType, isTextType, type PartHeaders } from './part-headers.ts'
+import { isHeaderOfPart, isJsonType, isTextType, requireHeadSize, type PartHeaders } from './part-headers.ts'
 import { urlTemplate, type UrlTemplate } from './url-template.ts'
 
 /** One request of a batch. */
@@ -26,6 +27,8 @@ export type BatchPart = {
   readonly references: readonly Reference[]
 }
 
+export type BatchLimits = Pick<RestSettings, 'batchMaxRequests' | 'requestHeaderLimit'>
+
 const methods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE', 'OPTIONS'])
 const methodsWithBody: ReadonlySet<string> = new Set(['POST', 'PATCH', 'PUT'])
 const partMembers = ['id', 'method', 'url', 'headers', 'body', 'dependsOn']
@@ -33,10 +36,9 @@ const partMembers = ['id', 'method', 'url', 'headers', 'body', 'dependsOn']
 /**
  * Parses and checks a whole batch, before anything runs.
  *
- * @param limit maximum number of requests
- * @throws ApiError PGRSTX10 for an invalid batch, PGRSTX11 for too many requests
+ * @throws ApiError PGRSTX10 for an invalid batch, PGRSTX11 for too many requests, and for a url with headers that are too large
  */
-export function parseBatch(body: Buffer, limit: number): readonly BatchPart[] {
+export function parseBatch(body: Buffer, limits: BatchLimits): readonly BatchPart[] {
   const text = isUtf8(body) ? body.toString() : undefined
   const value = text === undefined ? undefined : parsed(text)
   const requests: unknown = isRecord(value) ? value.requests : undefined
@@ -46,13 +48,14 @@ export function parseBatch(body: Buffer, limit: number): readonly BatchPart[] {
   const unknown = Object.keys(value).find((name) => name !== 'requests')
   if (unknown !== undefined)
     throw batchErrors.invalid(`It has the unknown member ${unknown}; only requests is allowed.`)
-  if (requests.length > limit) throw batchErrors.tooMany(requests.length, limit)
+  if (requests.length > limits.batchMaxRequests) throw batchErrors.tooMany(requests.length, limits.batchMaxRequests)
   const texts = elements(members(text)?.get('requests') ?? '[]') ?? []
   const earlier = new Set<string>()
   return (requests as unknown[]).map((request, index) => {
     const id = idOf(request, index)
     if (earlier.has(id)) throw batchErrors.invalid(`Two requests have the id ${id}.`)
-    const part = inRequest(id, () => parsePart(id, request as Record<string, unknown>, texts[index] ?? '', earlier))
+    const given = request as Record<string, unknown>
+    const part = inRequest(id, () => parsePart(id, given, texts[index] ?? '', earlier, limits))
     earlier.add(id)
     return part
   })
@@ -91,6 +94,7 @@ function parsePart(
   request: Readonly<Record<string, unknown>>,
   text: string,
   earlier: ReadonlySet<string>,
+  { requestHeaderLimit }: BatchLimits,
 ): BatchPart {
   const unknown = Object.keys(request).find((name) => !partMembers.includes(name))
   if (unknown !== undefined) {
@@ -101,6 +105,11 @@ function parsePart(
   if (typeof request.url !== 'string') throw batchErrors.invalid('The url must be a text.')
   const url = urlTemplate(request.url)
   const headers = headersOf(request.headers)
+  requireHeadSize(
+    url.filter((piece) => typeof piece === 'string'),
+    headers,
+    requestHeaderLimit,
+  )
   const given = members(text)?.get('body')
   if (given !== undefined && !methodsWithBody.has(method)) {
     throw batchErrors.invalid(`A request with the method ${method} has no body.`)

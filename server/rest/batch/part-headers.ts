@@ -1,5 +1,6 @@
 // The headers of a batch's requests, and those that they inherit from the batch.
 import type { HttpRequest } from '../request/api-request.ts'
+import { batchErrors } from './batch-errors.ts'
 
 export type PartHeaders = HttpRequest['headers']
 
@@ -55,6 +56,20 @@ export function headersOfPart(
   if (hasJson && !own.some(([name]) => name === 'content-type')) headers.push(['content-type', 'application/json'])
   if (transaction) headers.push(['prefer', `tx=${transaction}`])
   return headers
+}
+
+/**
+ * Checks the size of a request's own url and headers.
+ *
+ * @param url or its parts, in characters of one byte
+ * @param limit in bytes
+ * @throws ApiError PGRSTX11
+ */
+export function requireHeadSize(url: readonly string[], own: PartHeaders, limit: number): void {
+  let bytes = 0
+  for (const text of url) bytes += text.length
+  for (const [name, value] of own) bytes += name.length + value.length
+  if (bytes > limit) throw batchErrors.headTooLarge(bytes, limit)
 }
 
 /** Whether a body of the type is a JSON value. */

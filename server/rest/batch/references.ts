@@ -1,8 +1,8 @@
 // References of a batch to the results of its earlier requests: `{"$ref": "<id>#<JSON Pointer>"}` in bodies, and
 // `${<id>#<JSON Pointer>}` in urls (url-template.ts).
 import { batchErrors } from './batch-errors.ts'
-import { JsonDocument } from './json-document.ts'
-import { endOfString, isPointer, skipBlanks } from './json-slices.ts'
+import { JsonDocument } from '../../text/json-document.ts'
+import { endOfString, isPointer, skipBlanks } from '../../text/json-slices.ts'
 
 /** A reference to a value in the body of an earlier response. */
 export type Reference = {

@@ -6,7 +6,7 @@ import { isGroupingName } from '../request/groupings.ts'
 import { parseQueryString } from '../request/query-string.ts'
 import { queryText } from '../response/header.ts'
 import { batchErrors } from './batch-errors.ts'
-import { isPointer } from './json-slices.ts'
+import { isPointer } from '../../text/json-slices.ts'
 import { isReference, referenceText, type Lookup, type Reference } from './references.ts'
 import { Conditions, isLiteral, LiteralText, plainText, type Context } from './value-context.ts'
 

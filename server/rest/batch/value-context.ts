@@ -1,4 +1,5 @@
 // Where a reference stands in the value of a parameter, and how its text is written there so that it stays one value.
+import { ConditionText } from './condition-text.ts'
 
 /** Reads the texts around the references of a parameter, in order, and writes their values. */
 export type Context = {
@@ -53,14 +54,6 @@ export class LiteralText implements Context {
 /** Whether a text begins like the literal of an array, a range, a row or JSON. PostgreSQL skips white space before it. */
 export const isLiteral = (text: string): boolean => /^\s*[({[]/.test(text)
 
-const fieldName = String.raw`(?:[^".,()]+|"(?:[^"\\]|\\.)*")`
-/** What precedes the value of a condition. */
-const conditionStart = new RegExp(String.raw`^${fieldName}\.(?:not\.)?[A-Za-z]+\.$`)
-/** What precedes the parenthesis of a list, in a logic tree and in a filter. */
-const listOfCondition = new RegExp(String.raw`^${fieldName}\.(?:not\.)?in\.$`)
-const listOfFilter = /^(?:not\.)?in\.$/
-const conditionsStart = /^(?:(?:not\.)?(?:and|or))?$/
-
 /**
  * Logic trees and lists: `or=(id.eq.${a#/id},name.in.(${b#/name}))`, `id=in.(${a#/id},${b#/id})`. Quotes and parentheses
  * count only where PostgREST's grammar expects them; anywhere else they are part of a value.
@@ -71,7 +64,7 @@ export class Conditions implements Context {
   /** What each open parenthesis contains. */
   readonly #open: ('conditions' | 'list')[] = []
   /** The text since the last comma or parenthesis. */
-  #since = ''
+  readonly #since = new ConditionText()
   #isQuoted = false
   #isEscaped = false
   /** The open quoted value, without its escapes: it may be a literal, in which a value has to stay one, too. */
@@ -122,11 +115,11 @@ export class Conditions implements Context {
     const opened = sign === '(' ? this.#opened() : undefined
     if (opened) this.#open.push(opened)
     if (sign === ')') this.#open.pop()
-    if (isEnd || opened) this.#since = ''
+    if (isEnd || opened) this.#since.clear()
     else if (sign === '"' && this.#isAtStart()) this.#beginQuoted()
     else {
       this.#isInArray = sign === '{' && this.#open.at(-1) === 'conditions' && this.#isAtStart()
-      this.#since += sign
+      this.#since.read(sign)
     }
   }
 
@@ -134,15 +127,16 @@ export class Conditions implements Context {
   #opened(): 'conditions' | 'list' | undefined {
     const kind = this.#open.at(-1)
     if (kind === 'list') return undefined
-    if ((kind ? listOfCondition : listOfFilter).test(this.#since)) return 'list'
-    return conditionsStart.test(this.#since) ? 'conditions' : undefined
+    const since = this.#since
+    if (kind ? since.isListOfCondition : since.isListOfFilter) return 'list'
+    return since.isConditionsStart ? 'conditions' : undefined
   }
 
   /** Whether a value begins here. */
   #isAtStart(): boolean {
     const kind = this.#open.at(-1)
     if (kind === undefined) return false
-    return kind === 'list' ? this.#since === '' : conditionStart.test(this.#since)
+    return kind === 'list' ? this.#since.isEmpty : this.#since.isConditionStart
   }
 
   value(text: string, isText: boolean): string | undefined {

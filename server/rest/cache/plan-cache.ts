@@ -1,7 +1,7 @@
 // Caches plans, statements and rejections by request shape. They are created from the shape alone, with markers in
 // place of the values, and are valid for one snapshot of settings and schema. They contain no data of callers.
 import { StatementStats } from '../../common/statement-stats.ts'
-import { SecondChanceCache } from '../../common/second-chance-cache.ts'
+import { bytesOfText, longestKey, SecondChanceCache } from '../../common/second-chance-cache.ts'
 import { ApiError } from '../errors.ts'
 import type { CrudPlan } from '../plan/plan.ts'
 import type { RequestShape } from '../request/api-request.ts'
@@ -91,6 +91,28 @@ export function bindError(error: ApiError, values: readonly string[]): ApiError 
   })
 }
 
+/** Bytes of an entry on average, estimated: the plan of a read of a few columns with a filter has half as many. */
+const usualEntry = 32 * 1024
+/** Bytes of the statistics of a statement, and of an entry with the text of the statement. */
+const bytesOfStats = 200
+const usualStats = 4 * 1024
+/**
+ * Bytes that a shape and its plan have in memory for each byte of the key, and of the text of the statement: measured with
+ * long select lists, whose plans are the largest.
+ */
+const keyCost = 16
+const textCost = 8
+
+function bytesOfShape(shape: KnownShape): number {
+  if (shape === 'uncacheable') return 0
+  if (!(shape instanceof ApiError)) return textCost * bytesOfText(shape.text)
+  const { message, details, hint } = shape
+  return bytesOfText(message) + bytesOfText(JSON.stringify(details ?? null)) + bytesOfText(hint ?? '')
+}
+
+/** Whether a request with the key may be cached: a longer one would rather fill the cache than be repeated. */
+export const isCacheable = (key: string): boolean => key.length <= longestKey
+
 /** The cached result for a shape: a plan, a rejection, or that neither can be cached. */
 export type KnownShape = PreparedShape | ApiError | 'uncacheable'
 
@@ -103,6 +125,7 @@ export class PlanCache {
   lookups = 0
   hits = 0
   readonly #limit: number
+  readonly #bytes: number
   /** Keys of shapes that were seen once. A shape is cached when it is seen again, because many are never repeated. */
   readonly #seen: Set<string>
   readonly #shapes: SecondChanceCache<KnownShape>
@@ -112,17 +135,25 @@ export class PlanCache {
   /**
    * @param limit maximum number of entries; with 0 nothing is cached
    * @param last the cache of the snapshot before, or without the limits of a caller
+   * @param bytesOfEntry bytes of an entry on average, which limit the bytes of all entries
    */
-  constructor(limit: number, last?: PlanCache) {
+  constructor(limit: number, last?: PlanCache, bytesOfEntry = usualEntry) {
     this.#limit = limit
-    this.#shapes = new SecondChanceCache(limit)
-    this.#stats = last && last.#limit === limit ? last.#stats : new SecondChanceCache(limit)
+    this.#bytes = limit * bytesOfEntry
+    this.#shapes = new SecondChanceCache({ entries: limit, bytes: this.#bytes })
+    this.#stats =
+      last && last.#limit === limit ? last.#stats : new SecondChanceCache({ entries: limit, bytes: limit * usualStats })
     const keys = last ? [...last.entries().map(([key]) => key), ...last.#seen] : []
     this.#seen = new Set(keys.slice(0, limit))
   }
 
   get isOn(): boolean {
     return this.#limit > 0
+  }
+
+  /** Estimated bytes of all entries, and the maximum. */
+  get bytes(): { readonly used: number; readonly limit: number } {
+    return { used: this.#shapes.bytes, limit: this.#bytes }
   }
 
   get(key: string): KnownShape | undefined {
@@ -141,7 +172,7 @@ export class PlanCache {
   }
 
   add(key: string, shape: KnownShape): void {
-    this.#shapes.add(key, shape)
+    this.#shapes.add(key, shape, bytesOfShape(shape) + keyCost * bytesOfText(key))
   }
 
   /** The statistics of a statement. */
@@ -149,7 +180,7 @@ export class PlanCache {
     const known = this.#stats.get(text)
     if (known) return known
     const stats = new StatementStats()
-    this.#stats.add(text, stats)
+    this.#stats.add(text, stats, bytesOfStats)
     return stats
   }
 

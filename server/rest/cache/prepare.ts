@@ -8,7 +8,15 @@ import type { BodyValidator } from '../validation.ts'
 import { planRowByKey } from '../response/row-by-key.ts'
 import { ApiError, errorBody, errors } from '../errors.ts'
 import { checkPayload } from '../request/payload-check.ts'
-import { bind, type PlanCache, bindError, sourcesOf, type KnownShape, type PreparedShape } from './plan-cache.ts'
+import {
+  bind,
+  bindError,
+  isCacheable,
+  sourcesOf,
+  type KnownShape,
+  type PlanCache,
+  type PreparedShape,
+} from './plan-cache.ts'
 import { hasNoEffect, keepsSession } from '../plan/effect.ts'
 import { planRequest } from '../plan/planner.ts'
 import type { PlanSettings } from '../plan/plan-context.ts'
@@ -84,6 +92,7 @@ export function prepare(
   const split = splitRequest(http, cursors)
   if (!split) return uncached()
   const key = readableColumns?.key ? split.key + keyPart(partKind.columns, readableColumns.key) : split.key
+  if (!isCacheable(key)) return uncached()
   const known = plans.get(key)
   if (known === undefined) {
     const prepared = uncached()
@@ -193,7 +202,7 @@ function prepareShape(
 ): PreparedShape | 'uncacheable' {
   const { snapshot, schemaCache: cache } = context
   const { payload, page } = request.input
-  const isCacheable =
+  const isRepeatable =
     isCrud(plan) &&
     // The function may have a parameter `cursor`, whose argument is what was split as a cursor.
     (cursor === undefined || page !== undefined) &&
@@ -202,7 +211,7 @@ function prepareShape(
     !needsPlannedCount(plan, request.shape) &&
     !(plan.kind === 'mutate' && plan.mutation === 'single-upsert') &&
     (payload === undefined || isText(payload))
-  if (!isCacheable) return 'uncacheable'
+  if (!isRepeatable) return 'uncacheable'
   const body = payload && { kind: payload.kind, isObject: isObject(payload.text) }
   const bodyMarker = body && (body.isObject ? '{' : '') + marker(forms.length)
   const { request: parsed } = parseApiRequest(template, snapshot.config)

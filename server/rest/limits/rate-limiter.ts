@@ -141,12 +141,18 @@ export class RateLimiter {
   }
 }
 
-/** Longest key of a subject in the counts: PostgreSQL refuses keys of more than about 2,700 bytes. */
-const longestSubject = 600
+/** Characters of the longest subject: an index of PostgreSQL has no longer keys, and a claim may be as long as a header. */
+const longestSubject = 512
 
-function subjectOf(ids: readonly string[]): string {
-  const subject = `[${ids.join(',')}]`
-  return subject.length <= longestSubject ? subject : createHash('sha256').update(subject).digest('base64url')
+/**
+ * The text by which requests are counted: a hash, if the ids are long.
+ *
+ * @param ids JSON texts
+ */
+function subjectOf(name: string, ids: readonly string[]): string {
+  const subject = `[${[JSON.stringify(name), ...ids].join(',')}]`
+  if (subject.length <= longestSubject) return subject
+  return JSON.stringify([name, createHash('sha256').update(subject).digest('base64')])
 }
 
 function policiesOf({ ofRole, key }: RatedLimits, identity: Identity): Policy[] {
@@ -154,7 +160,7 @@ function policiesOf({ ofRole, key }: RatedLimits, identity: Identity): Policy[] 
   const policies: Policy[] = []
   /** @param ids JSON texts */
   const add = (name: Policy['name'], text: string, ids: readonly string[], rate: Rate): void => {
-    policies.push({ name, text, subject: subjectOf([JSON.stringify(name), ...ids]), rate })
+    policies.push({ name, text, subject: subjectOf(name, ids), rate })
   }
   if (key?.limits.rate) add('key', 'this API key', [JSON.stringify(key.keyId)], key.limits.rate)
   if (ofRole?.userRate)

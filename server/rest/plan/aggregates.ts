@@ -35,7 +35,8 @@ function hoist<P extends ReadPlan>(plan: P): { readonly plan: P; readonly hoiste
   const fromEmbeds = below.flatMap(({ hoisted }) => hoisted)
   const { select, relationSelect, aggregateAlias } = plan
   if (plan.spread?.kind !== 'to-one') {
-    const applied = relationSelect.map((item) => applyHoisted(item, fromEmbeds))
+    const byName = new Map(fromEmbeds.toReversed().map((item) => [hoistedKey(item.aggregateAlias, item.name), item]))
+    const applied = relationSelect.map((item) => applyHoisted(item, byName))
     return { plan: { ...plan, embeds, relationSelect: applied }, hoisted: [] }
   }
   const own = select.flatMap(({ field, aggregate, aggregateCast, alias }) =>
@@ -46,12 +47,13 @@ function hoist<P extends ReadPlan>(plan: P): { readonly plan: P; readonly hoiste
   return { plan: { ...plan, embeds, select: plain }, hoisted: [...own, ...passedOn] }
 }
 
-function applyHoisted(item: RelationSelectField, hoisted: readonly Hoisted[]): RelationSelectField {
-  if (item.kind !== 'spread' || hoisted.length === 0) return item
+const hoistedKey = (aggregateAlias: string, name: string): string => JSON.stringify([aggregateAlias, name])
+
+/** @param hoisted by the alias of their spread and their name; of equal ones the first */
+function applyHoisted(item: RelationSelectField, hoisted: ReadonlyMap<string, Hoisted>): RelationSelectField {
+  if (item.kind !== 'spread' || hoisted.size === 0) return item
   const fields = item.fields.map((field) => {
-    const found = hoisted.find(({ aggregateAlias, name }) => {
-      return aggregateAlias === item.aggregateAlias && name === field.name
-    })
+    const found = hoisted.get(hoistedKey(item.aggregateAlias, field.name))
     if (!found) return field
     const { aggregate, aggregateCast, alias } = found
     return { ...field, aggregate, aggregateCast, alias }

@@ -19,19 +19,18 @@ const applying = <T>({ request }: PlanContext, parameters: readonly AtPath<T>[])
 const tableOf = ({ cache, relation }: PlanContext, { relationName }: EmbedTree): Table | undefined =>
   cache.tables.get(qualifiedKey(relation.schema, relationName))
 
-const prepend = (tree: EmbedTree, condition: FieldLogicTree): EmbedTree => ({
-  ...tree,
-  where: [condition].concat(tree.where),
-})
-
 /** @throws ApiError PGRST108 */
 export function addFilters(tree: EmbedTree, context: PlanContext): EmbedTree {
   const { request, cache, settings } = context
   const filters = applying(context, request.queryParams.filters)
   return withHavingHint(request.queryParams.filterKeys, () =>
-    updateAll(tree, filters, settings.urlUseLegacyTargetNames, (target, filter) => {
-      const planned = resolveFilter(tableOf(context, target), cache.representations, filter)
-      return prepend(target, { kind: 'filter', filter: planned })
+    updateAll(tree, filters, settings.urlUseLegacyTargetNames, (target, added) => {
+      const table = tableOf(context, target)
+      const planned = added.map((filter): FieldLogicTree => ({
+        kind: 'filter',
+        filter: resolveFilter(table, cache.representations, filter),
+      }))
+      return { ...target, where: planned.concat(target.where) }
     }),
   )
 }
@@ -40,7 +39,9 @@ export function addFilters(tree: EmbedTree, context: PlanContext): EmbedTree {
 export function addLogic(tree: EmbedTree, context: PlanContext): EmbedTree {
   const { request, cache, settings } = context
   const trees = applying(context, request.queryParams.logic)
-  return updateAll(tree, trees, settings.urlUseLegacyTargetNames, (target, condition) =>
-    prepend(target, resolveLogic(tableOf(context, target), cache.representations, condition)),
-  )
+  return updateAll(tree, trees, settings.urlUseLegacyTargetNames, (target, added) => {
+    const table = tableOf(context, target)
+    const planned = added.map((condition) => resolveLogic(table, cache.representations, condition))
+    return { ...target, where: planned.concat(target.where) }
+  })
 }

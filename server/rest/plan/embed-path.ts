@@ -12,43 +12,90 @@ export const embedName = ({ alias, relationName }: Pick<EmbedTree, 'alias' | 're
   alias ?? relationName
 
 /**
- * Updates the tree at the end of a path. Each embed on the path moves to the front of its siblings, so that later
- * parameters find the same one of two embeds with the same name.
+ * Updates all trees that parameters apply to, each once, with the values of its parameters in their order. Reads the
+ * parameters from the last to the first, and moves each embed on their paths to the front of its siblings, so that earlier
+ * parameters find the same one of two embeds with the same name. The time is linear in embeds and parameters.
  *
  * @param legacyNames whether an embed with an alias is also found by its relation's name, and marked
  * @throws ApiError PGRST108
  */
-export function updateAt(
-  tree: EmbedTree,
-  path: EmbedPath,
-  legacyNames: boolean,
-  update: (tree: EmbedTree) => EmbedTree,
-  position = 0,
-): EmbedTree {
-  const name = path[position]
-  if (name === undefined) return update(tree)
-  const { embeds } = tree
-  const at = embeds.findIndex((embed) => embedName(embed) === name || (legacyNames && embed.relationName === name))
-  const found = embeds[at]
-  if (!found) throw errors.notEmbedded(name, legacyNames ? undefined : legacyUse(embeds, name))
-  const addressedByLegacyName = found.addressedByLegacyName || embedName(found) !== name
-  const target = addressedByLegacyName === found.addressedByLegacyName ? found : { ...found, addressedByLegacyName }
-  const updated = updateAt(target, path, legacyNames, update, position + 1)
-  return { ...tree, embeds: [updated].concat(embeds.slice(0, at), embeds.slice(at + 1)) }
-}
-
-/** Applies parameters to a tree in reverse order. An update that prepends its value thus keeps their order. */
 export function updateAll<T>(
   tree: EmbedTree,
   parameters: readonly AtPath<T>[],
   legacyNames: boolean,
-  update: (tree: EmbedTree, value: T) => EmbedTree,
+  update: (tree: EmbedTree, values: readonly T[]) => EmbedTree,
 ): EmbedTree {
-  let updated = tree
-  for (const { path, value } of parameters.toReversed()) {
-    updated = updateAt(updated, path, legacyNames, (target) => update(target, value))
+  if (parameters.length === 0) return tree
+  const root = new TreeUpdate<T>(tree, legacyNames)
+  for (const { path, value } of parameters.toReversed()) root.at(path).add(value)
+  return root.apply(update)
+}
+
+/** A tree while values are added to it. */
+class TreeUpdate<T> {
+  readonly #tree: EmbedTree
+  readonly #legacyNames: boolean
+  /** From the last to the first. */
+  readonly #values: T[] = []
+  /** The embed that a name finds, by its position; undefined until one is looked for. */
+  #positions: Map<string, number> | undefined
+  /** The embeds that were found, by their position, in the order in which each was found last. */
+  readonly #found = new Map<number, TreeUpdate<T>>()
+  #addressedByLegacyName: boolean
+
+  constructor(tree: EmbedTree, legacyNames: boolean) {
+    this.#tree = tree
+    this.#legacyNames = legacyNames
+    this.#addressedByLegacyName = tree.addressedByLegacyName
   }
-  return updated
+
+  add(value: T): void {
+    this.#values.push(value)
+  }
+
+  /** The tree at the end of a path. */
+  at(path: EmbedPath): TreeUpdate<T> {
+    return path.reduce<TreeUpdate<T>>((from, name) => from.#embed(name), this)
+  }
+
+  #embed(name: string): TreeUpdate<T> {
+    const position = (this.#positions ??= this.#firstPositions()).get(name)
+    const tree = position === undefined ? undefined : this.#tree.embeds[position]
+    if (position === undefined || !tree) throw this.#notEmbedded(name)
+    const embed = this.#found.get(position) ?? new TreeUpdate<T>(tree, this.#legacyNames)
+    this.#found.delete(position)
+    this.#found.set(position, embed)
+    for (const own of this.#namesOf(tree)) this.#positions.set(own, position)
+    if (embedName(tree) !== name) embed.#addressedByLegacyName = true
+    return embed
+  }
+
+  #firstPositions(): Map<string, number> {
+    const positions = new Map<string, number>()
+    for (const [position, embed] of this.#tree.embeds.entries()) {
+      for (const name of this.#namesOf(embed)) if (!positions.has(name)) positions.set(name, position)
+    }
+    return positions
+  }
+
+  /** The names that an embed is found by. */
+  #namesOf(embed: EmbedTree): readonly string[] {
+    return this.#legacyNames ? [embedName(embed), embed.relationName] : [embedName(embed)]
+  }
+
+  #notEmbedded(name: string): Error {
+    const positions = [...this.#found.keys()].reverse()
+    const moved = positions.flatMap((position) => this.#tree.embeds[position] ?? [])
+    return errors.notEmbedded(name, this.#legacyNames ? undefined : legacyUse([...moved, ...this.#tree.embeds], name))
+  }
+
+  apply(update: (tree: EmbedTree, values: readonly T[]) => EmbedTree): EmbedTree {
+    const moved = [...this.#found.values()].reverse().map((embed) => embed.apply(update))
+    const others = this.#tree.embeds.filter((_, position) => !this.#found.has(position))
+    const addressedByLegacyName = this.#addressedByLegacyName
+    const tree = { ...this.#tree, addressedByLegacyName, embeds: moved.concat(others) }
+    return this.#values.length === 0 ? tree : update(tree, this.#values.toReversed())
+  }
 }
 
 function legacyUse(embeds: readonly EmbedTree[], name: string): LegacyName | undefined {

@@ -18,7 +18,7 @@ import type { GroupConditions, PlannedDistinct, PlannedDistinctKey, PlannedGroup
 import type { PlanContext } from './plan-context.ts'
 import { mapTree } from './plan-tree.ts'
 import type { ReadPlan } from './read-plan.ts'
-import { findByName, type RelatedEmbed } from './related-embed.ts'
+import { embedsByName, type RelatedEmbed } from './related-embed.ts'
 
 /** @throws ApiError PGRST108; PGRSTX32 for the root of a write */
 export function addGroupings(tree: EmbedTree, context: PlanContext): EmbedTree {
@@ -31,14 +31,13 @@ export function addGroupings(tree: EmbedTree, context: PlanContext): EmbedTree {
   }
   const { representations } = context.cache
   const legacyNames = settings.urlUseLegacyTargetNames
-  const distinct = updateAll(tree, groupings.distinct, legacyNames, (target, value) => ({
-    ...target,
-    distinct: resolveDistinct(value, tableOf(context, target), target.select),
-  }))
-  return updateAll(distinct, groupings.having, legacyNames, (target, value) => ({
-    ...target,
-    having: [resolveHaving(tableOf(context, target), representations, value), ...(target.having ?? [])],
-  }))
+  const distinct = updateAll(tree, groupings.distinct, legacyNames, (target, [value]) =>
+    value ? { ...target, distinct: resolveDistinct(value, tableOf(context, target), target.select) } : target,
+  )
+  return updateAll(distinct, groupings.having, legacyNames, (target, added) => {
+    const table = tableOf(context, target)
+    return { ...target, having: added.map((value) => resolveHaving(table, representations, value)) }
+  })
 }
 
 const isOfRoot = ({ path }: AtPath<unknown>): boolean => path.length === 0
@@ -50,19 +49,23 @@ const resolveDistinct = (
   distinct: Distinct,
   table: Table | undefined,
   select: readonly PlannedSelectField[],
-): PlannedDistinct =>
-  distinct.kind === 'rows' ? distinct : { kind: 'on', keys: distinct.keys.map((key) => resolveKey(key, table, select)) }
+): PlannedDistinct => {
+  if (distinct.kind === 'rows') return distinct
+  // Of equal aliases, the first one counts.
+  const byAlias = new Map(select.toReversed().map((item) => [item.alias, item]))
+  return { kind: 'on', keys: distinct.keys.map((key) => resolveKey(key, table, byAlias)) }
+}
 
 /** A name is a column, or else an alias in the select list, or else a computed field. */
 function resolveKey(
   key: DistinctKey,
   table: Table | undefined,
-  select: readonly PlannedSelectField[],
+  selected: ReadonlyMap<string | null, PlannedSelectField>,
 ): PlannedDistinctKey {
   if (key.kind === 'relation') return key
   const { field, cast } = key
   if (field.jsonPath.length === 0 && cast === null && !table?.columns.has(field.name)) {
-    const aliased = select.find(({ alias }) => alias === field.name)
+    const aliased = selected.get(field.name)
     if (aliased) return { kind: 'expression', expression: { ...aliased, alias: null } }
   }
   const expression = { field: resolveField(table, field), aggregate: null, aggregateCast: null, cast, alias: null }
@@ -96,9 +99,10 @@ export function plannedDistinct(
   embeds: readonly RelatedEmbed[],
 ): PlannedDistinct {
   if (distinct.kind === 'rows') return distinct
+  const byName = embedsByName(embeds)
   const keys = distinct.keys.map((key): PlannedDistinctKey => {
     if (key.kind === 'expression') return key
-    const embed = findByName(embeds, key.relation)
+    const embed = byName.get(key.relation)
     if (!embed) throw errors.notEmbedded(key.relation)
     if (!isToOne(embed.toParent)) throw errors.relatedOrder(relationName, key.relation)
     return { ...key, relation: embed.aggregateAlias }

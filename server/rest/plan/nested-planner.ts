@@ -2,7 +2,7 @@
 import { isToOne, type ForeignKeyRelationship } from '../../schema-cache/relationship.ts'
 import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
 import type { Table } from '../../schema-cache/table.ts'
-import { kindOfJson, memberTexts } from '../../text/json-parts.ts'
+import { JsonDocument } from '../../text/json-document.ts'
 import { errors } from '../errors.ts'
 import { maxNesting } from '../request/combinators.ts'
 import { nestedErrors, pointerToken } from './nested-errors.ts'
@@ -20,9 +20,10 @@ import type { NestedPairs, NestedPlan, NestedRoot, RowsStep } from './nested-wri
 export function planNestedWrite(root: NestedRoot, cache: SchemaCache): NestedPlan {
   const { table, body, returning } = root
   if (returning.length > 0 && table.primaryKey.length === 0) throw nestedErrors.noPrimaryKey(table.name)
-  const planner = new NestedPlanner(root, cache)
-  const place = kindOfJson(body) === 'object' ? '' : '/*'
-  const level = planner.addLevel(table, rootSources(body), { role: 'root', place, keys: [] })
+  const document = new JsonDocument(body)
+  const planner = new NestedPlanner(root, document, cache)
+  const place = document.kindAt(document.start) === 'object' ? '' : '/*'
+  const level = planner.addLevel(table, rootSources(document), { role: 'root', place, keys: [] })
   level.isKept = true
   const primaryKey = returning.length === 0 ? [] : table.primaryKey.map((name) => keyOf(level, name, name))
   return { steps: planner.steps.list, root: level, primaryKey }
@@ -31,11 +32,16 @@ export function planNestedWrite(root: NestedRoot, cache: SchemaCache): NestedPla
 class NestedPlanner {
   readonly steps: NestedSteps
   readonly #root: NestedRoot
+  /** The body. Each part of it is read once, however deep it is. */
+  readonly #body: JsonDocument
+  readonly #namedColumns: ReadonlySet<string> | undefined
   readonly #relations: NestedRelations
   #levels = 0
 
-  constructor(root: NestedRoot, cache: SchemaCache) {
+  constructor(root: NestedRoot, body: JsonDocument, cache: SchemaCache) {
     this.#root = root
+    this.#body = body
+    this.#namedColumns = root.namedColumns && new Set(root.namedColumns)
     this.steps = new NestedSteps(root, cache)
     this.#relations = new NestedRelations(cache)
   }
@@ -73,13 +79,12 @@ class NestedPlanner {
   }
 
   /** Separates the columns of a row from its related rows. */
-  #read(table: Table, { text, path }: Source, number: number, { role }: Reached): ReadSource {
+  #read(table: Table, { start, path }: Source, number: number, { role }: Reached): ReadSource {
     const own = new Map<string, string>()
-    const nested = new Map<string, string>()
-    const { namedColumns } = this.#root
-    for (const [name, value] of memberTexts(text)) {
-      if (role === 'root' && namedColumns?.includes(name) === false) continue
-      if (table.columns.has(name)) own.set(name, value)
+    const nested = new Map<string, number>()
+    for (const [name, value] of this.#body.membersAt(start)) {
+      if (role === 'root' && this.#namedColumns?.has(name) === false) continue
+      if (table.columns.has(name)) own.set(name, this.#body.textAt(value))
       else nested.set(name, value)
     }
     // Makes the error of an unknown column point to the row that has it.
@@ -96,18 +101,18 @@ class NestedPlanner {
     from: Reached,
   ): GrowingLevel {
     const { place, keys } = from
-    const sources = new SourceList(target, this.#root.resolution !== undefined)
+    const sources = new SourceList(this.#body, target, this.#root.resolution !== undefined)
     for (const { path, own, nested, toOne } of rows) {
-      const text = nested.get(key)
-      if (text === undefined) continue
+      const start = nested.get(key)
+      if (start === undefined) continue
       const at = path + pointerToken(key)
       const [column = ''] = columns.map(([name]) => name)
       if (columns.every(([name]) => own.has(name)))
         throw nestedErrors.setTwice(column, key, path + pointerToken(column))
-      const kind = kindOfJson(text)
+      const kind = this.#body.kindAt(start)
       if (kind === 'null') {
         for (const [name] of columns) if (!own.has(name)) own.set(name, 'null')
-      } else if (kind === 'object') toOne.set(key, sources.add({ text, path: at }))
+      } else if (kind === 'object') toOne.set(key, sources.add({ start, path: at }))
       else throw nestedErrors.wrongKind(key, 'an object or null', at)
     }
     return this.addLevel(target, sources.list, {
@@ -149,7 +154,7 @@ class NestedPlanner {
     if (cardinality.kind === 'many-to-many') return
     const sources: Source[] = []
     const parents: number[] = []
-    for (const { source, parent } of nestedSources(rows, key, isToOne(relationship))) {
+    for (const { source, parent } of nestedSources(this.#body, rows, key, isToOne(relationship))) {
       sources.push(source)
       parents.push(parent)
     }
@@ -174,9 +179,9 @@ class NestedPlanner {
     { place, keys }: Reached,
   ): void {
     const { resolution } = this.#root
-    const list = new SourceList(target, resolution !== undefined)
+    const list = new SourceList(this.#body, target, resolution !== undefined)
     const pairs: { readonly sources: number[]; readonly targets: number[] } = { sources: [], targets: [] }
-    for (const { source, parent } of nestedSources(rows, key, false)) {
+    for (const { source, parent } of nestedSources(this.#body, rows, key, false)) {
       pairs.sources.push(parent)
       pairs.targets.push(list.add(source))
     }

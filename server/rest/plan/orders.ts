@@ -7,7 +7,7 @@ import type { EmbedTree, RequestedOrderTerm } from './embed-tree.ts'
 import type { PlannedOrderTerm } from './field.ts'
 import { resolveField } from './field-resolution.ts'
 import type { PlanContext } from './plan-context.ts'
-import { findByName, type RelatedEmbed } from './related-embed.ts'
+import { embedsByName, type RelatedEmbed } from './related-embed.ts'
 
 /** @throws ApiError PGRST108 */
 export function addOrders(tree: EmbedTree, { request, cache, settings, relation }: PlanContext): EmbedTree {
@@ -15,7 +15,7 @@ export function addOrders(tree: EmbedTree, { request, cache, settings, relation 
   if (order.length === 0) return tree
   // Types only determine whether a JSON path needs a conversion. Like PostgREST, uses the root's types for all.
   const table = cache.tables.get(qualifiedKey(relation.schema, relation.name))
-  return updateAll(tree, order, settings.urlUseLegacyTargetNames, (target, terms) => ({
+  return updateAll(tree, order, settings.urlUseLegacyTargetNames, (target, [terms = []]) => ({
     ...target,
     order: terms.map((term) => (term.kind === 'field' ? { ...term, field: resolveField(table, term.field) } : term)),
   }))
@@ -31,11 +31,14 @@ export const plannedOrder = (
   terms: readonly RequestedOrderTerm[],
   relationName: string,
   embeds: readonly RelatedEmbed[],
-): readonly PlannedOrderTerm[] =>
-  terms.map((term) => {
+): readonly PlannedOrderTerm[] => {
+  if (terms.length === 0) return []
+  const byName = embedsByName(embeds)
+  return terms.map((term) => {
     if (term.kind === 'field') return term
-    const embed = findByName(embeds, term.relation)
+    const embed = byName.get(term.relation)
     if (!embed) throw errors.notEmbedded(term.relation)
     if (!isToOne(embed.toParent)) throw errors.relatedOrder(relationName, term.relation)
     return { ...term, relation: embed.aggregateAlias }
   })
+}

@@ -4,10 +4,10 @@ import { qualifiedKey } from '../../schema-cache/identifier.ts'
 import type { Table, Tables } from '../../schema-cache/table.ts'
 import type { PageInput } from '../request/page-cursor.ts'
 import { pageErrors } from '../request/page-errors.ts'
-import type { PlannedOrderTerm } from './field.ts'
+import type { PlannedOrderTerm, PlannedSelectField } from './field.ts'
 import { resolveField } from './field-resolution.ts'
 import type { PagePlan, PageTerm } from './page-plan.ts'
-import { isGrouped, type ReadPlan } from './read-plan.ts'
+import { embedsByAlias, isGrouped, type ReadPlan } from './read-plan.ts'
 
 /** Whether a term is a column of the relation itself. */
 const columnOf = (term: PlannedOrderTerm): string | undefined =>
@@ -22,12 +22,14 @@ function isNullable(table: Table | undefined, name: string | undefined): boolean
 
 /** The schemas of the operators of the terms of a read. */
 class OperatorSchemas {
-  readonly #read: ReadPlan
+  /** Embeds of the read, by the alias of their join. */
+  readonly #embeds: ReadonlyMap<string, ReadPlan>
+  readonly #selected = new Map<ReadPlan, ReadonlyMap<string, PlannedSelectField>>()
   readonly #table: Table | undefined
   readonly #tables: Tables
 
   constructor(read: ReadPlan, table: Table | undefined, tables: Tables) {
-    this.#read = read
+    this.#embeds = embedsByAlias(read.embeds)
     this.#table = table
     this.#tables = tables
   }
@@ -41,12 +43,22 @@ class OperatorSchemas {
 
   /** A term of an embed is a column of its result, which may have an alias or a cast. */
   #ofEmbed(aggregateAlias: string, name: string): string | undefined {
-    const embed = this.#read.embeds.find((one) => one.aggregateAlias === aggregateAlias)
+    const embed = this.#embeds.get(aggregateAlias)
     if (!embed) return undefined
-    const selected = embed.select.find(({ alias, field }) => (alias ?? field.name) === name)
+    const selected = this.#selectedBy(embed).get(name)
     if (selected && (selected.cast !== null || selected.field.jsonPath.length > 0)) return undefined
     const table = this.#tables.get(qualifiedKey(embed.from.schema, embed.from.name))
     return table?.columns.get(selected?.field.name ?? name)?.operatorSchema
+  }
+
+  /** The select list of an embed by the names of its items; of equal ones the first. */
+  #selectedBy(embed: ReadPlan): ReadonlyMap<string, PlannedSelectField> {
+    let selected = this.#selected.get(embed)
+    if (!selected) {
+      selected = new Map(embed.select.toReversed().map((item) => [item.alias ?? item.field.name, item]))
+      this.#selected.set(embed, selected)
+    }
+    return selected
   }
 }
 

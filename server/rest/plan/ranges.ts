@@ -23,7 +23,10 @@ export function addRanges(tree: EmbedTree, { request, settings }: PlanContext): 
     // An invalid name such as `clients(.limit` has an empty path. It counts for the root unless there is a `limit`.
     if (path.length > 0 || name === 'limit' || !request.ranges.has('limit')) ranges.push({ path, value })
   }
-  return updateAll(tree, ranges, settings.urlUseLegacyTargetNames, (target, range) => ({ ...target, range }))
+  return updateAll(tree, ranges, settings.urlUseLegacyTargetNames, (target, [range = target.range]) => ({
+    ...target,
+    range,
+  }))
 }
 
 /** Applies `db-max-rows` to every relation of a read; to embeds per row of their parent. */

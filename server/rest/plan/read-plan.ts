@@ -95,3 +95,8 @@ export const isGrouped = ({ select, relationSelect, having }: ReadPlan): boolean
   relationSelect.some((item) => item.kind === 'spread' && item.fields.some(({ aggregate }) => aggregate !== null))
 /** A relation with the columns that `*` stands for in the plan; null for Postgres's `*`. */
 export type Starred = { readonly relation: QualifiedIdentifier; readonly columns: readonly string[] | null }
+
+/** Embeds by the alias of their join; of equal ones the first. */
+export const embedsByAlias = <E extends Pick<ReadPlan, 'aggregateAlias'>>(
+  embeds: readonly E[],
+): ReadonlyMap<string, E> => new Map(embeds.toReversed().map((embed) => [embed.aggregateAlias, embed]))

@@ -20,7 +20,7 @@ import { expandStars } from './stars.ts'
  * in the request, then a plan in which all names are resolved. The order of the passes determines which of several
  * errors the client gets.
  *
- * @throws ApiError PGRST108, PGRST118, PGRST123, PGRST127, PGRST200, PGRST201, PGRSTX31 to PGRSTX33, PGRSTX82
+ * @throws ApiError PGRST108, PGRST118, PGRST123, PGRST127, PGRST200, PGRST201, PGRSTX31 to PGRSTX33, PGRSTX82, PGRSTX83
  */
 export function planRead(context: PlanContext): ReadPlan {
   let tree = embedTree(context)

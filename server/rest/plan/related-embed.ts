@@ -39,6 +39,7 @@ export function relatedEmbeds(
   })
 }
 
-/** The first embed with that name or alias. */
-export const findByName = (embeds: readonly RelatedEmbed[], name: string): RelatedEmbed | undefined =>
-  embeds.find(({ tree }) => embedName(tree) === name)
+/** Embeds by their name or alias; of equal ones the first. */
+export function embedsByName(embeds: readonly RelatedEmbed[]): ReadonlyMap<string, RelatedEmbed> {
+  return new Map(embeds.toReversed().map((embed) => [embedName(embed.tree), embed]))
+}

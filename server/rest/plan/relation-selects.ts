@@ -1,15 +1,35 @@
 // Pass that adds the items of embeds to the select lists of their parents.
+import { errors } from '../errors.ts'
 import { isToOne } from '../../schema-cache/relationship.ts'
 import { embedName } from './embed-path.ts'
 import { mapShared } from './plan-tree.ts'
 import type { EmbedPlan, ReadPlan, RelationSelectField, SpreadSelectField } from './read-plan.ts'
 
-/** Proceeds from the innermost embeds outwards, because a spread passes on the fields of nested spreads. */
+/**
+ * Maximum number of columns that the spreads of a request pass on: ten times as many as a select list of PostgreSQL has
+ * at most. Without a limit, a long select list in many spreads inside each other would occupy the process for seconds.
+ */
+const maxSpreadColumns = 16_640
+
+/**
+ * Proceeds from the innermost embeds outwards, because a spread passes on the fields of nested spreads.
+ *
+ * @throws ApiError PGRSTX83
+ */
 export function addRelationSelects<P extends ReadPlan>(plan: P): P {
-  if (plan.embeds.length === 0) return plan
-  const embeds = mapShared<EmbedPlan>(plan.embeds, addRelationSelects)
-  const relationSelect = embeds.map(selectFromParent)
-  return { ...plan, embeds, relationSelect }
+  let passedOn = 0
+  const add = <Q extends ReadPlan>(to: Q): Q => {
+    if (to.embeds.length === 0) return to
+    const embeds = mapShared<EmbedPlan>(to.embeds, add)
+    const relationSelect = embeds.map((embed): RelationSelectField => {
+      const selected = selectFromParent(embed)
+      if (selected.kind === 'spread') passedOn += selected.fields.length
+      if (passedOn > maxSpreadColumns) throw errors.tooManySpreadColumns(passedOn, maxSpreadColumns)
+      return selected
+    })
+    return { ...to, embeds, relationSelect }
+  }
+  return add(plan)
 }
 
 function selectFromParent(embed: EmbedPlan): RelationSelectField {

@@ -17,12 +17,18 @@ export function planShards(plan: ReadPlan, context: PlanContext): ReadPlan {
   return { ...withEmbeds(plan, known, context.cache), isFenced: true }
 }
 
-const withEmbeds = <P extends ReadPlan>(plan: P, known: readonly ShardFilter[], cache: SchemaCache): P => ({
-  ...plan,
-  embeds: plan.embeds.map((embed) => plannedEmbed(embed, known, cache)),
-})
+function withEmbeds<P extends ReadPlan>(plan: P, known: readonly ShardFilter[], cache: SchemaCache): P {
+  const byColumn = new Map(known.toReversed().map((one) => [columnKey(one.relation, one.filter.field.name), one]))
+  return { ...plan, embeds: plan.embeds.map((embed) => plannedEmbed(embed, byColumn, cache)) }
+}
 
-function plannedEmbed(embed: EmbedPlan, ofParent: readonly ShardFilter[], cache: SchemaCache): EmbedPlan {
+/** Conditions by relation and column; of those of the same column the first. */
+type FiltersByColumn = ReadonlyMap<string, ShardFilter>
+
+const columnKey = ({ schema, name }: QualifiedIdentifier, column: string): string =>
+  JSON.stringify([schema, name, column])
+
+function plannedEmbed(embed: EmbedPlan, ofParent: FiltersByColumn, cache: SchemaCache): EmbedPlan {
   const shardFilters = derivedFilters(embed, ofParent, cache)
   const own = equalitiesOf(embed, embed.where)
   const planned = withEmbeds(embed, [...own, ...shardFilters], cache)
@@ -66,7 +72,7 @@ function writtenEqualities(plan: ReadPlan, { request, cache, relation }: PlanCon
 }
 
 /** The conditions that follow from those of the parent and the joins of an embed. */
-function derivedFilters(embed: EmbedPlan, ofParent: readonly ShardFilter[], cache: SchemaCache): ShardFilter[] {
+function derivedFilters(embed: EmbedPlan, ofParent: FiltersByColumn, cache: SchemaCache): ShardFilter[] {
   const found: ShardFilter[] = []
   const { toParent } = embed
   const derive = (
@@ -76,9 +82,9 @@ function derivedFilters(embed: EmbedPlan, ofParent: readonly ShardFilter[], cach
   ): void => {
     const table = cache.tables.get(qualifiedKey(tableOfTo.schema, tableOfTo.name))
     if (table?.distributionColumn !== to.column) return
-    const source = [...ofParent, ...found].find(
-      ({ relation, filter }) => isSame(relation, from.relation) && filter.field.name === from.column,
-    )
+    const source =
+      ofParent.get(columnKey(from.relation, from.column)) ??
+      found.find(({ relation, filter }) => isSame(relation, from.relation) && filter.field.name === from.column)
     // A value of another type may be invalid for this column.
     if (!source || source.filter.field.type !== table.columns.get(to.column)?.nominalType) return
     const filter = { ...source.filter, field: { ...source.filter.field, name: to.column } }

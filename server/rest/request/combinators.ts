@@ -1,6 +1,6 @@
 // Parsec's combinators, which build parsers from parsers. They track parse errors only for error messages.
 // https://hackage.haskell.org/package/parsec (Text.Parsec.Prim, Text.Parsec.Combinator)
-import { failed, noParseError } from './parser.ts'
+import { failed, noParseError, untracedError } from './parser.ts'
 import type { Message, Parser, TrailingText } from './parser.ts'
 import { showCharacter, showText } from '../../text/haskell-show.ts'
 
@@ -78,11 +78,11 @@ export function literal(wanted: string): Parser<string> {
       input.parseError = noParseError
       return wanted
     }
-    if (input.tracing) {
+    input.fail(start, () => {
       let at = start
       while (at < text.length && text[at] === wanted[at - start]) at += 1
-      input.parseError = { at: start, messages: [{ kind: 'unexpected input', at }, ...messages] }
-    }
+      return [{ kind: 'unexpected input', at }, ...messages]
+    })
     if (text[start] === wanted[0]) input.at = start + 1
     return failed
   }
@@ -144,7 +144,9 @@ export function choice<T>(...parsers: readonly Parser<T>[]): Parser<T> {
 export function attempt<T>(parser: Parser<T>): Parser<T> {
   return (input) => {
     const { at } = input
+    input.attempts += 1
     const value = parser(input)
+    input.attempts -= 1
     if (value === failed) input.at = at
     return value
   }
@@ -169,6 +171,7 @@ export function label<T>(parser: Parser<T>, text: string): Parser<T> {
   return (input) => {
     const { at } = input
     const value = parser(input)
+    if (input.parseError === untracedError) return value
     if (input.tracing && input.at === at && (value === failed || input.parseError.messages.length > 0)) {
       const others = input.parseError.messages.filter((message) => message.kind !== 'expected')
       input.parseError = { at: input.parseError.at, messages: [...messages, ...others] }
@@ -191,8 +194,7 @@ export function notFollowedBy(parser: Parser<string>): Parser<undefined> {
       input.at = at
       return undefined
     }
-    if (input.tracing)
-      input.parseError = { at: input.at, messages: [{ kind: 'unexpected', text: showCharacter(value) }] }
+    input.fail(input.at, () => [{ kind: 'unexpected', text: showCharacter(value) }])
     input.at = at
     return failed
   }
@@ -233,9 +235,19 @@ export const keepRight = <A, B>(left: Parser<A>, right: Parser<B>): Parser<B> =>
 export const between = <T>(open: Parser<unknown>, close: Parser<unknown>, parser: Parser<T>): Parser<T> =>
   map(sequence<[unknown, T, unknown]>(open, parser, close), ([, value]) => value)
 
+/** Notes where an element of a list begins, if nothing can undo its match. */
+function settling<T>(parser: Parser<T>): Parser<T> {
+  return (input) => {
+    const { at } = input
+    const value = parser(input)
+    if (value !== failed && input.attempts === 0) input.settled = at
+    return value
+  }
+}
+
 /** Matches one or more times. */
 export const separatedBy1 = <T>(parser: Parser<T>, separator: Parser<unknown>): Parser<T[]> =>
-  map(sequence<[T, T[]]>(parser, many(keepRight(separator, parser))), ([first, rest]) => [first, ...rest])
+  map(sequence<[T, T[]]>(parser, many(settling(keepRight(separator, parser)))), ([first, rest]) => [first, ...rest])
 
 /** Matches zero or more times. */
 export const separatedBy = <T>(parser: Parser<T>, separator: Parser<unknown>): Parser<T[]> =>

@@ -18,7 +18,7 @@ import {
   sequence,
   symbol,
 } from './combinators.ts'
-import { end, parse } from './parser.ts'
+import { end, noParseError, parse } from './parser.ts'
 import type { Parser, TrailingText } from './parser.ts'
 import { isDigit, isLetter, strip } from '../../text/haskell-characters.ts'
 
@@ -84,14 +84,14 @@ const isPlain = (unit: number): boolean => isIdentifierCharacter(unit) && unit !
 
 /** Name of a column, a relation, a function's argument. */
 export const fieldName: Parser<string> = (input) => {
-  if (input.tracing) return anyName(input)
   // Fast path for plain ASCII names. Names that may continue with a blank, a dash or other letters need the grammar.
   const { text, at: start } = input
   let at = start
   let unit = text.charCodeAt(at)
   while (unit < 0x80 && isPlain(unit)) unit = text.charCodeAt((at += 1))
-  if (at === start || unit === 0x20 || unit === 0x2d || unit >= 0x80) return anyName(input)
+  if (at === start || unit === 0x20 || unit === 0x2d || unit >= 0x80 || input.isTraced(at)) return anyName(input)
   input.at = at
+  input.parseError = noParseError
   return text.slice(start, at)
 }
 

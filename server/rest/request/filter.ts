@@ -22,7 +22,7 @@ import {
   succeed,
   symbol,
 } from './combinators.ts'
-import { end, failed, parse } from './parser.ts'
+import { end, failed, noParseError, parse } from './parser.ts'
 import type { Parser, TrailingText } from './parser.ts'
 import { withHavingHint } from './having-hint.ts'
 
@@ -116,12 +116,13 @@ export function test(value: Parser<string>): Parser<Test> {
   const anyTest = testGrammar(value)
   return (input) => {
     // Fast path for the common case `eq.…`: the name of an operator and a dot are unambiguous.
-    const dot = input.tracing ? -1 : input.text.indexOf('.', input.at)
+    const dot = input.text.indexOf('.', input.at)
     const length = dot - input.at
-    if (length < 2 || length > longestOperator) return anyTest(input)
+    if (length < 2 || length > longestOperator || input.isTraced(dot)) return anyTest(input)
     const operation = plainOperators.get(input.text.slice(input.at, dot))
     if (!operation) return anyTest(input)
     input.at = dot + 1
+    input.parseError = noParseError
     const text = value(input)
     return text === failed ? failed : { negated: false, operation: operation(text) }
   }

@@ -26,6 +26,9 @@ export const unexpectedHere: Message = { kind: 'unexpected input' }
 
 export const noParseError: ParseError = { at: 0, messages: [] }
 
+/** An error before the position from which errors are tracked. */
+export const untracedError: ParseError = { at: -1, messages: [] }
+
 /**
  * What happens to text after a complete value, as in `id=in.(1,2)junk`. PostgREST ignores it, so that a filter with an
  * unquoted parenthesis loses the conditions behind it (setting `url-ignore-trailing-text`).
@@ -43,22 +46,41 @@ export class Input {
   readonly text: string
   readonly trailing: TrailingText
   readonly tracing: boolean
+  /** The position from which errors are tracked. */
+  readonly tracedFrom: number
   at = 0
   depth = 0
+  /** How many parsers run whose failure would be undone. */
+  attempts = 0
+  /** Where the last element of a list begins that has matched and will not be undone. Errors are not before it. */
+  settled = 0
   parseError: ParseError = noParseError
 
-  constructor(what: string, shown: string, text: string, trailing: TrailingText, tracing: boolean) {
+  /** @param tracedFrom undefined: errors are not tracked */
+  constructor(what: string, shown: string, text: string, trailing: TrailingText, tracedFrom?: number) {
     this.what = what
     this.shown = shown
     this.text = text
     this.trailing = trailing
-    this.tracing = tracing
+    this.tracing = tracedFrom !== undefined
+    this.tracedFrom = tracedFrom ?? 0
+  }
+
+  /** Whether an error at the position is tracked. */
+  isTraced(at: number): boolean {
+    return this.tracing && at >= this.tracedFrom
+  }
+
+  /** Records an error, if errors are tracked. */
+  fail(at: number, messages: () => readonly Message[]): void {
+    if (!this.tracing) return
+    this.parseError = at < this.tracedFrom ? untracedError : { at, messages: messages() }
   }
 
   /** Records that the text at `at` does not match. */
   expected(at: number, expected: readonly Message[]): void {
     if (!this.tracing) return
-    this.parseError = { at, messages: [unexpectedHere, ...expected] }
+    this.parseError = at < this.tracedFrom ? untracedError : { at, messages: [unexpectedHere, ...expected] }
   }
 
   /** Merges an earlier parse error with the current one, if no input was consumed between them. */
@@ -113,13 +135,13 @@ function describe(text: string, { at, messages }: ParseError): string {
 /** Matches the end of the input. */
 export const end: Parser<undefined> = (input) => {
   const codePoint = input.text.codePointAt(input.at)
-  if (input.tracing) {
+  input.fail(input.at, () => {
     const found: Message =
       codePoint === undefined
         ? unexpectedHere
         : { kind: 'unexpected', text: showCharacter(String.fromCodePoint(codePoint)) }
-    input.parseError = { at: input.at, messages: [found, { kind: 'expected', text: 'end of input' }] }
-  }
+    return [found, { kind: 'expected', text: 'end of input' }]
+  })
   return codePoint === undefined ? undefined : failed
 }
 
@@ -141,20 +163,30 @@ export function parse<T>(
   trailing: TrailingText = 'rejected',
   text = shown,
 ): T {
-  const run = (input: Input): T | typeof failed => {
-    const value = parser(input)
-    if (value === failed || input.trailing === 'ignored') return value
-    const { at, parseError } = input
-    const isWhole = end(input) !== failed
-    if (input.at === at) input.merge(parseError)
-    return isWhole ? value : failed
-  }
-  const value = run(new Input(what, shown, text, trailing, false))
+  const input = new Input(what, shown, text, trailing)
+  const value = run(parser, input)
   if (value !== failed) return value
-  // Parses again for the error message only after a failure, because tracing is slower.
-  const traced = new Input(what, shown, text, trailing, true)
-  run(traced)
+  // Parses again for the error message only after a failure, because tracing is slower. What precedes the last element
+  // of a list is not traced: in long lists, that is nearly all of the text.
+  const { at, messages } = traceOf(parser, input, input.settled) ?? traceOf(parser, input, 0) ?? noParseError
+  const isCut = trailing === 'rejected' && parser(new Input(what, shown, text, 'ignored')) !== failed
+  throw input.error(at, describe(text, { at, messages }), isCut ? quotingHint : undefined)
+}
+
+/** Runs a parser on all of its text, or on a part of it if trailing text is ignored. */
+function run<T>(parser: Parser<T>, input: Input): T | typeof failed {
+  const value = parser(input)
+  if (value === failed || input.trailing === 'ignored') return value
+  const { at, parseError } = input
+  const isWhole = end(input) !== failed
+  if (input.at === at) input.merge(parseError)
+  return isWhole ? value : failed
+}
+
+/** The error of a text that does not match; undefined if it is before the position, or unknown. */
+function traceOf<T>(parser: Parser<T>, { what, shown, text, trailing }: Input, from: number): ParseError | undefined {
+  const traced = new Input(what, shown, text, trailing, from)
+  run(parser, traced)
   const { parseError } = traced
-  const isCut = trailing === 'rejected' && parser(new Input(what, shown, text, 'ignored', false)) !== failed
-  throw traced.error(parseError.at, describe(text, parseError), isCut ? quotingHint : undefined)
+  return parseError.messages.length === 0 || parseError.at < from ? undefined : parseError
 }

@@ -189,11 +189,11 @@ const plainItem = /(?:\*|[A-Za-z0-9_$]+)(?=[,)]|$)/y
 
 /** Fast path for plain names, which are unambiguous. */
 const quickItem: Parser<SelectItem> = (input) => {
-  if (input.tracing) return item(input)
   plainItem.lastIndex = input.at
   const name = plainItem.exec(input.text)?.[0]
-  if (name === undefined) return item(input)
+  if (name === undefined || input.isTraced(input.at + name.length)) return item(input)
   input.at += name.length
+  input.parseError = noParseError
   return name === '*' ? everything : { kind: 'field', field: { name, jsonPath: [] }, ...noField }
 }
 

@@ -1,16 +1,18 @@
 // Counts the rows of a read regardless of its range.
-import type { PlannedFilter } from '../plan/field.ts'
-import type { ReadPlan } from '../plan/read-plan.ts'
+import type { PlannedFilter, PlannedLogicTree } from '../plan/field.ts'
+import { embedsByAlias, type ReadPlan } from '../plan/read-plan.ts'
 import { allRows } from '../request/range.ts'
 import { filterSql, joinConditionsOf, logicSql, whereSql } from './filter.ts'
 import type { Fragment } from './fragment.ts'
 import { readStatement } from './read.ts'
 import { fromSql, relationOf } from './from.ts'
+import { column, identifier, unqualified } from './identifier.ts'
 
 /**
  * Selects one row for every row of the plan's relation. The select list is left out, so that its functions do not run.
  * The rows are those of the read itself if they are distinct, or groups that a condition applies to.
- * Inner embeds and null filters on embeds become EXISTS, because they determine which rows count.
+ * Inner embeds and null filters on embeds become EXISTS, because they determine which rows count. Several conditions on
+ * one embed share its EXISTS: otherwise the statement would double with each level of embeds.
  *
  * @param selected what to select of each row of the relation, before rows are grouped or left out
  */
@@ -19,21 +21,37 @@ export function countStatement(plan: ReadPlan, selected?: string): Fragment {
     return ['SELECT 1 FROM (', readStatement({ ...plan, order: [], range: allRows }), ') AS pgrst_rows']
   }
   const relation = relationOf(plan)
+  const embeds = embedsByAlias(plan.embeds)
+  const inner = plan.embeds.filter(({ joinType }) => joinType === 'inner').map(({ aggregateAlias }) => aggregateAlias)
+  const uses = new Map<string, number>()
+  for (const alias of [...inner, ...plan.where.flatMap(filteredEmbeds)]) uses.set(alias, (uses.get(alias) ?? 0) + 1)
+  const exists = (alias: string): Fragment => {
+    const embed = embeds.get(alias)
+    if (embed === undefined) throw new Error(`the plan filters by ${alias}, which it does not embed`)
+    return ['EXISTS (', countStatement(embed), ')']
+  }
+  const isShared = (alias: string): boolean => (uses.get(alias) ?? 0) > 1
+  const condition = (alias: string): Fragment =>
+    isShared(alias) ? column(unqualified(alias), existsName) : exists(alias)
   const leaf = (filter: PlannedFilter): Fragment => {
     if (filter.kind === 'field') return filterSql(relation, filter)
-    const embed = plan.embeds.find(({ aggregateAlias }) => aggregateAlias === filter.aggregateAlias)
-    if (embed === undefined) throw new Error(`the plan filters by ${filter.aggregateAlias}, which it does not embed`)
-    return [filter.negated ? 'EXISTS (' : 'NOT EXISTS (', countStatement(embed), ')']
+    const { aggregateAlias: alias, negated } = filter
+    return [negated ? '' : 'NOT ', condition(alias)]
   }
+  const shared = [...uses.keys()].filter(isShared)
   return [
     `SELECT ${selected ?? '1'}`,
     fromSql(plan),
-    whereSql([
-      ...plan.where.map((tree) => logicSql(tree, leaf)),
-      ...joinConditionsOf(plan),
-      ...plan.embeds
-        .filter(({ joinType }) => joinType === 'inner')
-        .map((embed) => ['EXISTS (', countStatement(embed), ' )']),
-    ]),
+    shared.map((alias) => [', LATERAL (SELECT ', exists(alias), ` AS ${existsName}) AS ${identifier(alias)}`]),
+    whereSql([...plan.where.map((tree) => logicSql(tree, leaf)), ...joinConditionsOf(plan), ...inner.map(condition)]),
   ]
+}
+
+/** The column that says whether an embed has rows. */
+const existsName = 'pgrst_exists'
+
+/** The aliases of the embeds that null filters are on. */
+const filteredEmbeds = (tree: PlannedLogicTree): readonly string[] => {
+  if (tree.kind === 'logic') return tree.operands.flatMap(filteredEmbeds)
+  return tree.filter.kind === 'null-embed' ? [tree.filter.aggregateAlias] : []
 }

@@ -136,18 +136,12 @@ class InnerColumns {
 
 /** Whether `SELECT DISTINCT` can order by the terms: each is a column that is selected as it is. */
 function isPlainOrder({ select, order }: ReadPlan): boolean {
-  return order.every((term) => {
-    if (term.kind !== 'field' || term.field.jsonPath.length > 0) return false
-    const { name } = term.field
-    return select.some(
-      ({ field, aggregate, cast }) =>
-        field.name === name &&
-        field.jsonPath.length === 0 &&
-        field.transform === null &&
-        aggregate === null &&
-        cast === null,
-    )
-  })
+  const plain = select.filter(
+    ({ field, aggregate, cast }) =>
+      field.jsonPath.length === 0 && field.transform === null && aggregate === null && cast === null,
+  )
+  const names = new Set(plain.map(({ field }) => field.name))
+  return order.every((term) => term.kind === 'field' && term.field.jsonPath.length === 0 && names.has(term.field.name))
 }
 
 type Term = { readonly position: number; readonly way: string }
@@ -157,10 +151,11 @@ type Term = { readonly position: number; readonly way: string }
  * kept, so that Postgres sorts once and stops at the limit.
  */
 function innerOrder(keys: readonly number[], order: readonly Term[]): readonly Term[] {
+  const known = new Set(keys)
   const pending = new Set(keys)
   const leading = order.findIndex(({ position }) => {
     if (pending.size === 0) return true
-    return !keys.includes(position) || (pending.delete(position) && false)
+    return !known.has(position) || (pending.delete(position) && false)
   })
   const rest = [...pending].map((position) => ({ position, way: '' }))
   if (leading < 0) return [...order, ...rest]

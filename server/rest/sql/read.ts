@@ -1,5 +1,5 @@
 // Reads of a relation, with its embeds as lateral joins.
-import type { ReadPlan, RelationSelectField } from '../plan/read-plan.ts'
+import { embedsByAlias, type ReadPlan, type RelationSelectField } from '../plan/read-plan.ts'
 import { distinctSql } from './distinct.ts'
 import type { RowVersion } from '../plan/row-version.ts'
 import { conditionsOf, joinConditionsOf, whereSql } from './filter.ts'
@@ -35,10 +35,13 @@ function joinedSql(selected: RelationSelectField, embed: ReadPlan, limits: Limit
   )
 }
 
-function embedOf(plan: ReadPlan, aggregateAlias: string): ReadPlan {
-  const found = plan.embeds.find((embed) => embed.aggregateAlias === aggregateAlias)
-  if (found === undefined) throw new Error(`the plan selects from the embed ${aggregateAlias}, which it does not have`)
-  return found
+function joinsSql({ embeds, relationSelect }: ReadPlan, limits: LimitForm): readonly Fragment[] {
+  const byAlias = embedsByAlias(embeds)
+  return relationSelect.map((selected) => {
+    const embed = byAlias.get(selected.aggregateAlias)
+    if (!embed) throw new Error(`the plan selects from ${selected.aggregateAlias}, which it does not embed`)
+    return joinedSql(selected, embed, limits)
+  })
 }
 
 function selectList(plan: ReadPlan): readonly Fragment[] {
@@ -60,10 +63,7 @@ export function readParts(plan: ReadPlan, limits: LimitForm): ReadParts {
   const conditions = conditionsOf(relationOf(plan), plan.where)
   return {
     list: join(selectList(plan), ', '),
-    from: [
-      fromSql(plan),
-      plan.relationSelect.map((selected) => joinedSql(selected, embedOf(plan, selected.aggregateAlias), limits)),
-    ],
+    from: plan.relationSelect.length === 0 ? fromSql(plan) : [fromSql(plan), joinsSql(plan, limits)],
     conditions: plan.joinConditions.length === 0 ? conditions : [...conditions, ...joinConditionsOf(plan)],
   }
 }

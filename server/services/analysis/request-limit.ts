@@ -25,6 +25,8 @@ export type ImageLimitOptions = {
 const period = 60
 /** Maximum number of callers whose state is remembered between requests. */
 const mostCallers = 10_000
+/** Bytes that the state of a caller takes, at most. */
+const bytesOfLease = 1024
 
 /**
  * The limit of one process. A caller may have the images of a minute analysed at once, and then as many as accrue. While the
@@ -35,13 +37,13 @@ export function imageLimit(options: ImageLimitOptions): CountImages {
   const rate = { perSecond: imagesPerMinute / period, burst: imagesPerMinute }
   const counts = reachable(new DatabaseCounts(query, onWarning), new LocalCounts(now))
   // A lease refuses a flood of further images without asking the database.
-  const leases = new SecondChanceCache<Lease>(mostCallers)
+  const leases = new SecondChanceCache<Lease>({ entries: mostCallers, bytes: mostCallers * bytesOfLease })
   return async ({ counted }, images) => {
     if (images > imagesPerMinute) throw problems.tooManyRequests(period)
     // The subject reveals no address.
     const subject = JSON.stringify(['images', counted.kind, limitKey(counted.name)])
     const lease = leases.get(subject) ?? new Lease(subject, rate, counts, now)
-    leases.add(subject, lease)
+    leases.add(subject, lease, bytesOfLease / 2)
     const { isGranted, seconds } = await lease.take(images)
     if (!isGranted) throw problems.tooManyRequests(seconds)
   }

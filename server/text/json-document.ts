@@ -1,8 +1,7 @@
 // A JSON text in which values are found by JSON Pointers. Any number of lookups reads the text a constant number of times.
-import { elementStarts, endOfString, endOfValue, isClosing, isOpening, memberStarts, quote } from './json-slices.ts'
+import { ContainerEnds } from './container-ends.ts'
+import { elementStarts, endOfValue, memberStarts, skipBlanks } from './json-slices.ts'
 
-/** Containers of fewer characters are read again instead of being remembered. */
-const shortContainer = 64
 const wholeNumber = /^(?:0|[1-9]\d*)$/
 
 /** The children of a container: where their values begin. */
@@ -12,8 +11,8 @@ type Children =
 
 export class JsonDocument {
   readonly #text: string
-  /** Where long containers end, by their beginning; undefined before the first lookup. */
-  #ends: ReadonlyMap<number, number> | undefined
+  /** Undefined before the first lookup. */
+  #ends: ContainerEnds | undefined
   readonly #children = new Map<number, Children | undefined>()
 
   /** @param text valid JSON */
@@ -38,7 +37,41 @@ export class JsonDocument {
       if (next === undefined) return undefined
       start = next
     }
+    return this.textAt(start)
+  }
+
+  /** Where the value of the document begins. */
+  get start(): number {
+    return skipBlanks(this.#text, 0)
+  }
+
+  /** The value that begins at `start`, as JSON text. */
+  textAt(start: number): string {
     return this.#text.slice(start, this.#endOf(start))
+  }
+
+  /** What the value that begins at `start` is. */
+  kindAt(start: number): 'object' | 'array' | 'null' | 'scalar' {
+    switch (this.#text[start]) {
+      case '{':
+        return 'object'
+      case '[':
+        return 'array'
+      case 'n':
+        return 'null'
+      default:
+        return 'scalar'
+    }
+  }
+
+  /** Where the values of the object that begins at `start` begin, by name. The last of repeated names wins. */
+  membersAt(start: number): ReadonlyMap<string, number> {
+    return memberStarts(this.#text, start, this.#endOfValue) ?? new Map<string, number>()
+  }
+
+  /** Where the elements of the array that begins at `start` begin. */
+  elementsAt(start: number): readonly number[] {
+    return elementStarts(this.#text, start, this.#endOfValue) ?? []
   }
 
   #childrenOf(start: number): Children | undefined {
@@ -47,31 +80,16 @@ export class JsonDocument {
   }
 
   #read(start: number): Children | undefined {
-    const endOf = (at: number): number => this.#endOf(at)
-    const names = memberStarts(this.#text, start, endOf)
+    const names = memberStarts(this.#text, start, this.#endOfValue)
     if (names) return { kind: 'object', starts: names }
-    const starts = elementStarts(this.#text, start, endOf)
+    const starts = elementStarts(this.#text, start, this.#endOfValue)
     return starts && { kind: 'array', starts }
   }
 
-  #endOf(start: number): number {
-    this.#ends ??= endsOf(this.#text)
-    return this.#ends.get(start) ?? endOfValue(this.#text, start)
-  }
-}
+  readonly #endOfValue = (start: number): number => this.#endOf(start)
 
-/** Where the long containers of a text end. */
-function endsOf(text: string): ReadonlyMap<number, number> {
-  const ends = new Map<number, number>()
-  const open: number[] = []
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    if (code === quote) at = endOfString(text, at) - 1
-    else if (isOpening(code)) open.push(at)
-    else if (isClosing(code)) {
-      const start = open.pop() ?? 0
-      if (at - start >= shortContainer) ends.set(start, at + 1)
-    }
+  #endOf(start: number): number {
+    this.#ends ??= new ContainerEnds(this.#text)
+    return this.#ends.of(start) ?? endOfValue(this.#text, start)
   }
-  return ends
 }
