@@ -2,6 +2,7 @@
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { MediaType } from '../media-type.ts'
 import type { PageInput } from './page-cursor.ts'
+import type { ReadPayload } from './payload.ts'
 import type { Preferences } from './preferences.ts'
 import type { QueryParams } from './query-params.ts'
 import type { RowRange } from './range.ts'
@@ -29,6 +30,8 @@ export type HttpRequest = {
   /** Lower-case names and values in the order received. Repeated headers are separate. */
   readonly headers: readonly (readonly [string, string])[]
   readonly body: Buffer
+  /** The body, if it was parsed before; see `readLargePayload`. */
+  readonly payload?: ReadPayload
 }
 
 /**

@@ -68,7 +68,6 @@ export function liveDetection(settings: LiveDetectionSettings): LiveDetection {
     // Twice the largest accepted frame: a frame between the two gets an error, and the connection stays open.
     maxPayload: 2 * Math.ceil(fileLimit / 3) * 4 + 4096,
     maxFragments: mostFragments,
-    closeTimeout,
   })
   const connections = new Set<Connection>()
   const watch = setInterval(() => {
@@ -294,7 +293,9 @@ class Connection {
   /** Closes the connection, and forgets what has arrived. */
   #rejectJunk(): void {
     this.#waiting.length = 0
+    if (this.#socket.readyState !== this.#socket.OPEN) return
     this.end(policyViolation)
+    setTimeout(() => this.#socket.terminate(), closeTimeout).unref()
   }
 
   #resume(): void {
