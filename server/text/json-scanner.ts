@@ -3,6 +3,8 @@
 
 /** Maximum length of a name that is decoded only once. */
 const longestKnown = 100
+/** Bytes of which a longer name is cut: no column is called so, and errors quote it. */
+const longestName = 10_000
 /** Maximum number of names that are decoded only once. */
 const mostKnown = 2000
 
@@ -155,6 +157,7 @@ export class JsonScanner {
   }
 
   #decoded(start: number, end: number): string {
+    if (end - start > longestName) return this.#bytes.toString('utf8', start + 1, start + longestName)
     if (end - start > longestKnown) return JSON.parse(this.#bytes.toString('utf8', start, end)) as string
     const raw = this.#bytes.toString('latin1', start, end)
     const known = this.#known.get(raw)

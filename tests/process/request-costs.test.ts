@@ -1,7 +1,7 @@
 // What requests cost: every route, header and body in costly shapes. No request may keep the event loop busy for longer than
 // 100 ms, cost more than in proportion to its size, or leave memory behind. COSTS=all sends the whole product of places and
-// shapes; COSTS_SEED chooses another sample; COSTS_ONLY limits the places by a regular expression; COSTS_OF measures another
-// build.
+// shapes; COSTS_SEED chooses another sample; COSTS_ONLY and COSTS_SHAPE limit places and shapes by regular expressions;
+// COSTS_OF measures another build.
 import { readdirSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -16,7 +16,7 @@ import { seededRandom } from '../support/seeded-random.ts'
 import { bearer } from '../support/token.ts'
 
 t.setTimeout(1_200_000)
-const { COSTS: extent = '', COSTS_SEED: seed = '1', COSTS_ONLY: only = '' } = process.env
+const { COSTS: extent = '', COSTS_SEED: seed = '1', COSTS_ONLY: only = '', COSTS_SHAPE: onlyShape = '' } = process.env
 const isWhole = extent === 'all'
 const random = seededRandom(Number(seed))
 
@@ -75,9 +75,19 @@ const fields = new Map(
 )
 const fieldsOf = (id: string): readonly string[] => fields.get(id) ?? fields.get(`urn:rowhouse:${id}`) ?? []
 const targets = serviceTargets(credentials, fieldsOf)
-const places = [...targets.flatMap(placesOf), ...restPlaces(), ...socketPlaces()].filter(({ name }) =>
-  new RegExp(only).test(name),
-)
+/** Of the headers of a route, one in so many is sent in a run. */
+const headerSample = 8
+const isHeader = (name: string): boolean => /: (?:[A-Z]+ )?header /.test(name)
+const all = [...targets.flatMap(placesOf), ...restPlaces(), ...socketPlaces()]
+const places = all
+  .filter(({ name }, index) => isWhole || !isHeader(name) || (index + Number(seed)) % headerSample === 0)
+  .filter(({ name }) => new RegExp(only).test(name))
+  .map((place) => ({
+    ...place,
+    isGeneral: place.shapes === shapes,
+    shapes: place.shapes.filter(({ name }) => new RegExp(onlyShape).test(name)),
+  }))
+  .filter((place) => place.shapes.length > 0)
 
 /** Sizes at which a suspect is measured: ten times the one before, up to the largest that is allowed. */
 const sizesOf = (limit: number): readonly number[] =>
@@ -99,11 +109,15 @@ const mostMemory = 30
 
 type Measured = Pick<Cost, 'cpu' | 'busy'> & { readonly size: number; readonly memory: number; readonly status: number }
 
+/** Resident memory after the previous request. */
+let resident = Infinity
+
 async function measure(place: Place, shape: Shape, size: number): Promise<Measured> {
   const request = place.request(shape.make(size))
-  const before = await server.send({ method: 'GET', target: '/health' })
-  const { cpu, busy, peak, status } = await server.send(request)
-  return { size, cpu, busy, memory: peak - before.rss, status }
+  const { cpu, busy, peak, rss, status } = await server.send(request)
+  const memory = peak - resident
+  resident = rss
+  return { size, cpu, busy, memory, status }
 }
 
 /** The least of some measurements: other processes, compilation and garbage collection only add to them. */
@@ -154,8 +168,15 @@ const isSuspect = (one: Measured): boolean =>
 const suspects = new Map<string, readonly [Place, Shape]>()
 let requests = 0
 
+const sent = { routes: new Set<string>(), headers: new Set<string>(), shapes: new Set<Shape>() }
+const routeOf = (name: string): string => name.split(':', 1).join('')
+const headerOf = (name: string): string => name.replace(/^.*header /, '').trim()
+
 async function screen(place: Place, shape: Shape, size: number): Promise<void> {
   requests += 1
+  sent.routes.add(routeOf(place.name))
+  if (isHeader(place.name)) sent.headers.add(headerOf(place.name))
+  sent.shapes.add(shape)
   if (isSuspect(await measure(place, shape, size))) suspects.set(`${place.name}: ${shape.name}`, [place, shape])
 }
 
@@ -168,7 +189,7 @@ t.test('the cost of requests', async (t) => {
   for (let n = 0; n < 50; n++) await server.send({ method: 'GET', target: '/rest/v1/items?id=eq.0' })
   for (const [index, place] of places.entries()) {
     const { length } = place.shapes
-    const isGeneral = place.shapes === shapes
+    const { isGeneral } = place
     const start = (index * 7 + random.below(length)) % length
     // Each shape of a body that is made for its media type; of the others some, which differ from place to place.
     const count = isWhole
@@ -198,25 +219,43 @@ t.test('the cost of requests', async (t) => {
   t.comment(`${suspects.size} suspects; ${((performance.now() - began) / 1000).toFixed(0)} s`)
 })
 
+t.test('each route, header and shape is sent', { skip: only !== '' || onlyShape !== '' }, async (t) => {
+  const missing = (names: readonly string[], found: ReadonlySet<string>): readonly string[] =>
+    [...new Set(names)].filter((name) => !found.has(name))
+  const ofHeaders = all.map(({ name }) => name).filter(isHeader)
+  t.strictSame(
+    missing(
+      all.map(({ name }) => routeOf(name)),
+      sent.routes,
+    ),
+    [],
+  )
+  t.strictSame(missing(ofHeaders.map(headerOf), sent.headers), [])
+  t.strictSame(
+    all.flatMap((place) => place.shapes).filter((shape) => !sent.shapes.has(shape)),
+    [],
+  )
+})
+
 /** Bytes of live objects that some megabytes of different requests may leave behind: caches have their limits. */
 const mostKept = 24_000_000
-const kept = places.filter(({ name }) =>
-  /^batch: (url|header (Prefer|Accept|Cookie|Range) )|^rest: (GET|POST) /.test(name),
-)
+const kept = all
+  .filter(({ name }) => new RegExp(only).test(name))
+  .filter(({ name }) => /^batch: (url|header (Prefer|Accept|Cookie|Range) )|^rest: (GET|POST) /.test(name))
 
 t.test('requests leave no memory behind', async (t) => {
   const before = await server.liveMemory()
-  let sent = 0
+  let count = 0
   for (const place of kept) {
     const isLarge = place.limit > headerLimit
     const size = isLarge ? 1_000_000 : 40_000
     // Caches keep what they have seen twice.
     for (let round = 0; round < (isLarge ? 4 : 12); round++) {
-      const request = place.request(`${sent}x`.repeat(size / 8))
+      const request = place.request(`${count}x`.repeat(size / 8))
       for (let time = 0; time < 2; time++) await server.send(request)
-      sent += 1
+      count += 1
     }
   }
   const grown = (await server.liveMemory()) - before
-  t.ok(grown < mostKept, `${kept.length} places, ${sent} requests: memory grew by ${(grown / 1e6).toFixed(0)} MB`)
+  t.ok(grown < mostKept, `${kept.length} places, ${count} requests: memory grew by ${(grown / 1e6).toFixed(0)} MB`)
 })

@@ -37,7 +37,7 @@ export type Sent = {
 
 export type MeasuredServer = {
   readonly url: string
-  /** Sends a request, waits for the end of the response, and measures its cost. */
+  /** Sends a request, waits for the end of the response, and measures the cost since the previous one. */
   readonly send: (request: Sent) => Promise<Cost & { readonly status: number; readonly text: string }>
   /** Memory of live objects in bytes. */
   readonly liveMemory: () => Promise<number>
@@ -94,7 +94,6 @@ export async function startMeasuredServer(
   return {
     url,
     send: async (request) => {
-      await ask('read')
       const answer = request.isSocket ? await sendSocket(url, request) : await sendHttp(url, agent, request)
       const cost = await ask('read')
       return { ...cost, ...answer }
