@@ -3,11 +3,11 @@
 import { isUtf8 } from 'node:buffer'
 import { errors } from '../errors.ts'
 import type { TableBodies, BodyProblem, BodyValidator } from '../validation.ts'
-import type { HttpRequest } from './api-request.ts'
+import type { HttpRequest, ReadPayload } from './api-request.ts'
 import { csvParts } from './csv.ts'
 import { jsonRows } from './json-rows.ts'
 import { parseRequestHead, type RequestHead, type RequestSettings } from './parse-api-request.ts'
-import { bodyIsRead, invalidJson, noObjects, unequalKeys, type ReadPayload } from './payload.ts'
+import { bodyIsRead, invalidJson, noObjects, unequalKeys } from './payload.ts'
 import { pick } from './payload-check.ts'
 import { parseRowByKey } from './row-by-key.ts'
 

@@ -3,8 +3,8 @@
 import type { BodyProblem, BodyValidator, TableBodies } from '../validation.ts'
 import { ApiError, errors } from '../errors.ts'
 import type { HttpRequest, PlannedRequest } from './api-request.ts'
-import { parseJson, type ReadPayload } from './payload.ts'
-import { type Payload } from './api-request.ts'
+import { parseJson } from './payload.ts'
+import { type Payload, type ReadPayload } from './api-request.ts'
 import { pathSegments } from './resource.ts'
 
 /**

@@ -3,26 +3,10 @@ import { isUtf8 } from 'node:buffer'
 import { errors } from '../errors.ts'
 import { encodeMediaType } from '../media-type.ts'
 import type { MediaType } from '../media-type.ts'
-import type { Action, Payload } from './api-request.ts'
+import type { Action, Payload, ReadPayload } from './api-request.ts'
 import { csvPayload } from './csv.ts'
 import { parseQueryString, utf8Text } from './query-string.ts'
-import type { BodyProblem } from '../validation.ts'
 import { sortedTexts } from '../../text/code-point-order.ts'
-
-/** A parsed body. */
-export type ReadPayload = {
-  /** Undefined for an action without a body. */
-  readonly payload: Payload | undefined
-  /** The columns in the body, sorted, without duplicates. */
-  readonly columns: readonly string[]
-  /**
-   * The value of a JSON body; undefined when the text was not parsed. It takes several times the memory of the text, so
-   * it is not part of the request, and can be garbage-collected while the request waits for the database.
-   */
-  readonly value: unknown
-  /** What is wrong with the rows by the JSON Schema of the table, if they were checked while they were read. */
-  readonly problems?: readonly BodyProblem[]
-}
 
 type JsonRead = { readonly payload: Payload; readonly value: unknown }
 
