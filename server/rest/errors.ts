@@ -61,6 +61,14 @@ export const errors = {
       details: `The limit is ${limit} bytes.`,
       headers: [['Connection', 'close']],
     }),
+  /** @param limit in bytes */
+  bodyTooCostly: (limit: number) =>
+    new ApiError({
+      code: 'PGRST102',
+      status: 413,
+      message: 'Request body takes too much memory',
+      details: `Its rows, each with the names of all columns, may have ${limit} bytes as JSON. Send fewer rows, or shorter names.`,
+    }),
   /** Never sent: the connection is closed. */
   incompleteBody: () =>
     new ApiError({ code: 'PGRST102', status: 400, message: 'The connection ended before the whole body had arrived' }),

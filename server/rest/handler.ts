@@ -14,6 +14,7 @@ import { bodyTypeError } from './request/payload-check.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import { BodyBudget, type BodyShare } from './request/body-budget.ts'
 import { largeBody } from './request/body.ts'
+import { readLargePayload } from './request/large-payload.ts'
 import { openImport, ImportBody } from './import-body.ts'
 import type { ImportEvent } from './import-progress.ts'
 import { Imports } from './import.ts'
@@ -166,11 +167,13 @@ export class RestHandler {
           if (body instanceof ImportBody) imported = body
           http = body instanceof ImportBody ? bodiless : { ...bodiless, body }
         } else http = bodiless
+        const isLarge = http.body.length > largeBody
+        if (isLarge && !isBatch && share) http = await this.#readLarge(http, request, share)
         const received = http
         const respondTo = isBatch ? answerBatch : answer
         const pending = imported
           ? this.#imports.answer(imported, received, acting, context)
-          : received.body.length > largeBody
+          : isLarge && !received.payload
             ? this.#parseQueue.run(() => (request.isGone ? errors.callerGone() : respondTo(received, acting, context)))
             : respondTo(received, acting, context)
         const outcome = pending instanceof ApiError ? pending : await pending
@@ -218,6 +221,17 @@ export class RestHandler {
       warning: trace.warning,
     })
     return response
+  }
+
+  /** Reads a large body without blocking other requests. The memory that this takes counts like that of the body. */
+  #readLarge(http: HttpRequest, request: RestRequest, share: BodyShare): Promise<HttpRequest> {
+    const { state, validator } = this.#options
+    const { config } = state.snapshot
+    const parts = readLargePayload(http, { settings: config, validator, limit: config.restBodyBudget })
+    return this.#parseQueue.runParts(parts, (bytes) => {
+      if (request.isGone) throw errors.callerGone()
+      return share.grow(http.body.length + bytes)
+    })
   }
 }
 

@@ -4,7 +4,11 @@
 const maxDepth = 32
 
 export type JsonFault =
-  'is not valid UTF-8' | 'is not valid JSON' | 'is nested too deeply' | 'has a name twice in one object'
+  | 'is not valid UTF-8'
+  | 'is not valid JSON'
+  | 'is nested too deeply'
+  | 'has a name twice in one object'
+  | 'has too many values'
 export type JsonReading =
   { readonly kind: 'value'; readonly value: unknown } | { readonly kind: 'fault'; readonly fault: JsonFault }
 
@@ -19,10 +23,25 @@ export function utf8Text(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Parses JSON in UTF-8, as `readJson` does. */
-export function readJsonBytes(bytes: Uint8Array): JsonReading {
+/**
+ * Parses JSON in UTF-8, as `readJson` does.
+ *
+ * @param mostSigns for large bodies of few values: maximum number of commas, colons and opening brackets, those in
+ *   strings as well. Values take far more time and memory than a string of their length.
+ */
+export function readJsonBytes(bytes: Buffer, mostSigns = Infinity): JsonReading {
+  if (hasMoreSigns(bytes, mostSigns)) return { kind: 'fault', fault: 'has too many values' }
   const text = utf8Text(bytes)
   return text === undefined ? { kind: 'fault', fault: 'is not valid UTF-8' } : readJson(text)
+}
+
+function hasMoreSigns(bytes: Buffer, limit: number): boolean {
+  if (bytes.length <= limit) return false
+  let count = 0
+  for (const sign of ',:[{') {
+    for (let at = bytes.indexOf(sign); at >= 0; at = bytes.indexOf(sign, at + 1)) if (++count > limit) return true
+  }
+  return false
 }
 
 /** Parses JSON. `__proto__` is an ordinary property name. */

@@ -127,15 +127,74 @@ t.test('a message above the size limit closes the connection', async (t) => {
 })
 
 t.test('a flood of frames is slowed down by backpressure', async (t) => {
-  const client = dial(t, app.url)
+  const { url } = await start(t, { IMAGE_RATE_LIMIT: '20' })
+  const client = dial(t, url)
   await client.opened
-  for (let n = 0; n < 20_000; n++) client.send({ frame_id: n })
-  const answers = await client.messages(20_000)
-  t.equal(answers.length, 20_000)
+  const frames = 500
+  for (let n = 0; n < frames; n++) client.send({ frame_id: n, image_base64: `${'A'.repeat(200)} ` })
+  const answers = await client.messages(frames)
+  t.equal(answers.length, frames)
   t.ok(
     answers.every(({ frame_id }, index) => frame_id === index),
     'all in order',
   )
+  t.match(answers.at(-1), { status_code: 429 })
+  t.equal(client.socket.readyState, WebSocket.OPEN, 'frames above the limit of images close nothing')
+})
+
+/** A frame of a client, with a mask of zeros. */
+const maskedFrame = (opcode: number, payload = '', isFinal = true): Buffer =>
+  Buffer.concat([Buffer.from([(isFinal ? 0x80 : 0) | opcode, 0x80 | payload.length, 0, 0, 0, 0]), Buffer.from(payload)])
+
+/** Sends raw bytes after the handshake. @returns the server's bytes, and the code of its close frame */
+async function sendRaw(bytes: Buffer): Promise<{ readonly received: Buffer; readonly code: number | undefined }> {
+  const socket = connect(Number(new URL(app.url).port), '127.0.0.1')
+  const pieces: Buffer[] = []
+  socket.on('data', (piece: Buffer) => pieces.push(piece)).on('error', () => undefined)
+  socket.write(
+    `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
+  )
+  socket.write(bytes)
+  await new Promise((resolve) => socket.once('close', resolve))
+  const received = Buffer.concat(pieces)
+  const close = received.lastIndexOf(Buffer.from([0x88, 0x02]))
+  return { received, code: close < 0 ? undefined : received.readUInt16BE(close + 2) }
+}
+
+t.test('messages without images close the connection with 1008', async (t) => {
+  const repeated = (frame: Buffer): Buffer => Buffer.concat(Array.from({ length: 170_000 }, () => frame))
+  const image = (id: number): Buffer => maskedFrame(1, JSON.stringify({ frame_id: id }))
+  const rows: readonly (readonly [label: string, bytes: Buffer, mostReplies: number])[] = [
+    ['empty messages', repeated(maskedFrame(1)), 1000],
+    ['empty binary messages', repeated(maskedFrame(2)), 1000],
+    ['frames without images', Buffer.concat(Array.from({ length: 30_000 }, (_, id) => image(id))), 1000],
+    ['pongs', repeated(maskedFrame(10)), 0],
+    ['empty fragments', Buffer.concat([maskedFrame(1, '', false), repeated(maskedFrame(0, '', false))]), 0],
+  ]
+  for (const [label, bytes, mostReplies] of rows) {
+    const { received, code } = await sendRaw(bytes)
+    t.equal(code, 1008, label)
+    const replies = received.toString('latin1').split('"detail"').length - 1
+    t.ok(replies <= mostReplies, `${label}: ${replies} replies`)
+  }
+  const { received } = await sendRaw(repeated(maskedFrame(9)))
+  t.ok(received.length < 1000, 'pings are answered only as far as the client reads them, then the connection ends')
+  const client = dial(t, app.url)
+  await client.opened
+  for (let n = 0; n < 100; n++) client.send('x')
+  t.equal(await client.closed, 1008)
+  t.equal(client.received.length, 100, 'a hundred in succession are answered')
+})
+
+t.test('a message of many values is rejected before it is parsed', async (t) => {
+  const client = dial(t, app.url)
+  await client.opened
+  client.send(`{"frame_id":1,"image_base64":[${'0,'.repeat(30_000)}0]}`)
+  client.send({ frame_id: 2, image_base64: water, note: Array.from({ length: 300 }, (_, at) => at) })
+  t.match(await client.messages(2), [
+    { frame_id: null, status_code: 400, detail: 'The message has too many values.' },
+    { frame_id: 2 },
+  ])
 })
 
 t.test('a client that disconnects in the middle of its frames', async (t) => {

@@ -158,13 +158,13 @@ function prepareUncached(http: HttpRequest, context: PrepareContext, onParsed: O
   const rowByKey = parseRowByKey(http)
   // In PostgREST, a path of two segments is invalid, and that error takes precedence over all others.
   if (rowByKey && !hasSingleColumnKey(rowByKey.http.path, snapshot.config.dbSchemas, cache)) throw errors.path()
-  const { request: parsed, value } = parseApiRequest(rowByKey?.http ?? http, snapshot.config)
+  const { request: parsed, ...read } = parseApiRequest(rowByKey?.http ?? http, snapshot.config)
   const found = rowByKey ? filterByKey(parsed, rowByKey.id, cache) : parsed
   const request = readPage(found, http, snapshot.cursors, (call) => takesCursor(call, cache))
   onParsed()
   const nested = prepareNested(request, cache, planSettings(context), validator)
   if (nested) return { ...nested, hasNoEffect: false, keepsSession: false, tableShape: undefined }
-  checkPayload(request, value, validator)
+  checkPayload(request, read, validator)
   const planned = planRequest(request, cache, planSettings(context))
   const plan = rowByKey ? planRowByKey(planned) : planned
   const main = isCrud(plan) ? render(mainStatement(plan, request.shape, snapshot.config)) : undefined
@@ -257,7 +257,7 @@ function fromShape(
   const conditions = conditionsOf(received)
   const request: PlannedRequest = { shape, input: { headers, cookies, payload, canonicalQuery, conditions, ...page } }
   onParsed()
-  checkPayload(request, value, validator)
+  checkPayload(request, { value }, validator)
   const text = body && isText(payload) ? payload.text : null
   return { request, plan, hasNoEffect, keepsSession, main: bind(known, values, text), stats, tableShape: undefined }
 }

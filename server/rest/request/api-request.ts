@@ -1,6 +1,7 @@
 // The types of a parsed request. Its names are those in the request; the planner looks them up in the schema cache.
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { MediaType } from '../media-type.ts'
+import type { BodyProblem } from '../validation.ts'
 import type { PageInput } from './page-cursor.ts'
 import type { Preferences } from './preferences.ts'
 import type { QueryParams } from './query-params.ts'
@@ -19,6 +20,21 @@ export type Action =
   | { readonly kind: 'routine-info'; readonly routine: QualifiedIdentifier }
   | { readonly kind: 'schema-info' }
 
+/** A parsed body. */
+export type ReadPayload = {
+  /** Undefined for an action without a body. */
+  readonly payload: Payload | undefined
+  /** The columns in the body, sorted, without duplicates. */
+  readonly columns: readonly string[]
+  /**
+   * The value of a JSON body; undefined when the text was not parsed. It takes several times the memory of the text, so
+   * it is not part of the request, and can be garbage-collected while the request waits for the database.
+   */
+  readonly value: unknown
+  /** What is wrong with the rows by the JSON Schema of the table, if they were checked while they were read. */
+  readonly problems?: readonly BodyProblem[]
+}
+
 /** An HTTP request, independent of any framework. Strings have one character per byte, as in Node's HTTP parser. */
 export type HttpRequest = {
   readonly method: string
@@ -29,6 +45,8 @@ export type HttpRequest = {
   /** Lower-case names and values in the order received. Repeated headers are separate. */
   readonly headers: readonly (readonly [string, string])[]
   readonly body: Buffer
+  /** The body, if it was parsed before; see `readLargePayload`. */
+  readonly payload?: ReadPayload
 }
 
 /**

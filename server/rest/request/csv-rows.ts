@@ -1,26 +1,28 @@
 // Reads CSV bodies of any size, row by row, with the rules of `csv.ts`.
 import { isUtf8 } from 'node:buffer'
-import { CsvError, parse, type Parser } from 'csv-parse'
+import { setImmediate as yielding } from 'node:timers/promises'
 import { sortedTexts } from '../../text/code-point-order.ts'
 import { ApiError, errors, withLine } from '../errors.ts'
 import {
+  checkHeader,
   columnsOf,
   csvObject,
-  csvOptions,
+  fieldsOf,
   isBlank,
   parseError,
   unclosedQuote,
   unequalFields,
   type CsvColumn,
 } from './csv.ts'
+import { CsvRecords, CsvSyntaxError } from './csv-records.ts'
 import type { RowReader, RowReaderOptions } from './import-rows.ts'
 
 const lineFeed = 0x0a
-const lineEnd = /\r\n|\n|\r/g
 
-/** Number of lines that a record takes: its fields may contain line ends. */
-const linesOf = (record: readonly string[]): number =>
-  record.reduce((lines, field) => lines + (field.match(lineEnd)?.length ?? 0), 1)
+/** Characters that are read at a time. */
+const pieceSize = 16 * 1024
+/** Maximum length of a column's name: longer ones in each row would take far more memory than the body. */
+const longestName = 255
 
 /** Number of bytes at the end that may be the beginning of a character of UTF-8. */
 function partialLength(bytes: Buffer): number {
@@ -33,10 +35,16 @@ function partialLength(bytes: Buffer): number {
   return 0
 }
 
+function isLarger(record: readonly string[], length: number, limit: number): boolean {
+  // A character has up to three bytes in UTF-8.
+  if (length > limit || length * 3 <= limit) return length > limit
+  return record.reduce((sum, field) => sum + Buffer.byteLength(field) + 1, 0) > limit
+}
+
 /** Reads the lines of CSV after the header as objects. Line numbers count all line ends, those in quotes as well. */
 export class CsvReader implements RowReader {
   readonly #options: RowReaderOptions
-  readonly #parser: Parser
+  readonly #records: CsvRecords
   /** The bytes of a character of which the rest has not arrived. */
   #partial: Buffer = Buffer.alloc(0)
   #header: readonly string[] | undefined
@@ -50,55 +58,60 @@ export class CsvReader implements RowReader {
   #line = 0
   /** That of the record before it. */
   #previousLine = 0
-  #parserLine = 0
   #isCounting = false
-  #error: Error | undefined
 
   constructor(options: RowReaderOptions) {
     this.#options = options
-    this.#parser = parse({
-      ...csvOptions,
-      max_record_size: options.rowLimit,
-      on_record: (record: readonly string[], { lines }) => {
-        if (!this.#isCounting) this.#readRecord(record, this.#line + 1)
+    this.#records = new CsvRecords(
+      (record, lines, length) => {
+        const line = this.#line + 1
         this.#previousLine = this.#line
-        // The parser counts `\r\n` in a field twice.
-        this.#line += lines === this.#parserLine + 1 ? 1 : linesOf(record)
-        this.#parserLine = lines
-        // Nothing is passed on to the readable side of the parser.
-        return null
+        if (!this.#isCounting) {
+          if (isLarger(record, length, options.rowLimit)) throw options.tooLarge(line)
+          this.#readRecord(record, line)
+        }
+        this.#line += lines
       },
-    })
-    this.#parser.on('error', (error) => (this.#error ??= error))
-    this.#parser.resume()
+      () => fieldsOf(this.#header),
+    )
   }
 
   get line(): number {
     return this.#line
   }
 
-  push(piece: Buffer): Promise<void> {
+  async push(piece: Buffer): Promise<void> {
     this.#last = (this.#last + piece.subarray(-2).toString('latin1')).slice(-2)
     const bytes = this.#partial.length > 0 ? Buffer.concat([this.#partial, piece]) : piece
     const end = bytes.length - partialLength(bytes)
     const whole = bytes.subarray(0, end)
-    if (!isUtf8(whole)) return this.#rejectBytes(whole)
+    if (!isUtf8(whole)) this.#rejectBytes(whole)
     this.#partial = Buffer.from(bytes.subarray(end))
-    return this.#write(whole)
+    const text = whole.toString('utf8')
+    for (let at = 0; at < text.length; at += pieceSize) {
+      if (at > 0) await yielding()
+      this.#write(text.slice(at, at + pieceSize))
+    }
   }
 
-  async end(): Promise<void> {
-    if (this.#partial.length > 0) return this.#rejectBytes(this.#partial)
-    await this.#close().catch((error: unknown) => {
+  end(): Promise<void> {
+    return Promise.resolve().then(() => this.#end())
+  }
+
+  #end(): void {
+    if (this.#partial.length > 0) this.#rejectBytes(this.#partial)
+    try {
+      this.#records.end()
+    } catch (error) {
       throw this.#faultOf(error)
-    })
+    }
     if (!this.#header || (this.#rows === 0 && !/[\r\n]$/.test(this.#last))) {
       throw withLine(parseError('not enough input', ''), 1)
     }
   }
 
   /** Finds the line of the record that is not UTF-8. Records that the parser has not passed on are only counted. */
-  async #rejectBytes(bytes: Buffer): Promise<never> {
+  #rejectBytes(bytes: Buffer): never {
     let start = 0
     let end = bytes.indexOf(lineFeed) + 1
     while (end > 0 && isUtf8(bytes.subarray(start, end))) {
@@ -107,39 +120,41 @@ export class CsvReader implements RowReader {
     }
     this.#isCounting = true
     // The letter stands for the bytes that are invalid, so that the last record is theirs.
-    await this.#write(Buffer.concat([bytes.subarray(0, start), Buffer.from('x')]))
-    const line = await this.#close().then(
-      () => this.#previousLine + 1,
-      () => this.#line + 1,
-    )
+    this.#write(`${bytes.toString('utf8', 0, start)}x`)
+    let line: number
+    try {
+      this.#records.end()
+      line = this.#previousLine + 1
+    } catch {
+      line = this.#line + 1
+    }
     throw withLine(errors.invalidBody('The CSV is not valid UTF-8'), line)
   }
 
-  #close(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#parser.once('close', resolve).once('error', reject).end()
-    })
-  }
-
-  #write(piece: Buffer): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const fail = (error: unknown): void => reject(this.#faultOf(error))
-      if (this.#error) fail(this.#error)
-      else this.#parser.write(piece, (error) => (error ? fail(error) : resolve()))
-    })
+  #write(text: string): void {
+    try {
+      this.#records.push(text)
+    } catch (error) {
+      throw this.#faultOf(error)
+    }
+    if (this.#records.pending > this.#options.rowLimit) throw this.#options.tooLarge(this.#line + 1)
   }
 
   #faultOf(error: unknown): Error {
-    if (!(error instanceof CsvError)) return error instanceof Error ? error : new Error(String(error))
+    if (!(error instanceof CsvSyntaxError)) return error instanceof Error ? error : new Error(String(error))
     const line = this.#line + 1
-    if (error.code === 'CSV_MAX_RECORD_SIZE') return this.#options.tooLarge(line)
-    if (error.code === 'CSV_QUOTE_NOT_CLOSED') return withLine(unclosedQuote(this.#last, !this.#header), line)
+    if (error.fault === 'unclosed quote') return withLine(unclosedQuote(this.#last, !this.#header), line)
     // A small body's message contains the text from the fault on, which has not arrived here.
     return withLine(errors.invalidBody('parse error (Failed reading: satisfy)'), line)
   }
 
   #readRecord(record: readonly string[], line: number): void {
     if (!this.#header) {
+      const long = record.find((name) => name.length > longestName)
+      if (long !== undefined) {
+        throw withLine(errors.invalidBody(`The name of a column has more than ${longestName} characters`), line)
+      }
+      checkHeader(record)
       this.#header = record
       return
     }

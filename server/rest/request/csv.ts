@@ -1,30 +1,18 @@
 // CSV bodies. RFC 4180; https://docs.postgrest.org/en/v14/references/api/tables_views.html#bulk-insert
-import { CsvError, parse } from 'csv-parse/sync'
 import { errors, type ApiError } from '../errors.ts'
 import type { Payload } from './api-request.ts'
 import { showText } from '../../text/haskell-show.ts'
 import { sortedTexts } from '../../text/code-point-order.ts'
+import { CsvRecords, CsvSyntaxError } from './csv-records.ts'
 
-/** Options of csv-parse: the line ends that PostgREST accepts, and lines with fewer or more fields than the header. */
-export const csvOptions = { record_delimiter: ['\r\n', '\n', '\r'], relax_column_count: true }
+/** Maximum number of columns; PostgreSQL's tables have at most 1600. */
+const mostColumns = 5000
 
-/** A field with its separator or line break. */
-const fieldAndEnd = /(?:"[^"]*(?:""[^"]*)*"|[^",\r\n]*)(,|\r\n|\n|\r|$)/y
-const fieldAlone = /"[^"]*(?:""[^"]*)*"|[^",\r\n]*/y
+/** Maximum length of the JSON of a small body. */
+const mostSmallJson = 4 * 1024 * 1024
 
-/** The position of the first character that is not valid CSV. */
-function errorPosition(text: string): number {
-  let at = 0
-  for (;;) {
-    fieldAndEnd.lastIndex = at
-    if (fieldAndEnd.exec(text)) at = fieldAndEnd.lastIndex
-    else {
-      fieldAlone.lastIndex = at
-      fieldAlone.exec(text)
-      return fieldAlone.lastIndex
-    }
-  }
-}
+/** Characters that are read at a time. */
+const pieceSize = 32 * 1024
 
 export const parseError = (what: string, rest: string): ApiError =>
   errors.invalidBody(
@@ -44,18 +32,6 @@ export function unclosedQuote(last: string, inHeader: boolean): ApiError {
   return parseError('Failed reading: insufficient input', '')
 }
 
-function readRecords(body: Buffer): string[][] {
-  try {
-    return parse(body, csvOptions)
-  } catch (error) {
-    if (!(error instanceof CsvError)) throw error
-    if (error.code === 'CSV_QUOTE_NOT_CLOSED')
-      throw unclosedQuote(body.subarray(-2).toString('latin1'), error.records === 0)
-    const bytes = body.toString('latin1')
-    throw parseError('Failed reading: satisfy', bytes.slice(errorPosition(bytes)))
-  }
-}
-
 export type CsvColumn = { readonly key: string; readonly at: number }
 
 /** The first `width` columns, each with its name as JSON. The last of columns with the same name wins. */
@@ -71,29 +47,118 @@ export const csvObject = (columns: readonly CsvColumn[], line: readonly string[]
 
 export const unequalFields = (): ApiError => errors.invalidBody('All lines must have same number of fields')
 
+/** Maximum number of fields of a record that are read: one more than the header has shows that there are too many. */
+export const fieldsOf = (header: readonly string[] | undefined): number => (header ? header.length : mostColumns) + 1
+
+/** @throws PGRST102 */
+export function checkHeader(header: readonly string[]): void {
+  if (header.length > mostColumns) throw errors.invalidBody(`The CSV has more than ${mostColumns} columns`)
+}
+
+/** The JSON array that the lines of a body become. */
+class CsvArray {
+  readonly #limit: number
+  readonly #parts: string[] = []
+  #rows: string[] = []
+  #length = 0
+  #width = -1
+  #count = -1
+  #columns: readonly CsvColumn[] = []
+  #isUnequal = false
+  header: readonly string[] | undefined
+  hasLines = false
+
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  add(record: readonly string[]): void {
+    if (!this.header) {
+      checkHeader(record)
+      this.header = record
+      return
+    }
+    this.hasLines = true
+    if (isBlank(record) || this.#isUnequal) return
+    if (record.length !== this.#width) this.#resize(this.header, record.length)
+    if (this.#isUnequal) return
+    const row = csvObject(this.#columns, record)
+    this.#length += row.length + 1
+    // The names of the columns are repeated in each row.
+    if (this.#length > this.#limit) throw errors.bodyTooCostly(this.#limit)
+    this.#rows.push(row)
+  }
+
+  /** Joins the rows so far, so that they do not remain as separate texts. @returns the length of the array so far */
+  join(): number {
+    if (this.#rows.length > 0) this.#parts.push(this.#rows.join(','))
+    this.#rows = []
+    return this.#length
+  }
+
+  payload(): Payload {
+    if (this.#isUnequal) throw unequalFields()
+    this.join()
+    const keys = sortedTexts((this.header ?? []).slice(0, Math.max(this.#width, 0)))
+    return { kind: 'json', text: `[${this.#parts.join(',')}]`, keys }
+  }
+
+  #resize(header: readonly string[], width: number): void {
+    this.#width = width
+    this.#columns = columnsOf(header, width)
+    if (this.#count === -1) this.#count = this.#columns.length
+    // Invalid CSV after this line takes precedence, as in PostgREST.
+    else if (this.#columns.length !== this.#count) this.#isUnequal = true
+  }
+}
+
 /**
  * Converts CSV to a JSON array of objects whose values are strings, or null for a field `NULL`. Skips blank lines, and
- * ignores fields beyond those of the header.
+ * ignores fields beyond those of the header. Works in parts of some milliseconds.
+ *
  * @param body valid UTF-8
- * @throws PGRST102 for invalid CSV, an incomplete header line, or lines with different numbers of fields
+ * @param limit maximum length of the JSON
+ * @yields its length so far
+ * @throws PGRST102 for invalid CSV, an incomplete header line, or lines with different numbers of fields; 413 above the
+ *   limit
  */
-export function csvPayload(body: Buffer): Payload {
-  const [header, ...lines] = readRecords(body)
-  const last = body.at(-1)
-  if (!header || (lines.length === 0 && last !== 0x0a && last !== 0x0d)) throw parseError('not enough input', '')
-  let width = -1
-  let count = -1
-  let columns: CsvColumn[] = []
-  const rows: string[] = []
-  for (const line of lines) {
-    if (isBlank(line)) continue
-    if (line.length !== width) {
-      width = line.length
-      columns = columnsOf(header, width)
-      if (count === -1) count = columns.length
-      else if (columns.length !== count) throw unequalFields()
+export function* csvParts(body: Buffer, limit: number): Generator<number, Payload> {
+  const text = body.toString('utf8')
+  const array = new CsvArray(limit)
+  const records = new CsvRecords(
+    (record) => array.add(record),
+    () => fieldsOf(array.header),
+  )
+  for (let at = 0; at < text.length; at += pieceSize) {
+    const piece = text.slice(at, at + pieceSize)
+    try {
+      records.push(piece)
+    } catch (error) {
+      throw error instanceof CsvSyntaxError ? syntaxError(body, text, at + error.at) : error
     }
-    rows.push(csvObject(columns, line))
+    yield array.join()
   }
-  return { kind: 'json', text: `[${rows.join(',')}]`, keys: sortedTexts(header.slice(0, Math.max(width, 0))) }
+  try {
+    records.end()
+  } catch (error) {
+    if (!(error instanceof CsvSyntaxError)) throw error
+    throw unclosedQuote(body.subarray(-2).toString('latin1'), !array.header)
+  }
+  const last = body.at(-1)
+  if (!array.header || (!array.hasLines && last !== 0x0a && last !== 0x0d)) throw parseError('not enough input', '')
+  return array.payload()
+}
+
+function syntaxError(body: Buffer, text: string, at: number): ApiError {
+  const start = Buffer.byteLength(text.slice(0, at))
+  return parseError('Failed reading: satisfy', body.toString('latin1', start, start + 101))
+}
+
+/** As `csvParts`, at once: for small bodies. */
+export function csvPayload(body: Buffer): Payload {
+  const parts = csvParts(body, mostSmallJson)
+  for (;;) {
+    const { done, value } = parts.next()
+    if (done) return value
+  }
 }

@@ -3,10 +3,10 @@ import type { RestSettings } from '../settings.ts'
 import { errors } from '../errors.ts'
 import { decodeMediaType, parseAccept } from '../media-type.ts'
 import type { MediaType } from '../media-type.ts'
-import type { ApiRequest, HttpRequest } from './api-request.ts'
+import type { ApiRequest, HttpRequest, ReadPayload } from './api-request.ts'
 import { conditionsOf, readHeaders } from './headers.ts'
 import type { RequestHeaders } from './headers.ts'
-import { parsePayload } from './payload.ts'
+import { namedKeys, parsePayload } from './payload.ts'
 import { trailingText } from './parser.ts'
 import { parsePreferences } from './preferences.ts'
 import { parseQueryParams } from './query-params.ts'
@@ -43,13 +43,16 @@ function chooseSchema(
 }
 
 /** A request, and the value of its body if it was parsed (see `ReadPayload`). */
-export type ParsedRequest = { readonly request: ApiRequest; readonly value: unknown }
+export type ParsedRequest = { readonly request: ApiRequest } & Pick<ReadPayload, 'value' | 'problems'>
+
+/** A request without its body. */
+export type RequestHead = ReturnType<typeof parseRequestHead>
 
 /**
- * Parses a request without looking up names.
- * @throws ApiError for the first error in this order: resource, schema, method, query string, range, body
+ * Parses a request without its body.
+ * @throws ApiError as `parseApiRequest` does
  */
-export function parseApiRequest(http: HttpRequest, settings: RequestSettings): ParsedRequest {
+export function parseRequestHead(http: HttpRequest, settings: RequestSettings) {
   const { method, path } = http
   const resource = resolveRoot(parseResource(path), settings)
   const headers = readHeaders(http.headers)
@@ -63,7 +66,22 @@ export function parseApiRequest(http: HttpRequest, settings: RequestSettings): P
   )
   const range = topLevelRange(method, queryParams.ranges, headers.range)
   const contentType = headers.contentType === undefined ? json : decodeMediaType(headers.contentType)
-  const { payload, columns, value } = parsePayload(http.body, contentType, queryParams.columns, action)
+  const namedColumns = namedKeys(action, queryParams.columns)
+  return { headers, schema, negotiatedByProfile, action, queryParams, range, contentType, namedColumns }
+}
+
+/**
+ * Parses a request without looking up names.
+ * @throws ApiError for the first error in this order: resource, schema, method, query string, range, body
+ */
+export function parseApiRequest(http: HttpRequest, settings: RequestSettings): ParsedRequest {
+  const { method, path } = http
+  const { headers, schema, negotiatedByProfile, action, queryParams, range, contentType } = parseRequestHead(
+    http,
+    settings,
+  )
+  const { payload, columns, value, problems } =
+    http.payload ?? parsePayload(http.body, contentType, queryParams.columns, action)
   const request: ApiRequest = {
     shape: {
       action,
@@ -89,5 +107,5 @@ export function parseApiRequest(http: HttpRequest, settings: RequestSettings): P
     ranges: new Map(queryParams.ranges).set('limit', range),
     accept: headers.accept === undefined ? anyMediaType : parseAccept(headers.accept),
   }
-  return { request, value }
+  return { request, value, ...(problems && { problems }) }
 }

@@ -4,16 +4,24 @@ import type { BodyProblem, BodyValidator, TableBodies } from '../validation.ts'
 import { ApiError, errors } from '../errors.ts'
 import type { HttpRequest, PlannedRequest } from './api-request.ts'
 import { parseJson } from './payload.ts'
-import { type Payload } from './api-request.ts'
+import { type Payload, type ReadPayload } from './api-request.ts'
 import { pathSegments } from './resource.ts'
 
 /**
  * Validates the body of a write.
  *
- * @param value value of the body, if it was parsed before (see `ReadPayload`)
+ * @param read value of the body, if it was parsed before, or its problems, if it was checked (see `ReadPayload`)
  * @throws ApiError PGRST102 whose details list all problems by JSON pointer
  */
-export function checkPayload({ shape, input }: PlannedRequest, value: unknown, validator: BodyValidator): void {
+export function checkPayload(
+  { shape, input }: PlannedRequest,
+  { value, problems: known }: Pick<ReadPayload, 'value' | 'problems'>,
+  validator: BodyValidator,
+): void {
+  if (known) {
+    rejectProblems(known)
+    return
+  }
   const { action, columns, contentType } = shape
   const { payload } = input
   if (!payload || action.kind !== 'mutate') return
@@ -40,7 +48,8 @@ function withColumns(value: unknown, payload: Payload, columns: readonly string[
   return Array.isArray(value) ? value.map((row) => pick(row, columns)) : pick(value, columns)
 }
 
-const pick = (row: unknown, columns: readonly string[]): unknown =>
+/** The members of a row with some names. */
+export const pick = (row: unknown, columns: readonly string[]): unknown =>
   typeof row === 'object' && row !== null
     ? Object.fromEntries(
         columns

@@ -3,30 +3,25 @@ import { isUtf8 } from 'node:buffer'
 import { errors } from '../errors.ts'
 import { encodeMediaType } from '../media-type.ts'
 import type { MediaType } from '../media-type.ts'
-import type { Action, Payload } from './api-request.ts'
+import type { Action, Payload, ReadPayload } from './api-request.ts'
 import { csvPayload } from './csv.ts'
 import { parseQueryString, utf8Text } from './query-string.ts'
 import { sortedTexts } from '../../text/code-point-order.ts'
 
-/** A parsed body. */
-export type ReadPayload = {
-  /** Undefined for an action without a body. */
-  readonly payload: Payload | undefined
-  /** The columns in the body, sorted, without duplicates. */
-  readonly columns: readonly string[]
-  /**
-   * The value of a JSON body; undefined when the text was not parsed. It takes several times the memory of the text, so
-   * it is not part of the request, and can be garbage-collected while the request waits for the database.
-   */
-  readonly value: unknown
-}
-
 type JsonRead = { readonly payload: Payload; readonly value: unknown }
 
 const noPayload: ReadPayload = { payload: undefined, columns: [], value: undefined }
-const noObjects: Payload = { kind: 'json', text: '[]', keys: [] }
+export const noObjects: Payload = { kind: 'json', text: '[]', keys: [] }
 
 const unparsed = (payload: Payload): JsonRead => ({ payload, value: undefined })
+
+/** Whether an action has a body. */
+export const bodyIsRead = (action: Action): boolean =>
+  action.kind === 'call' ? action.method === 'post' : action.kind === 'mutate' && action.mutation !== 'delete'
+
+/** The keys of the `columns` parameter. A single upsert ignores it, because its body must have all columns. */
+export const namedKeys = (action: Action, columns: readonly string[] | undefined): readonly string[] | undefined =>
+  action.kind === 'mutate' && action.mutation === 'single-upsert' ? undefined : columns
 
 /**
  * Parses the body of a request.
@@ -39,10 +34,9 @@ export function parsePayload(
   columns: readonly string[] | undefined,
   action: Action,
 ): ReadPayload {
+  if (!bodyIsRead(action)) return noPayload
   const isCall = action.kind === 'call'
-  if (isCall ? action.method !== 'post' : action.kind !== 'mutate' || action.mutation === 'delete') return noPayload
-  // A single upsert ignores the `columns` parameter, because its body must have all columns.
-  const named = action.kind === 'mutate' && action.mutation === 'single-upsert' ? undefined : columns
+  const named = namedKeys(action, columns)
   const { payload, value } = readBody(body, contentType, isCall, named !== undefined)
   switch (payload.kind) {
     case 'json':
@@ -142,9 +136,22 @@ function formText(bytes: string): string {
   return text
 }
 
+/** Maximum number of fields of a form: a pair takes far more memory than its text. */
+const mostFields = 10_000
+
+function checkFields(form: string): void {
+  let count = 0
+  for (const sign of '&;') {
+    for (let at = form.indexOf(sign); at >= 0; at = form.indexOf(sign, at + 1)) {
+      if (++count >= mostFields) throw errors.invalidBody(`The form has more than ${mostFields} fields`)
+    }
+  }
+}
+
 /** Parses a form: the arguments of a function, or one row. The last of repeated names in a row wins. */
 function formPayload(body: Buffer, isCall: boolean): Payload {
   const form = body.toString('latin1')
+  checkFields(form)
   const pairs = parseQueryString(form.startsWith('?') ? form.slice(1) : form).map(
     ([name, value]) => [formText(name), formText(value ?? '')] as const,
   )

@@ -18,13 +18,15 @@ export type FrameSettings = {
   readonly onError: (error: unknown) => void
 }
 
+/** More than a frame has; see `readJsonBytes`. */
+const mostSigns = 1000
 /** Maximum length of a frame's id as JSON. The reply leaves out longer ones. */
 const longestId = 200
 
 /** Analyses a frame. Never rejects: errors become the reply. */
 export async function answerFrame(message: Buffer, settings: FrameSettings): Promise<FrameAnswer> {
   const frame = frameIn(message)
-  if (!frame) return { frame_id: null, detail: 'The message is not a JSON object.', status_code: 400 }
+  if (typeof frame === 'string') return { frame_id: null, detail: frame, status_code: 400 }
   const { frame_id: id, image_base64: encoded } = frame
   if (typeof encoded !== 'string' || encoded === '') return { frame_id: id, detail: 'image_base64 is required.' }
   try {
@@ -45,11 +47,12 @@ export async function answerFrame(message: Buffer, settings: FrameSettings): Pro
 export const errorOfFrame = (answer: FrameAnswer): string | undefined =>
   'detail' in answer ? String(answer.status_code ?? 400) : undefined
 
-function frameIn(message: Buffer): { readonly frame_id: unknown; readonly image_base64: unknown } | undefined {
-  const reading = readJsonBytes(message)
-  if (reading.kind === 'fault') return undefined
-  const { value } = reading
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+/** @returns what is wrong with a message that is no frame */
+function frameIn(message: Buffer): { readonly frame_id: unknown; readonly image_base64: unknown } | string {
+  const reading = readJsonBytes(message, mostSigns)
+  if (reading.kind === 'fault' && reading.fault === 'has too many values') return 'The message has too many values.'
+  const value = reading.kind === 'value' ? reading.value : undefined
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'The message is not a JSON object.'
   const { frame_id = null, image_base64 } = value as { frame_id?: unknown; image_base64?: unknown }
   const isShort = (JSON.stringify(frame_id) ?? '').length <= longestId
   return { frame_id: isShort ? frame_id : null, image_base64 }

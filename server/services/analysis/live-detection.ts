@@ -2,6 +2,7 @@
 // https://www.rfc-editor.org/rfc/rfc6455
 import { STATUS_CODES, type IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { setImmediate as yielding, setTimeout as pause } from 'node:timers/promises'
 import { WebSocketServer, type WebSocket } from 'ws'
 import { unobservedSocket, type ObserveSocket, type SocketObserver } from '../../common/socket-observer.ts'
 import { clientNetwork } from '../../http/client-address.ts'
@@ -12,6 +13,7 @@ import { answerFrame, errorOfFrame } from './frame.ts'
 import type { Predictor } from './predictor.ts'
 import { internalError, Problem, problemOf, problems } from './problem.ts'
 import type { CountImages } from './request-limit.ts'
+import { SocketMessages } from './socket-messages.ts'
 
 export type LiveDetectionSettings = {
   /** Path of the WebSocket. */
@@ -40,12 +42,19 @@ export type LiveDetection = {
 
 /** Close codes of RFC 6455 and its registry: going away, try again later. */
 const goingAway = 1001
+const policyViolation = 1008
 const tryAgainLater = 1013
 /** HTTP statuses of an upgraded connection, and of a request that is no valid handshake. */
 const switchingProtocols = 101
 const badHandshake = 400
 /** Milliseconds between pings. */
 const heartbeat = 30_000
+/** Milliseconds after a close frame until the connection ends, also if the client does not respond to it. */
+const closeTimeout = 2000
+/** Maximum number of fragments of a message. */
+const mostFragments = 4096
+/** Milliseconds until the next frame is handled after one above the limit of images. */
+const rest = 10
 /** Fraction of all connections that one network may have. */
 const networkShare = 4
 
@@ -58,6 +67,7 @@ export function liveDetection(settings: LiveDetectionSettings): LiveDetection {
     perMessageDeflate: false,
     // Twice the largest accepted frame: a frame between the two gets an error, and the connection stays open.
     maxPayload: 2 * Math.ceil(fileLimit / 3) * 4 + 4096,
+    maxFragments: mostFragments,
   })
   const connections = new Set<Connection>()
   const watch = setInterval(() => {
@@ -133,9 +143,17 @@ function refuseHandshake(socket: Duplex, { status, detail, headers }: Problem): 
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('\r\n')}\r\n\r\n${body}`)
 }
 
+/** What stands for a message that contains no frame. */
+const noFrame = Buffer.alloc(0)
+/** The status in the reply to a frame above the limit of images. */
+const tooManyImages = '429'
+
 type ObservedCaller = { readonly caller: Caller; readonly observer: SocketObserver }
 
-/** One client. Handles one frame at a time and pauses reading meanwhile, so that the client buffers further frames. */
+/**
+ * One client. Handles one frame at a time and pauses reading meanwhile, so that the client buffers further frames. What
+ * was read by then counts: a chunk of empty messages has thousands of them.
+ */
 class Connection {
   readonly network: string
   readonly #socket: WebSocket
@@ -143,6 +161,7 @@ class Connection {
   readonly #observer: SocketObserver
   readonly #settings: LiveDetectionSettings
   readonly #waiting: Buffer[] = []
+  readonly #messages = new SocketMessages()
   readonly #gone = new AbortController()
   #isServing = false
   #isAnswering = false
@@ -162,13 +181,18 @@ class Connection {
     this.#settings = settings
     // ws closes the connection after an error itself.
     socket.on('error', () => undefined)
-    socket.on('pong', () => (this.#isAlive = true))
+    socket.on('ping', () => this.#countControl())
+    socket.on('pong', () => {
+      this.#isAlive = true
+      this.#countControl()
+    })
     socket.on('message', (data, isBinary) => {
       // After the server's close frame, clients may send more.
       if (socket.readyState !== socket.OPEN) return
       // Only text messages contain frames.
-      this.#waiting.push(isBinary ? Buffer.alloc(0) : (data as Buffer))
-      void this.#answerAll()
+      this.#waiting.push(isBinary ? noFrame : (data as Buffer))
+      if (this.#messages.mayWait(this.#waiting.length)) void this.#answerAll()
+      else this.#rejectJunk()
     })
     const share = settings.budget.open()
     let arrived = 0
@@ -222,6 +246,7 @@ class Connection {
       return
     }
     this.#isAlive = false
+    this.#messages.beginPeriod()
     if (this.#socket.readyState === this.#socket.OPEN) this.#socket.ping()
   }
 
@@ -231,22 +256,46 @@ class Connection {
     if (!this.#isServing) return
     this.#isAnswering = true
     for (let message = this.#waiting.shift(); message; message = this.#waiting.shift()) {
-      const frame = message
-      const answer = await this.#observer.message(
-        () =>
-          answerFrame(frame, {
-            ...this.#settings,
-            count: () => this.#settings.countImages(this.#caller, 1),
-            signal: this.#gone.signal,
-          }),
-        errorOfFrame,
-      )
-      await this.#send(JSON.stringify(answer))
+      await this.#answer(message)
+      // A reply that needs no analysis would otherwise be followed by the next one before any other client is served.
+      await yielding()
     }
     this.#onAnswered()
     this.#isAnswering = false
     this.#isAlive = true
     this.#resume()
+  }
+
+  async #answer(frame: Buffer): Promise<void> {
+    let isImage = false
+    const answer = await this.#observer.message(
+      () =>
+        answerFrame(frame, {
+          ...this.#settings,
+          count: async () => {
+            isImage = true
+            await this.#settings.countImages(this.#caller, 1)
+            this.#messages.imageCounted()
+          },
+          signal: this.#gone.signal,
+        }),
+      errorOfFrame,
+    )
+    await this.#send(JSON.stringify(answer))
+    if (!isImage && !this.#messages.mayBeJunk()) this.#rejectJunk()
+    if (errorOfFrame(answer) === tooManyImages) await pause(rest)
+  }
+
+  #countControl(): void {
+    if (!this.#messages.mayControl()) this.#rejectJunk()
+  }
+
+  /** Closes the connection, and forgets what has arrived. */
+  #rejectJunk(): void {
+    this.#waiting.length = 0
+    if (this.#socket.readyState !== this.#socket.OPEN) return
+    this.end(policyViolation)
+    setTimeout(() => this.#socket.terminate(), closeTimeout).unref()
   }
 
   #resume(): void {

@@ -76,10 +76,13 @@ async function uploadOf(
   return { ...none, images: [{ name: '', type, bytes }] }
 }
 
+/** More than an upload has; see `readJsonBytes`. */
+const mostSigns = 1000
+
 /** `{image_base64, store?, image_source?, image_uri?, keep_image?}` */
 function fromJson(body: Buffer, fileLimit: number): Upload {
   const fault = (message: string): Problem => problems.invalid('json_invalid', ['body'], message)
-  const reading = readJsonBytes(body)
+  const reading = readJsonBytes(body, mostSigns)
   if (reading.kind === 'fault') throw fault(`The body ${reading.fault}`)
   const { value } = reading
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw fault('The body is not an object')
