@@ -25,7 +25,7 @@ const relation: Relation = {
     rls: false,
   },
   ...{ forcesRls: false, rows: 20_000, isOfExtension: false, isPartition: false, options: [], reads: [], tree: null },
-  ...{ columns: [], grants: {} },
+  ...{ columns: [], grants: {}, grantees: [], children: [] },
 }
 const index: Index = {
   ...{
@@ -60,7 +60,17 @@ const empty: CheckCatalogue = {
     indexes: [index, key],
     foreignKeys: [],
   },
-  ...{ policies: [], functions: [], ownFunctions: [], triggers: [], bloated: [], buckets: [] },
+  ...{
+    policies: [],
+    functions: [],
+    functionUses: [],
+    settingFunctions: [],
+    ownFunctions: [],
+    triggers: [],
+    bloated: [],
+    buckets: [],
+  },
+  ...{ login: 'me', hidden: [] },
 }
 
 const listed = (catalogue: Partial<CheckCatalogue>): string[] =>
@@ -163,13 +173,13 @@ t.test('findings on exposed objects', (t) => {
   t.strictSame(
     found.map(({ code, level, fix }) => [code, level, fix]),
     [
-      ['rls_disabled_in_public', 'WARN', 'alter table "a"."B ""c""" enable row level security;'],
-      ['materialized_view_in_api', 'WARN', null],
-      ['foreign_table_in_api', 'WARN', null],
+      ['exposed_table_without_rls', 'INFO', 'alter table "a"."B ""c""" enable row level security;'],
+      ['exposed_relation_without_policies', 'INFO', null],
+      ['exposed_relation_without_policies', 'INFO', null],
       ['grant_without_policy', 'WARN', 'revoke insert, delete on "a"."B ""c""" from public, "web";'],
       ['rls_references_user_metadata', 'ERROR', null],
       ['rls_references_user_metadata', 'ERROR', null],
-      ['security_definer_view', 'WARN', 'alter view "a"."B ""c""" set (security_invoker = true);'],
+      ['exposed_view_of_owner', 'INFO', 'alter view "a"."B ""c""" set (security_invoker = true);'],
       ['definer_function_exposed', 'WARN', null],
     ],
   )
@@ -189,7 +199,7 @@ t.test('storage and missing tables', (t) => {
   ]
   t.match(found, [
     { code: 'storage_rls_disabled', level: 'ERROR', fix: 'alter table storage.objects enable row level security;' },
-    { code: 'public_bucket_allows_listing', level: 'WARN', key: 'public_bucket_allows_listing_b' },
+    { code: 'storage_bucket_listable', level: 'WARN', key: 'storage_bucket_listable_b' },
     {
       code: 'storage_policy_without_bucket',
       level: 'WARN',
@@ -210,6 +220,9 @@ t.test('a finding that a lint has as well appears once', (t) => {
   const others = exposedFindings([table({ kind: 'rls-off' }), routine])
   t.equal(joinFindings([], others).length, 2)
   t.equal(joinFindings([lint('rls_disabled_in_public', 'rls_disabled_in_public_a_B "c"', '')], others).length, 2)
+  const view = exposedFindings([table({ kind: 'no-security-invoker', owner: 'me', ownerBypassesRls: false })])
+  t.equal(joinFindings([lint('security_definer_view', 'security_definer_view_a_B "c"', '')], view).length, 1)
+  t.equal(joinFindings([lint('security_definer_view', 'security_definer_view_a_other', '')], view).length, 2)
   t.equal(
     joinFindings([lint('anon_security_definer_function_executable', '', 'f(b integer)', 'A reason.')], others).length,
     2,
@@ -261,7 +274,7 @@ t.test('a long chain of functions', (t) => {
     ...{ oid, schema: 'public', name: `f${oid}`, quoted: `public.f${oid}`, arguments: '', kind: 'f', language: 'sql' },
     ...{ owner: 10, isSecurityDefiner: true, volatility: 's', cost: 100, returns: 'int', setsSearchPath: true },
     ...{ source: oid === 2000 ? `select current_setting('a')` : `select public.f${oid + 1}()`, sourceHash: '' },
-    ...{ tree: null, isOfExtension: false, hasOwnPrivileges: false, isPublic: true, usableBy: ['anon'] },
+    ...{ tree: null, isOfExtension: false, hasOwnPrivileges: false, isPublic: true, grantees: [0], usableBy: ['anon'] },
     executableBy: oid === 1 ? ['anon'] : [],
   })
   const functions = Array.from({ length: 2000 }, (_, index) => routine(index + 1))
