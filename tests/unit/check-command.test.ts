@@ -266,6 +266,7 @@ alter table public.actors add column id bigint generated always as identity prim
 alter table "public"."films" enable row level security;
 `,
   )
+  t.match(await check('--yes'), { code: 2, err: '--yes agrees to what --fix writes: give both.\n' })
   const none = await check('--fix', '--level', 'error', '--migrations', join(folder, 'other'), '--json')
   t.match(JSON.parse(none.out), { migration: null })
   t.rejects(readdir(join(folder, 'other')), { code: 'ENOENT' })

@@ -1,6 +1,6 @@
 // Findings that need statistics, or come from the list of exposed objects, storage and services: from plain data.
 import t from 'tap'
-import type { CheckCatalogue, Index, PolicyRow, Relation } from '../../server/program/check/catalogue.ts'
+import type { CheckCatalogue, FunctionRow, Index, PolicyRow, Relation } from '../../server/program/check/catalogue.ts'
 import {
   exposedFindings,
   joinFindings,
@@ -8,6 +8,7 @@ import {
   storageFindings,
 } from '../../server/program/check/exposed-findings.ts'
 import { factsOf } from '../../server/program/check/lint-facts.ts'
+import { findingsText } from '../../server/program/command-line/findings-text.ts'
 import { finding, type LintFinding } from '../../server/program/check/finding.ts'
 import { fixMigration } from '../../server/program/check/fix-migration.ts'
 import { runLints } from '../../server/program/check/lints.ts'
@@ -185,6 +186,46 @@ t.test('findings on exposed objects', (t) => {
   )
   for (const { code } of found) t.ok(factsOf(code).title)
   t.throws(() => factsOf('nothing'), { message: 'There is no lint nothing' })
+  t.end()
+})
+
+t.test('several findings about one function are one', (t) => {
+  const closing: FunctionRow = {
+    ...{ oid: 1, schema: 'a', name: 'f', quoted: 'a.f', arguments: '', kind: 'f', language: 'sql', owner: 10 },
+    ...{ isSecurityDefiner: true, volatility: 's', cost: 1, returns: 'int', setsSearchPath: true, source: '' },
+    ...{ sourceHash: '', tree: null, isOfExtension: false, hasOwnPrivileges: false, isPublic: true, grantees: [0] },
+    ...{ usableBy: [], executableBy: [] },
+  }
+  const of = (code: string, reason: string, role: string, keeps: readonly string[]): LintFinding =>
+    finding({
+      ...{ code, reason, level: 'WARN', object: { type: 'function', schema: 'a', name: 'f()' }, key: code },
+      ...{ advice: 'Move it.', closes: { routine: closing, roles: [role], keeps } },
+    })
+  const found = [
+    of('anon_security_definer_function_executable', 'One.', 'anon', ['authenticated', 'service_role']),
+    of('authenticated_security_definer_function_executable', 'Two.', 'authenticated', ['service_role']),
+    of('definer_function_reads_claims', 'Three.', 'anon', ['authenticated', 'service_role']),
+  ]
+  t.equal(
+    findingsText({ reported: found, ignored: [], unused: [] }, []).join('\n'),
+    `
+WARN anon_security_definer_function_executable  a.f()
+    One.
+    authenticated_security_definer_function_executable: Two.
+    definer_function_reads_claims: Three.
+    > revoke execute on function a.f() from public, "anon", "authenticated";
+    > grant execute on function a.f() to "service_role";
+    Move it.
+    https://supabase.com/docs/guides/database/database-linter?lint=0028_anon_security_definer_function_executable
+    https://supabase.com/docs/guides/database/database-linter?lint=0029_authenticated_security_definer_function_executable
+
+Found 1 warning.`,
+  )
+  t.equal(
+    fixMigration(found)?.replaceAll(/^(--.*)?\n/gm, ''),
+    'revoke execute on function a.f() from public, "anon", "authenticated";\ngrant execute on function a.f() to "service_role";\n',
+    'one pair of statements mends all of them',
+  )
   t.end()
 })
 

@@ -1,6 +1,6 @@
 // Findings on exposed objects, storage and missing tables, in the form of the lints. Those that a lint has too appear once.
 import { identifier } from '../../text/sql-text.ts'
-import type { Checked, Finding } from '../operations/check.ts'
+import { callersShown, type Checked, type Finding } from '../operations/check.ts'
 import type { ExposedFunction, ExposedRelation } from '../operations/exposure.ts'
 import { describeMissing, type MissingTable } from '../operations/missing-tables.ts'
 import { describeStorageFinding, type StorageFinding } from '../operations/storage-check.ts'
@@ -109,7 +109,9 @@ function ofFunction(routine: ExposedFunction, it: Finding): LintFinding[] {
       key: `definer_function_exposed_${routine.schema}_${routine.name}_${routine.arguments}`,
       reason:
         `The function is in an exposed schema and runs with the rights of its owner ${it.owner}` +
-        (it.callers.length > 0 ? ` for ${it.callers.join(', ')}.` : ' for the first role that gets EXECUTE.'),
+        (callersShown(it).length > 0
+          ? ` for ${callersShown(it).join(', ')}.`
+          : ' for the first role that gets EXECUTE.'),
       advice: 'Move it to a schema that is not exposed.',
       isOfSplinter: false,
     }),

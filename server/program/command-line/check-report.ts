@@ -81,7 +81,7 @@ function asText({ result, sorted, dismissed, options, fixes }: Output): string {
     ...findingsText(sorted, dismissed),
     ...(fixes ? fixText(fixes) : []),
     '',
-    ...result.unseen.flatMap((it) => wrap(printable(describeUnseen(it)), width)),
+    ...result.unseen.flatMap((it) => [...wrap(printable(describeUnseen(it)), width), '']),
     ...(options.exposed ? [exposureTable(exposed)] : [exposureSummary(exposed)]),
   ]
   return `${lines.join('\n').trimStart()}\n`
