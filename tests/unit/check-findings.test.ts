@@ -55,6 +55,7 @@ const empty: CheckCatalogue = {
   },
   ...{
     exposedSchemas: ['public'],
+    extraSearchPath: [],
     anonymous: 'anon',
     roles: [],
     relations: [relation],

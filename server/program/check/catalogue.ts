@@ -220,6 +220,8 @@ export type Bucket = { readonly id: string; readonly name: string; readonly publ
 
 export type CheckCatalogue = DatabaseRow & {
   readonly exposedSchemas: readonly string[]
+  /** `db-extra-search-path`: where requests look for names as well. */
+  readonly extraSearchPath: readonly string[]
   /** The role of requests without credentials. */
   readonly anonymous: string
   readonly roles: readonly Role[]
@@ -244,6 +246,8 @@ export type CheckScope = {
   readonly schemas: readonly string[]
   /** `db-anon-role`. */
   readonly anonymousRole: string | null
+  /** `db-extra-search-path`. */
+  readonly extraSearchPath?: readonly string[]
   /** Functions that the server calls by itself. */
   readonly settingFunctions?: readonly SettingFunction[]
 }
@@ -262,7 +266,7 @@ const serverRole = 'service_role'
  */
 export async function readCheckCatalogue(
   query: RunClientQuery,
-  { schemas, anonymousRole, settingFunctions = [] }: CheckScope,
+  { schemas, anonymousRole, extraSearchPath = [], settingFunctions = [] }: CheckScope,
 ): Promise<CheckCatalogue> {
   const read = async <T>(name: string, ...values: string[]): Promise<T[]> => {
     const statement = introspectionQuery(`check/${name}`, ...values)
@@ -282,6 +286,7 @@ export async function readCheckCatalogue(
   return {
     ...database,
     exposedSchemas: schemas,
+    extraSearchPath,
     anonymous,
     roles,
     relations: await read('relations', api, exposed),

@@ -265,7 +265,9 @@ export const mutableSearchPath = (view: SchemaView): LintFinding[] =>
   view.catalogue.functions
     .filter((it) => !it.setsSearchPath && !it.isOfExtension && view.isOwnSchema(it.schema))
     .map((routine) => {
-      const path = [...new Set([routine.schema, 'public'])].map(identifier).join(', ')
+      // What requests look through, so that names in the body keep their meaning.
+      const extra = view.catalogue.extraSearchPath.filter((schema) => schema in view.catalogue.schemas)
+      const path = [...new Set([routine.schema, 'public', ...extra])].map(identifier).join(', ')
       return finding({
         code: 'function_search_path_mutable',
         level: 'WARN',

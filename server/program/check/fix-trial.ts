@@ -82,10 +82,13 @@ class Trial {
     this.#probe ??= await probe(this.#query, this.#rights, this.#roles)
     await this.#query('savepoint fix')
     try {
-      await this.#run(statementsOf(finding.trial ?? finding.fix ?? ''))
+      const statements = statementsOf(finding.trial ?? finding.fix ?? '')
+      await this.#run(statements)
       const after = await rightsNow(this.#query)
       const changes = rightChanges(this.#rights, after)
-      const error = closesSomething(changes) ? await this.#harm(after, changes) : null
+      // PostgreSQL only warns when a role revokes what it may not revoke.
+      const isInVain = changes.length === 0 && statements.every((it) => /^(?:grant|revoke)\b/i.test(it))
+      const error = isInVain ? inVain : closesSomething(changes) ? await this.#harm(after, changes) : null
       const outcome = error !== null ? 'failed' : changes.length > 0 && !mayChangeRights ? 'unconfirmed' : 'written'
       return { finding, changes, outcome, error }
     } catch (error) {
@@ -152,6 +155,8 @@ class Trial {
       : `${found.role} could no longer ${found.command} from ${found.object}: ${found.why}`
   }
 }
+
+const inVain = 'the connected role may not grant or revoke these privileges: nothing changed'
 
 const leftOut = (finding: LintFinding): TriedFix => ({ finding, changes: [], outcome: 'failed', error: null })
 

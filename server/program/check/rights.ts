@@ -84,7 +84,16 @@ function rightsOf({ roles, relations, policies, functions }: Described): Rights 
 
 const nothing: CheckCatalogue = {
   ...{ version: 0, equalities: [], extensions: [], schemas: {}, functionDefaults: [], creators: [], usage: {} },
-  ...{ storage: null, exposedSchemas: [], anonymous: '', roles: [], relations: [], indexes: [], foreignKeys: [] },
+  ...{
+    storage: null,
+    exposedSchemas: [],
+    extraSearchPath: [],
+    anonymous: '',
+    roles: [],
+    relations: [],
+    indexes: [],
+    foreignKeys: [],
+  },
   ...{ policies: [], functions: [], functionUses: [], settingFunctions: [], ownFunctions: [], triggers: [] },
   ...{ bloated: [], buckets: [], hidden: [], login: '' },
 }
@@ -99,9 +108,10 @@ function rightOn(
   command: Command,
 ): Right | undefined {
   const granted = relation.grants[role.name]
-  const extent = granted?.usage === true ? extentOf(granted, command) : undefined
-  if (extent === undefined) return undefined
+  const extent = granted && extentOf(granted, command)
+  if (granted === undefined || extent === undefined) return undefined
   const rows = rowsOf(view, expressions, role, relation, command)
+  if (!granted.usage) return plain(`${extent}${rows.text}, but for USAGE on the schema`)
   return {
     text: `${extent}${rows.text}`,
     exact: `${extent}${rows.exact}`,

@@ -72,6 +72,7 @@ export async function runCheck(
 export const scopeOf = (settings: CheckSettings): CheckScope => ({
   schemas: settings.dbSchemas,
   anonymousRole: settings.dbAnonRole,
+  extraSearchPath: settings.dbExtraSearchPath,
   settingFunctions: settingFunctions(settings),
 })
 
