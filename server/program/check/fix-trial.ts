@@ -134,7 +134,9 @@ class Trial {
       // What is tried on a copy is alone in its part.
       await this.#run(first?.trial == null ? statements.filter((it) => !done.has(it)) : statementsOf(first.trial))
       const rights = await rightsNow(this.#query)
-      return { rights, changes: rightChanges(before, rights) }
+      const changes = rightChanges(before, rights)
+      const error = closesSomething(changes) ? await this.#harm(rights, rightChanges(this.#rights, rights)) : null
+      return error === null ? { rights, changes } : { error }
     } catch (error) {
       return { error: messageOf(error) }
     }
