@@ -46,7 +46,8 @@ export async function tryFixes(
 ): Promise<FixTrial> {
   const mendable = findings.filter(({ fix }) => fix !== null)
   if (mendable.length === 0) return { tried: [], parts: [] }
-  await query('begin')
+  // Roles that others create meanwhile are no change of the fix.
+  await query('begin transaction isolation level repeatable read')
   try {
     await query(
       `select set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true), set_config('jit', 'off', true)`,
