@@ -9,11 +9,12 @@ types as (
   select
     t.oid,
     t.typname as name,
+    coalesce(element.oid, t.oid)::bigint as element_oid,
     coalesce(element.typname, t.typname) as element,
     element.oid is not null as is_array,
     -- The relation whose rows have this type, or that describes a composite type.
     case when c.relkind in ('c', 'r', 'v', 'm', 'p', 'f') then json_build_object(
-      'oid', c.oid::text, 'name', c.relname, 'isForeign', c.relkind = 'f'
+      'oid', c.oid::text, 'name', c.relname, 'isForeign', c.relkind = 'f', 'isComposite', c.relkind = 'c'
     ) end as relation
   from pg_type t
   left join pg_type element on element.oid = t.typelem and element.typarray = t.oid
@@ -30,7 +31,7 @@ select json_build_object(
           'name', coalesce(argument.name, ''),
           'mode', argument.mode,
           'hasDefault', argument.mode in ('in', 'inout', 'variadic') and argument.input > p.pronargs - p.pronargdefaults,
-          'type', json_build_object('name', types.element, 'isArray', types.is_array),
+          'type', json_build_object('oid', types.element_oid, 'name', types.element, 'isArray', types.is_array),
           'typeOid', types.oid::bigint,
           'typeName', types.name,
           'relation', types.relation
@@ -53,7 +54,7 @@ select json_build_object(
     join types on types.oid = argument.type
   ),
   'returns', json_build_object(
-    'type', json_build_object('name', result.element, 'isArray', result.is_array),
+    'type', json_build_object('oid', result.element_oid, 'name', result.element, 'isArray', result.is_array),
     'typeName', result.name,
     'relation', result.relation,
     'isSet', p.proretset,

@@ -11,11 +11,16 @@ columns as (
     json_agg(
       json_build_object(
         'name', a.attname,
-        'type', json_build_object('name', coalesce(element.typname, base.typname), 'isArray', element.oid is not null),
+        'type', json_build_object(
+          'oid', coalesce(element.oid, base.oid)::bigint,
+          'name', coalesce(element.typname, base.typname),
+          'isArray', element.oid is not null
+        ),
         'isNullable', not (a.attnotnull or declared.typtype = 'd' and declared.typnotnull),
         'identity', case a.attidentity when 'a' then 'always' when 'd' then 'by default' end,
         -- Generated columns have an expression here, too.
         'hasDefault', a.atthasdef,
+        'isGenerated', a.attgenerated <> '',
         'isUpdatable', case c.relkind when 'v' then pg_column_is_updatable(c.oid, a.attnum, false) else false end
       )
       order by a.attnum
@@ -32,6 +37,7 @@ columns as (
 )
 select json_build_object(
   'oid', c.oid::text,
+  'rowType', c.reltype::bigint,
   'schema', n.nspname,
   'name', c.relname,
   'kind', case c.relkind

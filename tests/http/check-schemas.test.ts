@@ -7,7 +7,9 @@ import {
   type CheckResult,
   type CheckSettings,
 } from '../../server/program/check/run-check.ts'
+import { describeUnseen } from '../../server/program/check/unseen.ts'
 import { objectName } from '../../server/program/check/finding.ts'
+import { splinterLints } from '../../server/program/check/lint-facts.ts'
 import { createDatabase, createMigratedDatabase, withClient, type TestDatabase } from '../support/database.ts'
 import { createTenantsDatabase } from '../support/tenants.ts'
 
@@ -161,4 +163,73 @@ t.test('the measured cost of a missing index', async (t) => {
     large: { level: 'INFO', reason: without },
     stuck: { level: 'INFO', reason: without },
   })
+})
+
+t.test("splinter's own remedies leave no warning under its names", async (t) => {
+  const database = disposing(t, await createMigratedDatabase())
+  const objects = ['a_table', 'a_view', 'a_matview', 'a_foreign']
+  await database.query(`
+    create table public.a_table (id int primary key);
+    create view public.a_view as select 1 as a; create materialized view public.a_matview as select 1 as a;
+    create foreign data wrapper nothing_${database.name}; create server nowhere_${database.name} foreign data wrapper nothing_${database.name};
+    create foreign table public.a_foreign (id int) server nowhere_${database.name};
+    grant select on ${objects.map((name) => `public.${name}`).join(', ')} to anon, authenticated`)
+  const found = async (): Promise<string[]> =>
+    (await check(database.authenticatorUri)).findings
+      .filter(({ dismissed, object }) => dismissed === null && objects.includes(object.name))
+      .map(({ level, code, object }) => `${level} ${code} ${object.name}`)
+      .sort()
+  t.strictSame(await found(), [
+    'ERROR rls_disabled_in_public a_table',
+    'ERROR security_definer_view a_view',
+    'WARN foreign_table_in_api a_foreign',
+    'WARN materialized_view_in_api a_matview',
+  ])
+  await database.query(
+    `revoke all on ${objects.map((name) => `public.${name}`).join(', ')} from anon, authenticated, service_role`,
+  )
+  t.strictSame(await found(), [
+    'INFO exposed_relation_without_policies a_foreign',
+    'INFO exposed_relation_without_policies a_matview',
+    'INFO exposed_table_without_rls a_table',
+    'INFO exposed_view_of_owner a_view',
+  ])
+  await database.query('grant insert on public.a_table to authenticated; grant update on public.a_foreign to anon')
+  t.strictSame(
+    (await found()).filter((line) => !line.startsWith('INFO')),
+    ['ERROR exposed_table_without_rls a_table', 'WARN exposed_relation_without_policies a_foreign'],
+    'what splinter does not look for has a name of its own',
+  )
+  await database.query(`insert into storage.buckets (id, name, public) values ('b', 'b', true);
+    create policy lists on storage.objects for select using (bucket_id = 'b' or bucket_id = 'c')`)
+  t.match(
+    (await check(database.authenticatorUri)).findings.filter(({ object }) => object.type === 'bucket'),
+    [{ code: 'storage_bucket_listable' }, { code: 'storage_policy_without_bucket' }],
+  )
+  const { findings } = await check(database.authenticatorUri)
+  t.strictSame(
+    findings.filter(({ code, isOfSplinter }) => code in splinterLints && !isOfSplinter).map(({ code }) => code),
+    [],
+  )
+})
+
+t.test('what the connected role cannot see is said', async (t) => {
+  const database = disposing(t, await createMigratedDatabase())
+  const reader = `blind_${database.name}`
+  await database.query(`create role ${reader} login noinherit password 'secret'`)
+  await database.query(`insert into storage.buckets (id, name, public) values ('b', 'b', true);
+    create policy lists on storage.objects for select using (bucket_id = 'b')`)
+  const unseen = async (uri: string): Promise<string[]> => (await check(uri)).unseen.map(describeUnseen)
+  const blind = await unseen(database.uri(reader, 'secret'))
+  t.match(blind, [
+    new RegExp(`^Not looked at: storage\\.buckets, for public_bucket_allows_listing\\. ${reader} can neither read`),
+    new RegExp(
+      `for storage_bucket_listable, storage_policy_without_bucket, storage_rls_disabled\\. ${reader} cannot switch`,
+    ),
+    /^Not looked at: the statistics of tables in auth, .*storage, for table_bloat\./,
+  ])
+  t.equal(blind.length, 3)
+  t.match(await unseen(database.authenticatorUri), [/^Not looked at: the statistics of tables in auth/])
+  t.strictSame(await unseen(database.adminUri), [], 'a superuser sees everything')
+  await database.query(`drop role ${reader}`)
 })

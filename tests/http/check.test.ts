@@ -223,6 +223,22 @@ t.test('the table for terminals', async (t) => {
   t.equal(lines.at(-1), `14 findings (!) in 13 of ${checked.length} exposed objects.`)
 })
 
+t.test('names of roles are not broken, and the roles of the server are not listed', (t) => {
+  const long = 'a_role_with_a_name_that_is_longer_than_its_column'
+  const roles = [long, 'supabase_auth_admin', 'supabase_storage_admin', 'web']
+  const grants = { select: 'all', insert: null, update: null, delete: null } as const
+  const objects = checked.map((object): Checked =>
+    object.kind === 'function'
+      ? { ...object, roles: roles.map((name) => ({ name, execute: true })) }
+      : { ...object, roles: roles.map((name) => ({ name, bypassesRls: false, grants })) },
+  )
+  const text = exposureTable(objects)
+  t.match(text, long)
+  t.notMatch(text, /supabase|_admin/)
+  t.ok(text.split('\n').every((line) => line.length <= 120))
+  t.end()
+})
+
 t.test('hostile names cannot break out of their table cells', async (t) => {
   const name = `x\u001b[2J\u202e\n${'long'.repeat(40)}`
   const text = exposureTable(checked.filter(({ kind }) => kind === 'table').map((table) => ({ ...table, name })))

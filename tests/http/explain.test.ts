@@ -37,7 +37,9 @@ function check(t: Test, expected: ExplainedRequest, found: Explanation): void {
     )
   }
   // Every explanation can be printed.
-  for (const line of explanationText(found).split('\n')) t.ok(line.length <= 100, line)
+  for (const line of explanationText(found, true).split('\n')) t.ok(line.length <= 100, line)
+  t.notMatch(explanationText(found), /^sql /m)
+  if (found.statements.length > 0) t.match(explanationText(found, true), /^sql /m)
 }
 
 /** Everything in the database that a request could change, sequences excepted. */

@@ -142,3 +142,53 @@ t.test('the JSON Schemas of the program narrow its own tables', async (t) => {
   const types = databaseTypes(await catalogueOf(['public'], own.adminUri), await readSchemas(ownSchemas))
   t.match(block(types, 'classification_runs: {', 'Row: {'), 'analysis: { [key: string]: Json | undefined } | null\n')
 })
+
+t.test('types of the same name, domains, generated columns, and sets of composite types', async (t) => {
+  await database.query(`
+    create schema net; create type net.request_status as enum ('PENDING', 'SENT');
+    create schema typed; create type typed.request_status as enum ('open', 'closed');
+    create domain typed.short as text; create domain typed.shorter as typed.short; create domain typed.tags as text[];
+    create domain typed.state as net.request_status;
+    create type typed.pair as (a net.request_status, b typed.request_status, c typed.shorter);
+    create table typed.requests (id int primary key, ours typed.request_status, theirs net.request_status, all_of net.request_status[],
+      doubled int generated always as (id * 2) stored);
+    create function typed.by_domain(a typed.short, b typed.shorter, c typed.tags, d typed.state, e typed.short[]) returns typed.shorter language sql return 'x';
+    create function typed.pairs(typed.requests) returns setof typed.pair language sql as 'select null::typed.pair';
+    create function typed.pair_of(typed.requests) returns typed.pair language sql as 'select null::typed.pair';
+  `)
+  const types = databaseTypes(await catalogueOf(['typed']), [])
+  t.equal(
+    block(types, 'requests: {', 'Row: {'),
+    `Row: {
+  all_of: ("PENDING" | "SENT")[] | null
+  doubled: number | null
+  id: number
+  ours: Database["typed"]["Enums"]["request_status"] | null
+  theirs: "PENDING" | "SENT" | null
+  pair_of: Database["typed"]["CompositeTypes"]["pair"] | null
+}`,
+  )
+  for (const group of ['Insert: {', 'Update: {'])
+    t.match(block(types, 'requests: {', group), /\n {2}doubled\?: never\n/)
+  t.equal(
+    block(types, 'pair: {'),
+    `pair: {
+  a: "PENDING" | "SENT" | null
+  b: Database["typed"]["Enums"]["request_status"] | null
+  c: string | null
+}`,
+  )
+  t.equal(
+    block(types, 'by_domain: {'),
+    `by_domain: {
+  Args: {
+    a: string
+    b: string
+    c: string[]
+    d: "PENDING" | "SENT"
+    e: string[]
+  }
+  Returns: string
+}`,
+  )
+})

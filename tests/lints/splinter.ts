@@ -9,8 +9,10 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { readCheckCatalogue } from '../../server/program/check/catalogue.ts'
-import { factsOf } from '../../server/program/check/lint-facts.ts'
+import { isAtLeast } from '../../server/program/check/finding.ts'
+import { factsOf, splinterLints } from '../../server/program/check/lint-facts.ts'
 import { runLints } from '../../server/program/check/lints.ts'
+import { runCheck } from '../../server/program/check/run-check.ts'
 import { splitStatements } from '../../server/text/sql-statements.ts'
 import { readCluster, startCluster, stopCluster, uriOf } from '../support/cluster.ts'
 
@@ -106,6 +108,48 @@ async function runFile(client: pg.Client, lints: readonly string[], file: string
   }
 }
 
+/** What splinter's documentation says to do about what roles may select: it and the whole of `rowhouse check` then agree. */
+const remedies: readonly (readonly [name: string, sql: string])[] = [
+  ['a_table', 'create table public.a_table (id int primary key)'],
+  ['a_view', 'create view public.a_view as select 1 as a'],
+  ['a_matview', 'create materialized view public.a_matview as select 1 as a'],
+  [
+    'a_foreign',
+    'create foreign data wrapper nothing; create server nowhere foreign data wrapper nothing; create foreign table public.a_foreign (id int) server nowhere',
+  ],
+]
+
+async function compareRemedies(client: pg.Client, lints: readonly string[]): Promise<void> {
+  const query = (text: string, values?: unknown[]): Promise<pg.QueryResult<Record<string, unknown>>> =>
+    client.query(text, values)
+  await client.query(`set pgrst.db_schemas = 'public'`)
+  const settings = { dbSchemas: ['public'], dbExtraSearchPath: [], dbAnonRole: 'anon', services: [] }
+  for (const [name, sql] of remedies) {
+    await client.query(sql)
+    for (const statement of [
+      `grant all on public.${name} to anon, authenticated`,
+      `revoke all on public.${name} from anon, authenticated`,
+    ]) {
+      await client.query(statement)
+      await compare(client, lints, statement)
+      const expected = (await splinters(client, lints)).flatMap((it) =>
+        it.includes(name) ? [(JSON.parse(it) as string[])[0]] : [],
+      )
+      const found = (await runCheck(query, settings, { measure: false })).findings
+        .filter(
+          ({ code, level, key, dismissed }) =>
+            key.includes(name) && dismissed === null && code in splinterLints && isAtLeast(level, 'WARN'),
+        )
+        .map(({ code }) => code)
+      compared++
+      if (JSON.stringify(expected) === JSON.stringify(found)) continue
+      differences++
+      console.log(`${statement}: splinter ${expected.join(', ') || 'nothing'}, check ${found.join(', ') || 'nothing'}`)
+    }
+  }
+  await client.query('reset all')
+}
+
 async function run(admin: string): Promise<void> {
   const root = new pg.Client({ connectionString: admin })
   await root.connect()
@@ -148,6 +192,7 @@ async function run(admin: string): Promise<void> {
     await compare(client, lints, own)
     await client.query('rollback')
   }
+  await compareRemedies(client, lints)
   await client.end()
   await root.query(`drop database ${database}`)
   await root.end()

@@ -39,7 +39,11 @@ t.test('from an empty folder to a tested policy', async (t) => {
   t.match(out, /Wrote policy-tests\/matrix\.yaml: 1 table, \d+ callers/)
   t.match(out, /^ok \d+ - ann@example\.org: delete public\.notes$/m)
   t.match(out, /^ok \d+ - noticed: public\.notes: policy "own_notes": using true$/m)
-  t.match(out, /^# \d+ tests: 0 failed\n# \d+ mutants: 0 unnoticed, 0 accepted$/m)
+  t.match(
+    out,
+    /^TAP version 14\n1\.\.\d+\n# \d+ tests: 0 failed\n# \d+ mutants: 0 unnoticed, 0 accepted\nok 1 - /m,
+    'the summary comes first',
+  )
   const matrix = await readFile(join(folder, 'policy-tests', 'matrix.yaml'), 'utf8')
   t.match(
     matrix,

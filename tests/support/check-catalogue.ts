@@ -1,6 +1,7 @@
 // The catalogue of a database without objects, as `rowhouse check` reads it.
 
 const database = {
+  login: 'me',
   version: 18,
   equalities: [],
   extensions: [],

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { Config } from '../../server/config/config.ts'
 import { arrayText, finding } from '../../server/program/check/finding.ts'
-import { fixMigration, writeFixMigration } from '../../server/program/check/fix-migration.ts'
+import { fixMigration, fixParts, writeFixMigration } from '../../server/program/check/fix-migration.ts'
 import { githubAnnotation } from '../../server/program/check/github-annotations.ts'
 import { parseIgnoreList } from '../../server/program/check/ignore-list.ts'
 import type { DatabaseOperations, Dependencies } from '../../server/program/command-line/dependencies.ts'
@@ -62,6 +62,8 @@ const rows = (text: string): { readonly row: unknown }[] => {
         isOfExtension: false,
         isPartition: false,
         options: [],
+        grantees: [],
+        children: [],
         reads: [],
         tree: null,
       },
@@ -79,8 +81,10 @@ async function check(...args: string[]): Promise<Ran> {
   const given: Partial<Dependencies> = {
     print: (text) => void (out += text),
     printError: (text) => void (err += text),
-    loadConfig: () =>
-      ({ dbSchemas: ['public'], dbExtraSearchPath: [], dbAnonRole: null, services: [] }) as unknown as Config,
+    withDatabaseSettings: () =>
+      Promise.resolve({
+        ...{ dbSchemas: ['public'], dbExtraSearchPath: [], dbAnonRole: null, services: [] },
+      } as unknown as Config),
     withDatabase: (_config, _wish, use) =>
       use({ query: (text: string) => Promise.resolve({ rows: rows(text) }) } as unknown as DatabaseOperations),
   }
@@ -99,15 +103,9 @@ const codes = ({ out }: Ran): string[] =>
 t.test('the findings in words', async (t) => {
   const { code, out, err } = await check()
   t.strictSame([code, err], [1, ''])
-  t.match(
-    out,
-    /public\.films[^\n]*\n {2}! row-level security is off\n[^]*\n1 finding \(!\) in 1 of 2 exposed objects\.\n/,
-  )
-  const [, list] = out.split('exposed objects.\n')
   t.equal(
-    list,
-    `
-WARN extension_in_public  public.ci"text
+    out,
+    `WARN extension_in_public  public.ci"text
     The functions and types of the extension are in a schema of the API, where roles can call them.
     > create schema if not exists extensions;
     > grant usage on schema extensions to public;
@@ -115,30 +113,37 @@ WARN extension_in_public  public.ci"text
     Add the schema extensions to the search_path of roles and functions that use it.
     https://supabase.com/docs/guides/database/database-linter?lint=0014_extension_in_public
 
-WARN rls_disabled_in_public  public.films
-    Row-level security is off in an exposed schema, so the first role that gets a privilege can use every row.
-    > alter table "public"."films" enable row level security;
-    https://supabase.com/docs/guides/database/database-linter?lint=0013_rls_disabled_in_public
-
 INFO no_primary_key  public.actors
     Without a primary key, clients cannot address, embed or upsert single rows, and replication compares whole rows.
     > alter table public.actors add column id bigint generated always as identity primary key;
     If columns identify a row already: alter table public.actors add primary key (…);
     https://supabase.com/docs/guides/database/database-linter?lint=0004_no_primary_key
 
-Found 2 warnings, 1 note.
+INFO exposed_table_without_rls  public.films
+    Row-level security is off in an exposed schema, so the first role that gets a privilege can use every row.
+    > alter table "public"."films" enable row level security;
+
+Found 1 warning, 2 notes.
+
+Exposed: 2 relations and 0 functions (--exposed lists them with their roles).
 `,
+  )
+  const withTable = await check('--exposed')
+  t.match(
+    withTable.out,
+    /^WARN extension_in_public [^]*\nFound 1 warning, 2 notes\.\n\nEXPOSED [^]*\npublic\.films[^\n]*\n {2}! row-level security is off\n[^]*\n1 finding \(!\) in 1 of 2 exposed objects\.\n$/,
+    'findings first, then the table',
   )
 })
 
 t.test('levels', async (t) => {
   const table: [string[], number, string[]][] = [
-    [[], 1, ['extension_in_public', 'rls_disabled_in_public', 'no_primary_key']],
-    [['--level', 'warn'], 1, ['extension_in_public', 'rls_disabled_in_public']],
+    [[], 1, ['extension_in_public', 'no_primary_key', 'exposed_table_without_rls']],
+    [['--level', 'warn'], 1, ['extension_in_public']],
     [['--level', 'Error'], 1, []],
-    [['--fail-on', 'error'], 0, ['extension_in_public', 'rls_disabled_in_public', 'no_primary_key']],
+    [['--fail-on', 'error'], 0, ['extension_in_public', 'no_primary_key', 'exposed_table_without_rls']],
     [['--fail-on', 'info', '--level', 'error'], 1, []],
-    [['--fail-on', 'never'], 0, ['extension_in_public', 'rls_disabled_in_public', 'no_primary_key']],
+    [['--fail-on', 'never'], 0, ['extension_in_public', 'no_primary_key', 'exposed_table_without_rls']],
   ]
   for (const [args, code, expected] of table) {
     const ran = await check('--json', ...args)
@@ -157,34 +162,38 @@ t.test('dismissed findings appear with --all', async (t) => {
   t.notMatch((await check()).out, 'rls_enabled_no_policy')
   const { out } = await check('--all')
   t.match(out, /INFO rls_enabled_no_policy {2}public\.actors\n[^>]*Dismissed: No role of the API has a privilege/)
-  t.match(out, /Found 2 warnings, 1 note, 1 dismissed\.\n$/)
+  t.match(out, /Found 1 warning, 2 notes, 1 dismissed\.\n/)
   t.match(JSON.parse((await check('--all', '--json')).out), {
     dismissed: [{ code: 'rls_enabled_no_policy', dismissed: /^No role/ }],
   })
 })
 
 t.test('ignored findings', async (t) => {
-  const films = { code: 'rls_disabled_in_public', object: 'public.films', reason: 'A list of public films.' }
+  const films = { code: 'exposed_table_without_rls', object: 'public.films', reason: 'A list of public films.' }
   const extension = { code: 'extension_in_public', reason: 'Old.', key: 'extension_in_public_ci"text' }
   const gone = { code: 'duplicate_index', object: 'public.films', reason: 'Being rebuilt.' }
   const file = await ignoring('check.json', films, extension, gone)
   const { code, out } = await check('--ignore', file)
   t.equal(code, 0, 'notes do not fail')
   t.notMatch(out, '!', 'the table does not flag them either')
-  t.match(out, /Nothing to ignore any more: duplicate_index public\.films\n\nFound 1 note, 2 ignored\.\n$/)
+  t.match(out, /Nothing to ignore any more: duplicate_index public\.films\n\nFound 1 note, 2 ignored\.\n/)
   const json = JSON.parse((await check('--ignore', file, '--json')).out) as unknown
   t.match(json, {
     findings: 1,
     ignored: [
       { code: 'extension_in_public', ignored: 'Old.' },
-      { code: 'rls_disabled_in_public', ignored: 'A list of public films.' },
+      { code: 'exposed_table_without_rls', ignored: 'A list of public films.' },
     ],
     unusedIgnores: [gone],
   })
   const github = await check('--ignore', file, '--github')
   t.match(github.out, /^::warning file=[^:]*check\.json::Nothing to ignore any more: duplicate_index public\.films$/m)
   const one = await ignoring('one.json', { ...films, key: 'another' })
-  t.match(codes(await check('--ignore', one, '--json')), ['extension_in_public', 'rls_disabled_in_public'])
+  t.match(codes(await check('--ignore', one, '--json')), [
+    'extension_in_public',
+    'no_primary_key',
+    'exposed_table_without_rls',
+  ])
 })
 
 t.test('a list of ignored findings that is wrong', async (t) => {
@@ -217,11 +226,7 @@ t.test('annotations for GitHub', async (t) => {
   t.equal(code, 1)
   t.strictSame(
     out.split('\n').map((line) => line.slice(0, 60)),
-    [
-      '::warning title=Extension in Public%3A public.ci"text::exten',
-      '::warning title=RLS Disabled in Public%3A public.films::rls_',
-      '',
-    ],
+    ['::warning title=Extension in Public%3A public.ci"text::exten', ''],
   )
   const hostile = finding({
     code: 'no_primary_key',
@@ -253,14 +258,15 @@ create schema if not exists extensions;
 grant usage on schema extensions to public;
 alter extension "ci""text" set schema extensions;
 
--- rls_disabled_in_public public.films: Row-level security is off in an exposed schema, so the first role that gets a privilege can use every row.
-alter table "public"."films" enable row level security;
-
 -- no_primary_key public.actors: Without a primary key, clients cannot address, embed or upsert single rows, and replication compares whole rows.
 -- If columns identify a row already: alter table public.actors add primary key (…);
 alter table public.actors add column id bigint generated always as identity primary key;
+
+-- exposed_table_without_rls public.films: Row-level security is off in an exposed schema, so the first role that gets a privilege can use every row.
+alter table "public"."films" enable row level security;
 `,
   )
+  t.match(await check('--yes'), { code: 2, err: '--yes agrees to what --fix writes: give both.\n' })
   const none = await check('--fix', '--level', 'error', '--migrations', join(folder, 'other'), '--json')
   t.match(JSON.parse(none.out), { migration: null })
   t.rejects(readdir(join(folder, 'other')), { code: 'ENOENT' })
@@ -277,9 +283,9 @@ alter table public.actors add column id bigint generated always as identity prim
     'names cannot end a comment, and no statement appears twice',
   )
   const now = new Date('2026-01-31T23:59:58.123Z')
-  t.equal(await writeFixMigration(folder, [twice], now), join(folder, '20260131235958_check_fixes.sql'))
+  t.equal(await writeFixMigration(folder, fixParts([twice]), now), join(folder, '20260131235958_check_fixes.sql'))
   t.equal(
-    await writeFixMigration(folder, [twice], now),
+    await writeFixMigration(folder, fixParts([twice]), now),
     join(folder, '20260131235959_check_fixes.sql'),
     'no file is replaced',
   )

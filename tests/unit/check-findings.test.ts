@@ -1,6 +1,6 @@
 // Findings that need statistics, or come from the list of exposed objects, storage and services: from plain data.
 import t from 'tap'
-import type { CheckCatalogue, Index, PolicyRow, Relation } from '../../server/program/check/catalogue.ts'
+import type { CheckCatalogue, FunctionRow, Index, PolicyRow, Relation } from '../../server/program/check/catalogue.ts'
 import {
   exposedFindings,
   joinFindings,
@@ -8,6 +8,7 @@ import {
   storageFindings,
 } from '../../server/program/check/exposed-findings.ts'
 import { factsOf } from '../../server/program/check/lint-facts.ts'
+import { findingsText } from '../../server/program/command-line/findings-text.ts'
 import { finding, type LintFinding } from '../../server/program/check/finding.ts'
 import { fixMigration } from '../../server/program/check/fix-migration.ts'
 import { runLints } from '../../server/program/check/lints.ts'
@@ -25,7 +26,7 @@ const relation: Relation = {
     rls: false,
   },
   ...{ forcesRls: false, rows: 20_000, isOfExtension: false, isPartition: false, options: [], reads: [], tree: null },
-  ...{ columns: [], grants: {} },
+  ...{ columns: [], grants: {}, grantees: [], children: [] },
 }
 const index: Index = {
   ...{
@@ -54,13 +55,24 @@ const empty: CheckCatalogue = {
   },
   ...{
     exposedSchemas: ['public'],
+    extraSearchPath: [],
     anonymous: 'anon',
     roles: [],
     relations: [relation],
     indexes: [index, key],
     foreignKeys: [],
   },
-  ...{ policies: [], functions: [], ownFunctions: [], triggers: [], bloated: [], buckets: [] },
+  ...{
+    policies: [],
+    functions: [],
+    functionUses: [],
+    settingFunctions: [],
+    ownFunctions: [],
+    triggers: [],
+    bloated: [],
+    buckets: [],
+  },
+  ...{ login: 'me', hidden: [] },
 }
 
 const listed = (catalogue: Partial<CheckCatalogue>): string[] =>
@@ -163,18 +175,58 @@ t.test('findings on exposed objects', (t) => {
   t.strictSame(
     found.map(({ code, level, fix }) => [code, level, fix]),
     [
-      ['rls_disabled_in_public', 'WARN', 'alter table "a"."B ""c""" enable row level security;'],
-      ['materialized_view_in_api', 'WARN', null],
-      ['foreign_table_in_api', 'WARN', null],
+      ['exposed_table_without_rls', 'INFO', 'alter table "a"."B ""c""" enable row level security;'],
+      ['exposed_relation_without_policies', 'INFO', null],
+      ['exposed_relation_without_policies', 'INFO', null],
       ['grant_without_policy', 'WARN', 'revoke insert, delete on "a"."B ""c""" from public, "web";'],
       ['rls_references_user_metadata', 'ERROR', null],
       ['rls_references_user_metadata', 'ERROR', null],
-      ['security_definer_view', 'WARN', 'alter view "a"."B ""c""" set (security_invoker = true);'],
+      ['exposed_view_of_owner', 'INFO', 'alter view "a"."B ""c""" set (security_invoker = true);'],
       ['definer_function_exposed', 'WARN', null],
     ],
   )
   for (const { code } of found) t.ok(factsOf(code).title)
   t.throws(() => factsOf('nothing'), { message: 'There is no lint nothing' })
+  t.end()
+})
+
+t.test('several findings about one function are one', (t) => {
+  const closing: FunctionRow = {
+    ...{ oid: 1, schema: 'a', name: 'f', quoted: 'a.f', arguments: '', kind: 'f', language: 'sql', owner: 10 },
+    ...{ isSecurityDefiner: true, volatility: 's', cost: 1, returns: 'int', setsSearchPath: true, source: '' },
+    ...{ sourceHash: '', tree: null, isOfExtension: false, hasOwnPrivileges: false, isPublic: true, grantees: [0] },
+    ...{ usableBy: [], executableBy: [] },
+  }
+  const of = (code: string, reason: string, role: string, keeps: readonly string[]): LintFinding =>
+    finding({
+      ...{ code, reason, level: 'WARN', object: { type: 'function', schema: 'a', name: 'f()' }, key: code },
+      ...{ advice: 'Move it.', closes: { routine: closing, roles: [role], keeps } },
+    })
+  const found = [
+    of('anon_security_definer_function_executable', 'One.', 'anon', ['authenticated', 'service_role']),
+    of('authenticated_security_definer_function_executable', 'Two.', 'authenticated', ['service_role']),
+    of('definer_function_reads_claims', 'Three.', 'anon', ['authenticated', 'service_role']),
+  ]
+  t.equal(
+    findingsText({ reported: found, ignored: [], unused: [] }, []).join('\n'),
+    `
+WARN anon_security_definer_function_executable  a.f()
+    One.
+    authenticated_security_definer_function_executable: Two.
+    definer_function_reads_claims: Three.
+    > revoke execute on function a.f() from public, "anon", "authenticated";
+    > grant execute on function a.f() to "service_role";
+    Move it.
+    https://supabase.com/docs/guides/database/database-linter?lint=0028_anon_security_definer_function_executable
+    https://supabase.com/docs/guides/database/database-linter?lint=0029_authenticated_security_definer_function_executable
+
+Found 1 warning.`,
+  )
+  t.equal(
+    fixMigration(found)?.replaceAll(/^(--.*)?\n/gm, ''),
+    'revoke execute on function a.f() from public, "anon", "authenticated";\ngrant execute on function a.f() to "service_role";\n',
+    'one pair of statements mends all of them',
+  )
   t.end()
 })
 
@@ -189,7 +241,7 @@ t.test('storage and missing tables', (t) => {
   ]
   t.match(found, [
     { code: 'storage_rls_disabled', level: 'ERROR', fix: 'alter table storage.objects enable row level security;' },
-    { code: 'public_bucket_allows_listing', level: 'WARN', key: 'public_bucket_allows_listing_b' },
+    { code: 'storage_bucket_listable', level: 'WARN', key: 'storage_bucket_listable_b' },
     {
       code: 'storage_policy_without_bucket',
       level: 'WARN',
@@ -210,6 +262,9 @@ t.test('a finding that a lint has as well appears once', (t) => {
   const others = exposedFindings([table({ kind: 'rls-off' }), routine])
   t.equal(joinFindings([], others).length, 2)
   t.equal(joinFindings([lint('rls_disabled_in_public', 'rls_disabled_in_public_a_B "c"', '')], others).length, 2)
+  const view = exposedFindings([table({ kind: 'no-security-invoker', owner: 'me', ownerBypassesRls: false })])
+  t.equal(joinFindings([lint('security_definer_view', 'security_definer_view_a_B "c"', '')], view).length, 1)
+  t.equal(joinFindings([lint('security_definer_view', 'security_definer_view_a_other', '')], view).length, 2)
   t.equal(
     joinFindings([lint('anon_security_definer_function_executable', '', 'f(b integer)', 'A reason.')], others).length,
     2,
@@ -261,7 +316,7 @@ t.test('a long chain of functions', (t) => {
     ...{ oid, schema: 'public', name: `f${oid}`, quoted: `public.f${oid}`, arguments: '', kind: 'f', language: 'sql' },
     ...{ owner: 10, isSecurityDefiner: true, volatility: 's', cost: 100, returns: 'int', setsSearchPath: true },
     ...{ source: oid === 2000 ? `select current_setting('a')` : `select public.f${oid + 1}()`, sourceHash: '' },
-    ...{ tree: null, isOfExtension: false, hasOwnPrivileges: false, isPublic: true, usableBy: ['anon'] },
+    ...{ tree: null, isOfExtension: false, hasOwnPrivileges: false, isPublic: true, grantees: [0], usableBy: ['anon'] },
     executableBy: oid === 1 ? ['anon'] : [],
   })
   const functions = Array.from({ length: 2000 }, (_, index) => routine(index + 1))

@@ -79,6 +79,7 @@ t.test('versions', (t) => {
   t.equal(expectedMinor(14, on('2030-01-01')), 24, 'there are none after the end of support')
   t.equal(expectedMinor(99, on('2026-01-01')), undefined)
   t.strictSame(brief(postgresFindings(180_001, on('2026-03-01'))), ['WARN postgres_minor'])
+  t.strictSame(brief(postgresFindings(180_001, on('2026-03-01'), true)), ['INFO postgres_minor'])
   t.strictSame(brief(postgresFindings(180_009, on('2026-03-01'))), [])
   t.strictSame(brief(postgresFindings(130_023, on('2026-03-01'))), ['ERROR postgres_support'])
   t.strictSame(brief(postgresFindings(150_030, on('2027-11-01'))), ['INFO postgres_support'])
@@ -176,6 +177,12 @@ t.test('connections and the serving role', (t) => {
   const used = { ...healthy, connections: { ...healthy.connections, used: 90 } }
   t.match(connectionFindings(used, pool, 1), [{ code: 'connections_scarce', what: /90 of 97 .* \(93 %\)/ }])
   t.strictSame(loginFindings(healthy, { dbAnonRole: 'anon' }), [])
+  const own = [{ name: 'supabase_auth_admin', timeout: null, bypassesRls: false }]
+  t.strictSame(
+    loginFindings({ ...healthy, login: { ...healthy.login, members: own } }, { dbAnonRole: 'anon' }),
+    [],
+    "no request has one of the server's own roles",
+  )
   const members = [{ name: 'a"b', timeout: '0', bypassesRls: true }]
   const weak = { ...healthy, login: { ...healthy.login, isSuperuser: true, bypassesRls: true, members } }
   t.match(loginFindings(weak, { dbAnonRole: 'a"b' }), [

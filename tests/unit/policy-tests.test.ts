@@ -13,6 +13,8 @@ import {
   type Mutant,
 } from '../../server/program/policy-tests/mutants.ts'
 import { concerns, type Roles } from '../../server/program/policy-tests/roles.ts'
+import { TestReport } from '../../server/program/policy-tests/report.ts'
+import type { TestResult } from '../../server/program/policy-tests/run.ts'
 import { tapComment, tapPlan, tapPoint } from '../../server/program/policy-tests/tap.ts'
 import { compileSchema, parseTestFile, type PolicyTest } from '../../server/program/policy-tests/test-file.ts'
 
@@ -352,5 +354,38 @@ t.test('TAP', (t) => {
   )
   t.equal(tapComment('a\u001b[1m\nb'), '# a [1m b\n')
   t.equal(tapPlan(3), '1..3\n')
+  t.end()
+})
+
+t.test('the report begins with the plan, the summary and what failed', (t) => {
+  let out = ''
+  const report = new TestReport((text) => void (out += text))
+  const result = (name: string, message: string | null): TestResult => ({
+    test: {
+      ...{ name, file: 'f.yaml', line: 1, table: undefined, command: undefined, mentions: '', role: undefined },
+      run: () => Promise.resolve(null),
+    },
+    problem: message === null ? null : { message },
+  })
+  report.test(result('a', null))
+  report.test(result('b', 'the rows differ'))
+  report.comment('a remark')
+  t.equal(out, '', 'nothing is printed before the end')
+  report.end()
+  t.equal(
+    out,
+    `TAP version 14
+1..2
+# 2 tests: 1 failed
+# a remark
+not ok 1 - b
+  ---
+  message: the rows differ
+  at: f.yaml:1
+  ...
+ok 2 - a
+`,
+  )
+  t.notOk(report.passes)
   t.end()
 })

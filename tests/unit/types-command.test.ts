@@ -15,16 +15,18 @@ t.teardown(() => rm(folder, { recursive: true, force: true }))
 const relation = (name: string, columns: readonly string[]) => ({
   row: {
     oid: name,
+    rowType: 1,
     schema: 'api',
     name,
     kind: 'table',
     isUpdatable: false,
     columns: columns.map((column) => ({
       name: column,
-      type: { name: 'int4', isArray: false },
+      type: { oid: 23, name: 'int4', isArray: false },
       isNullable: false,
       identity: null,
       hasDefault: false,
+      isGenerated: false,
       isUpdatable: false,
     })),
   },

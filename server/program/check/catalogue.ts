@@ -3,10 +3,12 @@ import { isInternalRole } from '../../identity/internal-role.ts'
 import { decodeRow, introspectionQuery } from '../../schema-cache/introspection.ts'
 import { introspectionSettings } from '../../schema-cache/load.ts'
 import type { RunClientQuery } from '../operations/exposure.ts'
+import type { SettingFunction } from './setting-functions.ts'
 
 export type Role = {
   readonly oid: number
   readonly name: string
+  readonly isSuperuser: boolean
   /** Whether it is a superuser or has the attribute BYPASSRLS. */
   readonly bypassesRls: boolean
   readonly bypassAttribute: boolean
@@ -56,6 +58,10 @@ export type Relation = {
   readonly rows: number
   readonly isOfExtension: boolean
   readonly isPartition: boolean
+  /** The owner and all roles with a privilege on the relation or a column, by oid; 0 is PUBLIC. */
+  readonly grantees: readonly number[]
+  /** Partitions and tables that inherit from it. */
+  readonly children: readonly number[]
   /** Storage parameters, such as `security_invoker=on`. */
   readonly options: readonly string[]
   /** The relations that a view reads directly. */
@@ -138,10 +144,36 @@ export type FunctionRow = {
   readonly hasOwnPrivileges: boolean
   /** Whether PUBLIC can execute it. */
   readonly isPublic: boolean
+  /** All roles that can execute it by themselves, by oid; 0 is PUBLIC. Null if nobody can. */
+  readonly grantees: readonly number[] | null
   /** API roles with USAGE on its schema. */
   readonly usableBy: readonly string[]
   /** API roles with EXECUTE. */
   readonly executableBy: readonly string[]
+}
+
+/** What calls a function without a request that names it. */
+export type FunctionUse = {
+  readonly kind:
+    | 'policy'
+    | 'rule'
+    | 'default'
+    | 'generated column'
+    | 'constraint'
+    | 'trigger'
+    | 'index'
+    | 'partition key'
+    | 'function'
+    | 'other'
+  readonly name: string
+  /** Null for what belongs to no relation, such as constraints of domains, operators and functions. */
+  readonly relation: number | null
+  /** The roles of a policy by oid; 0 is PUBLIC. */
+  readonly roles: readonly number[] | null
+  /** For a function that calls it: its oid. */
+  readonly caller: number | null
+  /** The function that is called, by oid. */
+  readonly function: number
 }
 
 export type Trigger = {
@@ -154,6 +186,8 @@ export type Trigger = {
 }
 
 export type DatabaseRow = {
+  /** The connected role. */
+  readonly login: string
   /** Major version of PostgreSQL. */
   readonly version: number
   /** Operators named `=`. */
@@ -186,6 +220,8 @@ export type Bucket = { readonly id: string; readonly name: string; readonly publ
 
 export type CheckCatalogue = DatabaseRow & {
   readonly exposedSchemas: readonly string[]
+  /** `db-extra-search-path`: where requests look for names as well. */
+  readonly extraSearchPath: readonly string[]
   /** The role of requests without credentials. */
   readonly anonymous: string
   readonly roles: readonly Role[]
@@ -196,9 +232,13 @@ export type CheckCatalogue = DatabaseRow & {
   readonly functions: readonly FunctionRow[]
   /** PostgreSQL's functions that are not immutable, by oid. */
   readonly ownFunctions: readonly { readonly oid: number; readonly name: string; readonly volatility: 's' | 'v' }[]
+  readonly functionUses: readonly FunctionUse[]
+  readonly settingFunctions: readonly SettingFunction[]
   readonly triggers: readonly Trigger[]
   readonly bloated: readonly { readonly schema: string; readonly name: string }[]
   readonly buckets: readonly Bucket[]
+  /** Schemas with tables whose statistics the connected role may not read. */
+  readonly hidden: readonly string[]
 }
 
 export type CheckScope = {
@@ -206,6 +246,10 @@ export type CheckScope = {
   readonly schemas: readonly string[]
   /** `db-anon-role`. */
   readonly anonymousRole: string | null
+  /** `db-extra-search-path`. */
+  readonly extraSearchPath?: readonly string[]
+  /** Functions that the server calls by itself. */
+  readonly settingFunctions?: readonly SettingFunction[]
 }
 
 /** The role of requests with an account, as in Supabase. */
@@ -222,7 +266,7 @@ const serverRole = 'service_role'
  */
 export async function readCheckCatalogue(
   query: RunClientQuery,
-  { schemas, anonymousRole }: CheckScope,
+  { schemas, anonymousRole, extraSearchPath = [], settingFunctions = [] }: CheckScope,
 ): Promise<CheckCatalogue> {
   const read = async <T>(name: string, ...values: string[]): Promise<T[]> => {
     const statement = introspectionQuery(`check/${name}`, ...values)
@@ -242,6 +286,7 @@ export async function readCheckCatalogue(
   return {
     ...database,
     exposedSchemas: schemas,
+    extraSearchPath,
     anonymous,
     roles,
     relations: await read('relations', api, exposed),
@@ -250,9 +295,12 @@ export async function readCheckCatalogue(
     policies: await read('policies'),
     functions: await read('functions', api),
     ownFunctions: await read('own-functions'),
+    functionUses: await read('function-uses'),
+    settingFunctions,
     triggers: await read('triggers'),
     bloated: await read('bloat'),
     buckets: await readBuckets(query, database),
+    hidden: (await read<{ readonly schema: string }>('hidden')).map(({ schema }) => schema),
   }
 }
 

@@ -5,8 +5,9 @@ import { nodesOf } from './node-tree.ts'
 import { isCallerFunction, policiesOf } from './policy-lints.ts'
 import type { Conjunct, PolicyExpressions } from './policy-expression.ts'
 import { protectedTables } from './reach-lints.ts'
-import { signature } from './exposure-lints.ts'
+import { signature } from './function-closing.ts'
 import type { SchemaView } from './schema-view.ts'
+import { onCopy } from './trial-copy.ts'
 import { mayHaveEffects } from './sql-source.ts'
 
 const object = ({ schema, name }: Relation): LintFinding['object'] => ({ type: 'table', schema, name })
@@ -162,14 +163,17 @@ const isAboutCaller = ({ dependsOnCaller, node }: Conjunct): boolean =>
 const isIndexed = (view: SchemaView, { oid }: Relation, column: number): boolean =>
   view.catalogue.indexes.some((it) => it.relation === oid && it.isValid && !it.isPartial && it.keys[0] === column)
 
-const describeMissingIndex = (relation: Relation, column: Column, policy: PolicyRow): LintFinding =>
-  finding({
+function describeMissingIndex(relation: Relation, column: Column, policy: PolicyRow): LintFinding {
+  const fix = (table: string): string => `create index on ${table} (${column.quoted});`
+  return finding({
     code: 'policy_column_without_index',
     level: 'INFO',
     object: object(relation),
     key: `policy_column_without_index_${relation.schema}_${relation.name}_${column.name}`,
     reason: `The policy ${policy.name} looks for rows by ${column.name}, which has no index, so every statement reads the whole table.`,
-    fix: `create index on ${relation.quoted} (${column.quoted});`,
+    fix: fix(relation.quoted),
+    trial: onCopy(relation, fix),
     metadata: { policy: policy.name, column: column.name },
     isOfSplinter: false,
   })
+}

@@ -1,6 +1,6 @@
 // Findings on exposed objects, storage and missing tables, in the form of the lints. Those that a lint has too appear once.
 import { identifier } from '../../text/sql-text.ts'
-import type { Checked, Finding } from '../operations/check.ts'
+import { callersShown, type Checked, type Finding } from '../operations/check.ts'
 import type { ExposedFunction, ExposedRelation } from '../operations/exposure.ts'
 import { describeMissing, type MissingTable } from '../operations/missing-tables.ts'
 import { describeStorageFinding, type StorageFinding } from '../operations/storage-check.ts'
@@ -19,39 +19,40 @@ function ofRelation(relation: ExposedRelation, it: Finding): LintFinding[] {
   const { schema, name, kind } = relation
   const object = { type: kind, schema, name }
   const own = { object, isOfSplinter: false } as const
+  const users = relation.roles
+    .filter(({ grants, bypassesRls }) => !bypassesRls && Object.values(grants).some((grant) => grant !== null))
+    .map((role) => role.name)
   switch (it.kind) {
-    case 'rls-off': {
-      const roles = relation.roles
-        .filter(({ grants, bypassesRls }) => !bypassesRls && Object.values(grants).some((grant) => grant !== null))
-        .map((role) => role.name)
+    case 'rls-off':
       return [
         finding({
           ...own,
-          code: 'rls_disabled_in_public',
-          level: roles.length > 0 ? 'ERROR' : 'WARN',
-          key: `rls_disabled_in_public_${schema}_${name}`,
+          code: 'exposed_table_without_rls',
+          level: users.length > 0 ? 'ERROR' : 'INFO',
+          key: `exposed_table_without_rls_${schema}_${name}`,
           reason:
-            roles.length > 0
-              ? `Row-level security is off, so ${roles.join(' and ')} can use every row by the privileges that they have.`
+            users.length > 0
+              ? `Row-level security is off, so ${users.join(' and ')} can use every row by the privileges that they have.`
               : 'Row-level security is off in an exposed schema, so the first role that gets a privilege can use every row.',
           fix: `alter table ${quoted(relation)} enable row level security;`,
-          advice: roles.length > 0 ? 'Create policies for what clients need, and revoke the other privileges.' : null,
+          advice: users.length > 0 ? 'Create policies for what clients need, and revoke the other privileges.' : null,
         }),
       ]
-    }
-    case 'no-rls-possible': {
-      const code = it.relation === 'foreign table' ? 'foreign_table_in_api' : 'materialized_view_in_api'
+    case 'no-rls-possible':
       return [
         finding({
           ...own,
-          code,
-          level: 'WARN',
-          key: `${code}_${schema}_${name}`,
-          reason: `A ${it.relation} has no row-level security, so the first role that gets a privilege can read every row.`,
+          code: 'exposed_relation_without_policies',
+          level: users.length > 0 ? 'WARN' : 'INFO',
+          key: `exposed_relation_without_policies_${schema}_${name}`,
+          reason:
+            `A ${it.relation} has no row-level security, so ` +
+            (users.length > 0
+              ? `${users.join(' and ')} can use every row by the privileges that they have.`
+              : 'the first role that gets a privilege can read every row.'),
           advice: 'Move it to a schema that is not exposed.',
         }),
       ]
-    }
     case 'policy-missing':
       return [
         finding({
@@ -81,10 +82,13 @@ function ofRelation(relation: ExposedRelation, it: Finding): LintFinding[] {
       return [
         finding({
           ...own,
-          code: 'security_definer_view',
-          level: 'WARN',
-          key: `security_definer_view_${schema}_${name}`,
-          reason: `The view would read with the rights of its owner ${it.owner} for the first role that gets a privilege.`,
+          code: 'exposed_view_of_owner',
+          level: users.length > 0 ? 'WARN' : 'INFO',
+          key: `exposed_view_of_owner_${schema}_${name}`,
+          reason:
+            users.length > 0
+              ? `The view works with the rights of its owner ${it.owner} for ${users.join(' and ')}.`
+              : `The view would read with the rights of its owner ${it.owner} for the first role that gets a privilege.`,
           fix: `alter view ${quoted(relation)} set (security_invoker = true);`,
         }),
       ]
@@ -105,7 +109,9 @@ function ofFunction(routine: ExposedFunction, it: Finding): LintFinding[] {
       key: `definer_function_exposed_${routine.schema}_${routine.name}_${routine.arguments}`,
       reason:
         `The function is in an exposed schema and runs with the rights of its owner ${it.owner}` +
-        (it.callers.length > 0 ? ` for ${it.callers.join(', ')}.` : ' for the first role that gets EXECUTE.'),
+        (callersShown(it).length > 0
+          ? ` for ${callersShown(it).join(', ')}.`
+          : ' for the first role that gets EXECUTE.'),
       advice: 'Move it to a schema that is not exposed.',
       isOfSplinter: false,
     }),
@@ -128,10 +134,10 @@ export const storageFindings = (found: readonly StorageFinding[]): LintFinding[]
         })
       case 'listable-bucket':
         return finding({
-          code: 'public_bucket_allows_listing',
+          code: 'storage_bucket_listable',
           level: 'WARN',
           object: { type: 'bucket', schema: 'storage', name: it.bucket },
-          key: `public_bucket_allows_listing_${it.bucket}`,
+          key: `storage_bucket_listable_${it.bucket}`,
           reason,
           advice: 'Restrict the policies to a folder of the caller.',
           metadata: { bucket_id: it.bucket, policy_names: it.policies },
@@ -165,6 +171,20 @@ export const missingFindings = (missing: readonly MissingTable[]): LintFinding[]
     }),
   )
 
+/** Lints that are about the same as a finding of this file, by its code. */
+const covering: Readonly<Record<string, readonly string[]>> = {
+  exposed_table_without_rls: ['rls_disabled_in_public'],
+  exposed_relation_without_policies: ['materialized_view_in_api', 'foreign_table_in_api'],
+  exposed_view_of_owner: ['security_definer_view'],
+  storage_bucket_listable: ['public_bucket_allows_listing'],
+}
+
+/** The keys of the lints that say the same about the same object, and its own. */
+export const keysOf = ({ code, key }: LintFinding): string[] => [
+  key,
+  ...(covering[code] ?? []).map((lint) => `${lint}${key.slice(code.length)}`),
+]
+
 /**
  * Joins findings. One that a lint has as well, even dismissed, appears once; for functions with the rights of their
  * owner, the lints about their callers take precedence.
@@ -177,9 +197,9 @@ export function joinFindings(lints: readonly LintFinding[], others: readonly Lin
       .map(({ object }) => JSON.stringify([object.schema, object.name])),
   )
   const added = others.filter(
-    ({ key, code, object }) =>
-      !keys.has(key) &&
-      !(code === 'definer_function_exposed' && callable.has(JSON.stringify([object.schema, object.name]))),
+    (it) =>
+      !keysOf(it).some((key) => keys.has(key)) &&
+      !(it.code === 'definer_function_exposed' && callable.has(JSON.stringify([it.object.schema, it.object.name]))),
   )
   return [...lints, ...added]
 }

@@ -2,6 +2,9 @@
 import { identifier } from '../../text/sql-text.ts'
 import type { FunctionRow, Relation } from './catalogue.ts'
 import { finding, type LintFinding } from './finding.ts'
+import { closingOf, signature } from './function-closing.ts'
+import type { FunctionNeeds } from './function-needs.ts'
+import type { PolicyExpressions } from './policy-expression.ts'
 import { splinterRoles, type SchemaView } from './schema-view.ts'
 import { hasUnqualifiedNames } from './sql-source.ts'
 
@@ -200,37 +203,54 @@ function inGraphql(view: SchemaView, code: string, roles: readonly string[], spl
     )
 }
 
-export const definerForAnonymous = (view: SchemaView): LintFinding[] =>
-  definers(view, 'anon_security_definer_function_executable', [view.catalogue.anonymous], 'anon')
+type DefinerLint = (view: SchemaView, expressions: PolicyExpressions, needs: FunctionNeeds) => LintFinding[]
 
-export const definerForSignedIn = (view: SchemaView): LintFinding[] =>
+export const definerForAnonymous: DefinerLint = (view, _expressions, needs) =>
+  definers(view, needs, 'anon_security_definer_function_executable', [view.catalogue.anonymous], 'anon')
+
+export const definerForSignedIn: DefinerLint = (view, _expressions, needs) =>
   definers(
     view,
+    needs,
     'authenticated_security_definer_function_executable',
     view.apiRoles.map(({ name }) => name).filter((name) => name !== view.catalogue.anonymous),
     'authenticated',
   )
 
-function definers(view: SchemaView, code: string, roles: readonly string[], splinters: string): LintFinding[] {
+function definers(
+  view: SchemaView,
+  needs: FunctionNeeds,
+  code: string,
+  roles: readonly string[],
+  splinters: string,
+): LintFinding[] {
   return view.catalogue.functions
     .filter(({ isSecurityDefiner, schema }) => isSecurityDefiner && view.isExposed(schema) && view.isOwnSchema(schema))
     .map((routine) => ({ routine, callers: routine.executableBy.filter((role) => roles.includes(role)) }))
     .filter(({ callers }) => callers.length > 0)
-    .map(({ routine, callers }) =>
-      finding({
+    .map(({ routine, callers }) => {
+      const { closes, needed } = closingOf(view, needs, routine, callers)
+      return finding({
         code,
         level: 'WARN',
         object: functionObject(routine),
         key: `${code}_${routine.schema}_${routine.name}_${routine.arguments}`,
         reason: `${callers.join(' and ')} can call the function, which runs with the rights of its owner ${view.role(routine.owner)?.name ?? routine.owner} and bypasses the policies for the caller.`,
-        fix: revokeExecute(view, routine, callers),
-        advice: 'Or make it security invoker, or move it to a schema that is not exposed.',
+        closes,
+        advice:
+          needed === null
+            ? 'Or make it security invoker, or move it to a schema that is not exposed.'
+            : `${needed} ${moveIt}`,
         metadata: { arguments: routine.arguments, language: routine.language },
         isOfSplinter: callers.includes(splinters),
         dismissed: isTrigger(routine) ? 'It is a trigger function, which only PostgreSQL can call.' : null,
-      }),
-    )
+      })
+    })
 }
+
+/** What to do about a function that policies and the like need: they know it by its oid, wherever it is. */
+export const moveIt =
+  'Move it to a schema that is not exposed: policies and views keep calling it, and only functions that name its schema must be changed.'
 
 export const isTrigger = ({ returns }: FunctionRow): boolean => /^(?:event_)?trigger$/.test(returns)
 
@@ -240,33 +260,14 @@ export const functionObject = ({ schema, name, arguments: list }: FunctionRow): 
   name: `${name}(${list})`,
 })
 
-const routineKind = { f: 'function', a: 'function', w: 'function', p: 'procedure' } as const
-
-/** `function s.f(a integer)`, as statements name it. */
-export const signature = ({ kind, quoted, arguments: list }: FunctionRow): string =>
-  `${routineKind[kind]} ${quoted}(${list})`
-
-/**
- * Revokes the right from the callers. Others who had it by PUBLIC get it themselves, apart from the anonymous role: what
- * is closed to accounts is closed to callers without credentials.
- */
-export function revokeExecute(view: SchemaView, routine: FunctionRow, callers: readonly string[]): string {
-  const { anonymous, roles } = view.catalogue
-  const others = routine.executableBy.filter((role) => !callers.includes(role) && role !== anonymous)
-  const service = roles.some(({ name }) => name === 'service_role') ? ['service_role'] : []
-  const kept = routine.isPublic ? [...new Set([...others, ...service])] : []
-  return [
-    `revoke execute on ${signature(routine)} from public, ${callers.map(identifier).join(', ')};`,
-    ...(kept.length > 0 ? [`grant execute on ${signature(routine)} to ${kept.map(identifier).join(', ')};`] : []),
-  ].join('\n')
-}
-
 /** Functions whose unqualified names depend on the `search_path` of the caller. */
 export const mutableSearchPath = (view: SchemaView): LintFinding[] =>
   view.catalogue.functions
     .filter((it) => !it.setsSearchPath && !it.isOfExtension && view.isOwnSchema(it.schema))
     .map((routine) => {
-      const path = [...new Set([routine.schema, 'public'])].map(identifier).join(', ')
+      // What requests look through, so that names in the body keep their meaning.
+      const extra = view.catalogue.extraSearchPath.filter((schema) => schema in view.catalogue.schemas)
+      const path = [...new Set([routine.schema, 'public', ...extra])].map(identifier).join(', ')
       return finding({
         code: 'function_search_path_mutable',
         level: 'WARN',

@@ -1,4 +1,5 @@
 // A finding of `rowhouse check`.
+import { closeFunction, type FunctionClosing } from './function-closing.ts'
 import { alterPolicy, type PolicyEdit } from './policy-edit.ts'
 
 /** Where the list of findings that a project accepts is looked for if no other file is given. */
@@ -26,10 +27,14 @@ export type LintFinding = {
   readonly reason: string
   /** Statements that mend it; null when only a person can decide how. */
   readonly fix: string | null
+  /** Statements that stand for `fix` when it is tried, where it would work on all rows of a table. */
+  readonly trial: string | null
   /** What to consider, or what to do when there are no statements. */
   readonly advice: string | null
   /** The change to a policy that `fix` makes, if it is one. */
   readonly edit: PolicyEdit | null
+  /** The EXECUTE privileges that `fix` revokes, if it does nothing else. */
+  readonly closes: FunctionClosing | null
   /** The policies that `fix` drops or joins, by `policyKey`. */
   readonly drops: readonly string[]
   readonly metadata: Readonly<Record<string, unknown>>
@@ -43,9 +48,11 @@ export type LintFinding = {
 export const finding = (
   given: Pick<LintFinding, 'code' | 'level' | 'object' | 'key' | 'reason'> & Partial<LintFinding>,
 ): LintFinding => ({
-  fix: given.edit ? alterPolicy([given.edit]) : null,
+  fix: given.edit ? alterPolicy([given.edit]) : given.closes ? closeFunction([given.closes]) : null,
+  trial: null,
   advice: null,
   edit: null,
+  closes: null,
   drops: [],
   metadata: {},
   isOfSplinter: true,

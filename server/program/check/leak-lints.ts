@@ -2,8 +2,10 @@
 import { tokensOf } from '../../text/sql-tokens.ts'
 import { identifier } from '../../text/sql-text.ts'
 import type { FunctionRow, Relation, Role, Trigger } from './catalogue.ts'
-import { functionObject, isTrigger, revokeExecute } from './exposure-lints.ts'
+import { functionObject, isTrigger, moveIt } from './exposure-lints.ts'
 import { finding, type LintFinding } from './finding.ts'
+import { closingOf } from './function-closing.ts'
+import type { FunctionNeeds } from './function-needs.ts'
 import type { PolicyExpressions } from './policy-expression.ts'
 import type { SchemaView } from './schema-view.ts'
 import { writtenTables, type SourceName } from './sql-source.ts'
@@ -150,7 +152,11 @@ function describeCopy(source: Relation, target: Relation, trigger: Trigger, role
 }
 
 /** Functions that decide by the claims of the request with the rights of their owner, and that need no credentials. */
-export const definersReadingClaims = (view: SchemaView, expressions: PolicyExpressions): LintFinding[] =>
+export const definersReadingClaims = (
+  view: SchemaView,
+  expressions: PolicyExpressions,
+  needs: FunctionNeeds,
+): LintFinding[] =>
   view.catalogue.functions
     .filter(
       (it) =>
@@ -163,18 +169,20 @@ export const definersReadingClaims = (view: SchemaView, expressions: PolicyExpre
         it.usableBy.includes(view.catalogue.anonymous) &&
         expressions.readsClaims(it.oid),
     )
-    .map((routine) =>
-      finding({
+    .map((routine) => {
+      const { closes, needed } = closingOf(view, needs, routine, [view.catalogue.anonymous])
+      const refuse = 'If the function is for callers without credentials, make it refuse a null explicitly.'
+      return finding({
         code: 'definer_function_reads_claims',
         level: 'WARN',
         object: functionObject(routine),
         key: `definer_function_reads_claims_${routine.schema}_${routine.name}_${routine.arguments}`,
         reason: `The function bypasses policies and decides by claims, which are null for ${view.catalogue.anonymous}, and comparisons with null are neither true nor false.`,
-        fix: revokeExecute(view, routine, [view.catalogue.anonymous]),
-        advice: 'If the function is for callers without credentials, make it refuse a null explicitly.',
+        closes,
+        advice: needed === null ? refuse : `${refuse} ${needed} ${moveIt}`,
         isOfSplinter: false,
-      }),
-    )
+      })
+    })
 
 /** Default privileges by which roles of the API can call functions that do not exist yet. */
 export function openDefaults(view: SchemaView): LintFinding[] {
@@ -237,7 +245,6 @@ export function openDefaults(view: SchemaView): LintFinding[] {
                 `alter default privileges for role ${identifier(role.name)} in schema ${identifier(schema)} revoke execute on functions from public, ${identifier(anonymous)};`,
               ]
             : []),
-          ...opened.map((routine) => revokeExecute(view, routine, [anonymous])),
         ].join('\n'),
         advice: 'Then grant EXECUTE on each function that clients call. Other existing functions stay as they are.',
         metadata: { owner: role.name, schema },

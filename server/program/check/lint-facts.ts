@@ -91,6 +91,7 @@ export const splinterLints: Readonly<Record<string, LintFacts>> = {
 
 /** Lints that splinter does not have. */
 export const ownLints: Readonly<Record<string, LintFacts>> = {
+  policy_function_not_executable: security('Policy calls function that its role may not execute'),
   write_policy_looser_than_read: security('Write policy looser than read policy'),
   policy_column_writable: security('Column of a policy can be changed'),
   policy_calls_volatile_function: performance('Policy calls volatile function'),
@@ -101,6 +102,10 @@ export const ownLints: Readonly<Record<string, LintFacts>> = {
   trigger_copies_rows: security('Trigger copies rows'),
   definer_function_reads_claims: security('SECURITY DEFINER function reads claims'),
   default_privileges_open_functions: security('Default privileges open functions'),
+  exposed_table_without_rls: security('Exposed table without RLS'),
+  exposed_relation_without_policies: security('Exposed relation without policies'),
+  exposed_view_of_owner: security('Exposed view with the rights of its owner'),
+  storage_bucket_listable: security('Storage bucket can be listed'),
   grant_without_policy: security('Grant without policy'),
   definer_function_exposed: security('SECURITY DEFINER function exposed'),
   storage_rls_disabled: security('RLS disabled for storage'),

@@ -9,6 +9,8 @@ import {
 } from './cost-lints.ts'
 import * as exposure from './exposure-lints.ts'
 import type { LintFinding } from './finding.ts'
+import { FunctionNeeds } from './function-needs.ts'
+import { policyFunctionsNotExecutable } from './policy-function-lint.ts'
 import * as leaks from './leak-lints.ts'
 import { userMetadata } from './metadata-lint.ts'
 import { PolicyExpressions } from './policy-expression.ts'
@@ -18,7 +20,7 @@ import { looserWrites, writableOwnership } from './reach-lints.ts'
 import * as schema from './schema-lints.ts'
 import { SchemaView } from './schema-view.ts'
 
-type Lint = (view: SchemaView, expressions: PolicyExpressions) => LintFinding[]
+type Lint = (view: SchemaView, expressions: PolicyExpressions, needs: FunctionNeeds) => LintFinding[]
 
 /** In the order of splinter's numbers, then those that it does not have. */
 const lints: readonly Lint[] = [
@@ -50,6 +52,7 @@ const lints: readonly Lint[] = [
   exposure.graphqlSignedIn,
   exposure.definerForAnonymous,
   exposure.definerForSignedIn,
+  policyFunctionsNotExecutable,
   looserWrites,
   writableOwnership,
   volatileCalls,
@@ -73,8 +76,9 @@ export type LintResult = {
 export function runLints(catalogue: CheckCatalogue): LintResult {
   const view = new SchemaView(catalogue)
   const expressions = new PolicyExpressions(view)
+  const needs = new FunctionNeeds(view, expressions)
   return {
-    findings: lints.flatMap((lint) => lint(view, expressions)),
+    findings: lints.flatMap((lint) => lint(view, expressions, needs)),
     unindexed: unindexedPolicyColumns(view, expressions),
     volatile: tablesCallingVolatile(view, expressions),
   }

@@ -4,13 +4,16 @@ import { checkExposure, type Checked } from '../operations/check.ts'
 import { readExposure, type RunClientQuery } from '../operations/exposure.ts'
 import { missingTables, type MissingTable } from '../operations/missing-tables.ts'
 import { checkStorage, readStorageExposure, type StorageFinding } from '../operations/storage-check.ts'
-import { readCheckCatalogue, type CheckCatalogue } from './catalogue.ts'
+import { readCheckCatalogue, type CheckCatalogue, type CheckScope } from './catalogue.ts'
 import { exposedFindings, joinFindings, missingFindings, storageFindings } from './exposed-findings.ts'
 import { levels, type LintFinding } from './finding.ts'
 import { runLints } from './lints.ts'
 import { measureFindings } from './measure.ts'
+import { unseenBy, type Unseen } from './unseen.ts'
+import { settingFunctions, type FunctionSettings } from './setting-functions.ts'
 
-export type CheckSettings = Pick<Config, 'dbSchemas' | 'dbExtraSearchPath' | 'dbAnonRole' | 'services'>
+export type CheckSettings = Pick<Config, 'dbSchemas' | 'dbExtraSearchPath' | 'dbAnonRole' | 'services'> &
+  FunctionSettings
 
 export type CheckOptions = {
   /** Whether to measure what missing indexes cost. */
@@ -23,6 +26,8 @@ export type CheckResult = {
   readonly storage: readonly StorageFinding[]
   /** Findings of all lints, dismissed ones included; errors first. */
   readonly findings: readonly LintFinding[]
+  /** Where the connected role could not look. */
+  readonly unseen: readonly Unseen[]
 }
 
 /** Roles of Supabase's clients, checked if they exist. */
@@ -36,17 +41,17 @@ const wellKnown = ['anon', 'authenticated', 'service_role']
  */
 export async function runCheck(
   query: RunClientQuery,
-  { dbSchemas, dbExtraSearchPath, dbAnonRole, services }: CheckSettings,
+  settings: CheckSettings,
   { measure }: CheckOptions,
 ): Promise<CheckResult> {
+  const { dbSchemas, dbExtraSearchPath, dbAnonRole, services } = settings
   const roles = dbAnonRole === null ? wellKnown : [...wellKnown, dbAnonRole]
   const exposed = checkExposure(await readExposure(query, dbSchemas, roles))
   const missing = await missingTables(query, services)
   const storageExposure = await readStorageExposure(query)
   const storage = storageExposure ? checkStorage(storageExposure) : []
-  const { findings, unindexed, volatile } = runLints(
-    await readCatalogue(query, { schemas: dbSchemas, anonymousRole: dbAnonRole }),
-  )
+  const catalogue = await readCatalogue(query, scopeOf(settings))
+  const { findings, unindexed, volatile } = runLints(catalogue)
   const searchPath = [...dbSchemas, ...dbExtraSearchPath]
   const measured = measure
     ? await measureFindings(query, unindexed, { searchPath, isVolatile: (oid) => volatile.has(oid) })
@@ -56,13 +61,22 @@ export async function runCheck(
     [...exposedFindings(exposed), ...storageFindings(storage), ...missingFindings(missing)],
   )
   const severity = ({ level }: LintFinding): number => levels.indexOf(level)
-  return { exposed, missing, storage, findings: all.sort((a, b) => severity(b) - severity(a)) }
+  return {
+    ...{ exposed, missing, storage },
+    findings: all.sort((a, b) => severity(b) - severity(a)),
+    unseen: unseenBy({ ...catalogue, seesStorage: storageExposure !== undefined }),
+  }
 }
 
-async function readCatalogue(
-  query: RunClientQuery,
-  scope: Parameters<typeof readCheckCatalogue>[1],
-): Promise<CheckCatalogue> {
+/** What the settings say about the catalogue. */
+export const scopeOf = (settings: CheckSettings): CheckScope => ({
+  schemas: settings.dbSchemas,
+  anonymousRole: settings.dbAnonRole,
+  extraSearchPath: settings.dbExtraSearchPath,
+  settingFunctions: settingFunctions(settings),
+})
+
+async function readCatalogue(query: RunClientQuery, scope: CheckScope): Promise<CheckCatalogue> {
   await query('begin transaction isolation level repeatable read, read only')
   try {
     return await readCheckCatalogue(query, scope)

@@ -4,6 +4,7 @@ import type { Index, Relation } from './catalogue.ts'
 import { arrayText, finding, type LintFinding } from './finding.ts'
 import type { PolicyExpressions } from './policy-expression.ts'
 import type { SchemaView } from './schema-view.ts'
+import { onCopy } from './trial-copy.ts'
 
 const table = ({ schema, name }: Relation): LintFinding['object'] => ({ type: 'table', schema, name })
 
@@ -24,6 +25,7 @@ export function unindexedForeignKeys(view: SchemaView): LintFinding[] {
     )
     if (isCovered) return []
     const columns = columnsOf(relation, key.columns)
+    const fix = (table: string): string => `create index on ${table} (${columns.join(', ')});`
     return [
       finding({
         code: 'unindexed_foreign_keys',
@@ -32,7 +34,8 @@ export function unindexedForeignKeys(view: SchemaView): LintFinding[] {
         key: `unindexed_foreign_keys_${relation.quotedSchema}_${relation.name}_${key.name}`,
         reason: `No index covers the foreign key ${key.name}, so deleting or changing a row of ${key.referenced} scans the whole table.`,
         // A partition gets the indexes of its parent.
-        fix: `create index on ${relation.quoted} (${columns.join(', ')});`,
+        fix: fix(relation.quoted),
+        trial: onCopy(relation, fix),
         metadata: { fkey_name: key.name, fkey_columns: key.columns },
         dismissed: key.isOfPartition ? 'The key belongs to the partitioned table, which has the finding.' : null,
       }),
@@ -49,6 +52,9 @@ export function noPrimaryKey(view: SchemaView): LintFinding[] {
     .filter((it) => it.kind === 'r' && !it.isOfExtension && view.isOwnSchema(it.schema) && !keyed.has(it.oid))
     .map((relation) => {
       const isTaken = relation.columns.some(({ name }) => name === 'id')
+      const isMendable = !isTaken && !relation.isPartition
+      const fix = (name: string): string =>
+        `alter table ${name} add column id bigint generated always as identity primary key;`
       return finding({
         code: 'no_primary_key',
         level: 'INFO',
@@ -56,10 +62,8 @@ export function noPrimaryKey(view: SchemaView): LintFinding[] {
         key: `no_primary_key_${relation.schema}_${relation.name}`,
         reason:
           'Without a primary key, clients cannot address, embed or upsert single rows, and replication compares whole rows.',
-        fix:
-          isTaken || relation.isPartition
-            ? null
-            : `alter table ${relation.quoted} add column id bigint generated always as identity primary key;`,
+        fix: isMendable ? fix(relation.quoted) : null,
+        trial: isMendable ? onCopy(relation, fix) : null,
         advice: relation.isPartition
           ? 'Add the primary key to the partitioned table.'
           : `If columns identify a row already: alter table ${relation.quoted} add primary key (…);`,
@@ -175,21 +179,21 @@ export const unsupportedRegTypes = ({ catalogue }: SchemaView): LintFinding[] =>
     .flatMap((relation) =>
       relation.columns
         .filter(({ type, typeSchema }) => typeSchema === 'pg_catalog' && unsupported.has(type))
-        .map((column) =>
-          finding({
+        .map((column) => {
+          const isTable = relation.kind === 'r' || relation.kind === 'p'
+          const fix = (name: string): string => `alter table ${name} alter column ${column.quoted} type text;`
+          return finding({
             code: 'unsupported_reg_types',
             level: 'WARN',
             object: table(relation),
             key: `unsupported_reg_types_${relation.schema}_${relation.name}_${column.name}`,
             reason: `The column ${column.name} has the type ${column.type}, with which pg_upgrade refuses to upgrade the database.`,
-            fix:
-              relation.kind === 'r' || relation.kind === 'p'
-                ? `alter table ${relation.quoted} alter column ${column.quoted} type text;`
-                : null,
+            fix: isTable ? fix(relation.quoted) : null,
+            trial: isTable ? onCopy(relation, fix) : null,
             advice: 'Cast the text where the type is needed.',
             metadata: { column: column.name },
-          }),
-        ),
+          })
+        }),
     )
 
 export const tableBloat = ({ catalogue }: SchemaView): LintFinding[] =>

@@ -1,17 +1,19 @@
 // What `rowhouse check` does and prints.
-import { exposedFindings } from '../check/exposed-findings.ts'
+import { exposedFindings, keysOf } from '../check/exposed-findings.ts'
 import { defaultIgnoreFile, isAtLeast, type Level, type LintFinding } from '../check/finding.ts'
-import { writeFixMigration } from '../check/fix-migration.ts'
 import { githubAnnotation, githubNotice } from '../check/github-annotations.ts'
 import { applyIgnoreList, readIgnoreList, type Sorted } from '../check/ignore-list.ts'
 import { factsOf } from '../check/lint-facts.ts'
 import { runCheck, type CheckResult } from '../check/run-check.ts'
-import { folderForNew } from '../migrations/project.ts'
+import { isInternalRole } from '../../identity/internal-role.ts'
 import type { Checked } from '../operations/check.ts'
+import { describeUnseen } from '../check/unseen.ts'
 import { CommandError } from './command-error.ts'
 import type { Dependencies } from './dependencies.ts'
-import { exposureTable } from './exposure-table.ts'
+import { exposureSummary, exposureTable } from './exposure-table.ts'
 import { describeUnused, findingsText } from './findings-text.ts'
+import { printable, wrap } from './text-table.ts'
+import { fixFindings, fixJson, fixText, isIncomplete, type Fixes } from './fix-report.ts'
 
 export type CheckOptions = {
   readonly json?: true
@@ -21,16 +23,22 @@ export type CheckOptions = {
   readonly ignore?: string
   readonly all?: true
   readonly fix?: true
+  readonly yes?: true
+  readonly exposed?: true
   readonly migrations?: string
   readonly github?: true
   readonly measure: boolean
 }
 
-/** @returns whether there are findings from the level on that fails */
-export async function reportCheck(options: CheckOptions, dependencies: Dependencies): Promise<boolean> {
-  const { loadConfig, withDatabase, print } = dependencies
+/** What the exit code says. `incomplete`: `--fix` left statements out. */
+export type CheckOutcome = 'clean' | 'findings' | 'incomplete'
+
+/** @returns `findings` if there are some from the level on that fails */
+export async function reportCheck(options: CheckOptions, dependencies: Dependencies): Promise<CheckOutcome> {
+  const { withDatabaseSettings, withDatabase, print } = dependencies
   if (options.github && options.json) throw new CommandError('--github and --json are two formats: choose one.')
-  const config = loadConfig(options.config)
+  if (options.yes && !options.fix) throw new CommandError('--yes agrees to what --fix writes: give both.')
+  const config = await withDatabaseSettings(options.config)
   const list = await readIgnoreList(options.ignore)
   const result = await withDatabase(config, { role: 'authenticator', creates: false }, ({ query }) =>
     runCheck(query, config, { measure: options.measure }),
@@ -41,34 +49,42 @@ export async function reportCheck(options: CheckOptions, dependencies: Dependenc
   const reported = sorted.reported.filter(({ level }) => isAtLeast(level, options.level))
   const dismissed = options.all ? result.findings.filter((it) => it.dismissed !== null) : []
   const settings = options.migrations === undefined ? config : { ...config, migrationsDir: options.migrations }
-  const written = options.fix ? await writeFixMigration(await folderForNew(settings), reported) : undefined
-  const output: Output = { result, sorted: { ...sorted, reported }, dismissed, options, written }
+  const roles = rolesOf(result)
+  const fixes = options.fix
+    ? await fixFindings(reported, settings, { ...(options.yes ? { yes: true } : {}), roles }, dependencies)
+    : undefined
+  const output: Output = { result, sorted: { ...sorted, reported }, dismissed, options, fixes }
   print(options.json ? asJson(output) : options.github ? asAnnotations(output) : asText(output))
   const { failOn } = options
-  return failOn !== 'NEVER' && sorted.reported.some(({ level }) => isAtLeast(level, failOn))
+  if (fixes && isIncomplete(fixes)) return 'incomplete'
+  return failOn !== 'NEVER' && sorted.reported.some(({ level }) => isAtLeast(level, failOn)) ? 'findings' : 'clean'
 }
+
+/** The roles that requests can have. */
+const rolesOf = ({ exposed }: CheckResult): string[] =>
+  [...new Set(exposed.flatMap(({ roles }) => roles.map(({ name }) => name)))].filter((name) => !isInternalRole(name))
+
+const width = 120
 
 type Output = {
   readonly result: CheckResult
   readonly sorted: Sorted
   readonly dismissed: readonly LintFinding[]
   readonly options: CheckOptions
-  /** The file of --fix. */
-  readonly written: string | undefined
+  /** What --fix did. */
+  readonly fixes: Fixes | undefined
 }
 
-function asText({ result, sorted, dismissed, options, written }: Output): string {
+function asText({ result, sorted, dismissed, options, fixes }: Output): string {
   const exposed = withoutIgnored(result.exposed, sorted)
-  const flagged = exposed.flatMap((object) => object.findings).length
-  const lines = [exposureTable(exposed, sorted.reported.length - flagged), ...findingsText(sorted, dismissed)]
-  if (options.fix)
-    lines.push(
-      '',
-      written === undefined
-        ? 'No finding has statements to mend it.'
-        : `Wrote ${written}. Read it before you apply it.`,
-    )
-  return `${lines.join('\n')}\n`
+  const lines = [
+    ...findingsText(sorted, dismissed),
+    ...(fixes ? fixText(fixes) : []),
+    '',
+    ...result.unseen.flatMap((it) => [...wrap(printable(describeUnseen(it)), width), '']),
+    ...(options.exposed ? [exposureTable(exposed)] : [exposureSummary(exposed)]),
+  ]
+  return `${lines.join('\n').trimStart()}\n`
 }
 
 /** The objects without those findings that are ignored, dismissed or below the level. */
@@ -83,16 +99,17 @@ function withoutIgnored(exposed: readonly Checked[], { reported }: Sorted): Chec
     ...object,
     findings: object.findings.filter((it) =>
       exposedFindings([{ ...object, findings: [it] }]).some(
-        ({ key, code, object: named }) =>
-          keys.has(key) ||
-          (code === 'definer_function_exposed' && definers.has(JSON.stringify([named.schema, named.name]))),
+        (found) =>
+          keysOf(found).some((key) => keys.has(key)) ||
+          (found.code === 'definer_function_exposed' &&
+            definers.has(JSON.stringify([found.object.schema, found.object.name]))),
       ),
     ),
   }))
 }
 
-function asJson({ result, sorted, dismissed, options, written }: Output): string {
-  const { exposed, missing, storage } = result
+function asJson({ result, sorted, dismissed, options, fixes }: Output): string {
+  const { exposed, missing, storage, unseen } = result
   const described = (it: LintFinding): unknown => {
     const { code, level, object, key, reason: why, fix, advice, metadata, isOfSplinter, dismissed: reason } = it
     return {
@@ -105,6 +122,7 @@ function asJson({ result, sorted, dismissed, options, written }: Output): string
     exposed,
     ...(missing.length > 0 ? { missing } : {}),
     ...(storage.length > 0 ? { storage } : {}),
+    ...(unseen.length > 0 ? { unseen } : {}),
     lints: sorted.reported.map(described),
     ...(sorted.ignored.length > 0
       ? {
@@ -116,16 +134,16 @@ function asJson({ result, sorted, dismissed, options, written }: Output): string
       : {}),
     ...(sorted.unused.length > 0 ? { unusedIgnores: sorted.unused } : {}),
     ...(options.all ? { dismissed: dismissed.map(described) } : {}),
-    ...(options.fix ? { migration: written ?? null } : {}),
+    ...(fixes ? fixJson(fixes) : {}),
   })}\n`
 }
 
-function asAnnotations({ sorted, options, written }: Output): string {
+function asAnnotations({ sorted, options, fixes }: Output): string {
   const file = options.ignore ?? defaultIgnoreFile
   const lines = [
     ...sorted.reported.map(githubAnnotation),
     ...sorted.unused.map((it) => githubNotice(file, describeUnused(it))),
-    ...(written === undefined ? [] : [`Wrote ${written}`]),
+    ...(fixes?.written === undefined ? [] : [`Wrote ${fixes.written}`]),
   ]
   return lines.map((line) => `${line}\n`).join('')
 }

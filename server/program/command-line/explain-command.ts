@@ -14,6 +14,7 @@ type Options = {
   readonly header?: readonly string[]
   readonly trust?: readonly string[]
   readonly dbUrl?: string
+  readonly sql?: true
   readonly json?: true
   readonly config?: string
 }
@@ -35,6 +36,7 @@ export function addExplain(program: Command, dependencies: Dependencies, setExit
     .option('-d, --data <body>', 'the body; @file reads a file')
     .option('-H, --header <header>', 'a header, such as "Prefer: return=representation"', collect)
     .option('--trust <function>', 'run it although this function may have effects that remain', collect)
+    .option('--sql', 'print the SQL of the request, too')
     .option('--db-url <url>', 'connection string; defaults to the database that is served')
     .option('-c, --config <file>', 'configuration file')
     .action(async (line: string, _own: unknown, command: Command) => {
@@ -63,7 +65,7 @@ async function run(line: string, options: Options, dependencies: Dependencies): 
     const explain = await loadOffline({ database: { scratch }, config, validator })
     return explain(request, { as, key, role, claims }, trust)
   })
-  print(options.json ? `${JSON.stringify(explanation)}\n` : explanationText(explanation))
+  print(options.json ? `${JSON.stringify(explanation)}\n` : explanationText(explanation, options.sql))
   return explanation.effects.refused.length === 0
 }
 

@@ -1,4 +1,5 @@
 // Formats the result of `check` as a table of at most 120 characters per line.
+import { isInternalRole } from '../../identity/internal-role.ts'
 import { callersOf, describeFinding, type Checked } from '../operations/check.ts'
 import { commands, type ExposedFunction, type ExposedRelation, type RelationRole } from '../operations/exposure.ts'
 import { fitted, printable, textRow, wrap, type TextColumn } from './text-table.ts'
@@ -7,7 +8,7 @@ const columns: readonly TextColumn[] = [
   { title: 'EXPOSED', width: 32 },
   { title: 'KIND', width: 8 },
   { title: 'RLS', width: 3 },
-  { title: 'ROLE', width: 15 },
+  { title: 'ROLE', width: 15, isWhole: true },
   { title: 'GRANTED', width: 29 },
   { title: 'POLICIES', width: 23 },
 ]
@@ -15,17 +16,15 @@ const fullWidth = 120
 
 type Block = { readonly rows: readonly (readonly string[])[]; readonly findings: readonly string[] }
 
-/**
- * A table of all exposed objects with their roles and findings, and a summary.
- *
- * @param others number of findings that the table does not show
- */
-export function exposureTable(checked: readonly Checked[], others = 0): string {
+/** A table of all exposed objects with their roles, except the server's own, and findings, and a summary. */
+export function exposureTable(all: readonly Checked[]): string {
+  const checked = all.map(withoutInternalRoles)
   const [bundled, single] = bundleExtensions(checked)
   const blocks = [...single.map(blockOf), ...bundled]
   const widths = fitted(
     columns,
     blocks.flatMap(({ rows }) => rows),
+    fullWidth,
   )
   const lines = blocks.flatMap(({ rows, findings }) => [
     ...rows.flatMap((row) => textRow(widths, row)),
@@ -37,10 +36,23 @@ export function exposureTable(checked: readonly Checked[], others = 0): string {
     widths,
     widths.map(({ title }) => title),
   )
-  return [...titles, ...lines, '', ...summary(checked, others)].join('\n')
+  return [...titles, ...lines, '', ...summary(checked)].join('\n')
 }
 
-function summary(checked: readonly Checked[], others: number): string[] {
+/** No request has one of these roles. */
+const withoutInternalRoles = (object: Checked): Checked =>
+  object.kind === 'function'
+    ? { ...object, roles: object.roles.filter(({ name }) => !isInternalRole(name)) }
+    : { ...object, roles: object.roles.filter(({ name }) => !isInternalRole(name)) }
+
+/** One line instead of the table. */
+export function exposureSummary(checked: readonly Checked[]): string {
+  const of = (wanted: boolean): number => checked.filter(({ kind }) => (kind === 'function') === wanted).length
+  const counted = (number: number, one: string): string => `${number} ${one}${number === 1 ? '' : 's'}`
+  return `Exposed: ${counted(of(false), 'relation')} and ${counted(of(true), 'function')} (--exposed lists them with their roles).`
+}
+
+function summary(checked: readonly Checked[]): string[] {
   const count = checked.reduce((sum, { findings }) => sum + findings.length, 0)
   const flagged = checked.filter(({ findings }) => findings.length > 0).length
   const partial = checked.some(
@@ -51,7 +63,7 @@ function summary(checked: readonly Checked[], others: number): string[] {
   return [
     ...(partial ? ['* on some columns only'] : []),
     count === 0
-      ? `${others === 0 ? 'Nothing to flag in ' : ''}${checked.length} exposed objects.`
+      ? `Nothing to flag in ${checked.length} exposed objects.`
       : `${count} ${count === 1 ? 'finding' : 'findings'} (!) in ${flagged} of ${checked.length} exposed objects.`,
   ]
 }

@@ -56,21 +56,26 @@ async function test(
   files: readonly TestFile[],
   config: Config,
   { filter, coverage, mutate, json }: TestOptions,
-  { print }: Dependencies,
+  { print, printError }: Dependencies,
 ): Promise<boolean> {
+  // The report is printed at the end, with its summary first.
+  const progress = (text: string): void => (json === true ? undefined : printError(`${text}\n`))
   const report = new TestReport(json === true ? undefined : print)
   const all = await prepareCases(laboratory, files, config)
   const cases = filter === undefined ? all : all.filter(({ name }) => name.includes(filter))
   if (cases.length === 0) throw new CommandError(`No test has "${filter ?? ''}" in its name.`)
+  progress(`Running ${cases.length} ${cases.length === 1 ? 'test' : 'tests'}.`)
   const results = await runTests(laboratory, cases, (result) => report.test(result))
   const passes = results.every(({ problem }) => problem === null)
   const accepted = files.flatMap((file) => file.accepted)
   if (passes && coverage) {
     const onResult = report.coverage.bind(report)
+    progress('Trying what the tests may not exercise.')
     await runMutants(laboratory, cases, { kind: 'coverage', only: undefined, accepted, onResult })
   }
   if (passes && mutate !== undefined) {
     const onResult = report.mutant.bind(report)
+    progress('Trying weaker rules.')
     const only = mutate === true ? undefined : mutate
     await runMutants(laboratory, cases, { kind: 'weaken', only, accepted, onResult })
   }

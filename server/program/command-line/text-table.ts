@@ -1,6 +1,12 @@
 // Formats plain-text tables.
 
-export type TextColumn = { readonly title: string; readonly width: number }
+export type TextColumn = {
+  readonly title: string
+  /** The most characters of a line. */
+  readonly width: number
+  /** Whether the column becomes as wide as its longest cell, and the others narrower. */
+  readonly isWhole?: boolean
+}
 
 /** Wraps text into lines of at most `width` characters, at blanks if possible. */
 export function wrap(text: string, width: number): string[] {
@@ -34,20 +40,39 @@ export function textRow(columns: readonly TextColumn[], cells: readonly string[]
   return Array.from({ length: height }, (_, line) =>
     columns
       .map(({ width }, index) => (wrapped[index]?.[line] ?? '').padEnd(width))
-      .join('  ')
+      .join(' '.repeat(gap))
       .trimEnd(),
   )
 }
 
-/** The column widths that the rows actually need. */
-export function fitted(columns: readonly TextColumn[], rows: readonly (readonly string[])[]): TextColumn[] {
-  return columns.map(({ title, width }, index) => ({
-    title,
-    width: Math.min(
-      width,
-      Math.max(title.length, ...rows.flatMap((row) => (row[index] ?? '').split('\n').map((line) => line.length))),
-    ),
-  }))
+/** Characters that a column keeps when another one needs its place. */
+const leastWidth = 12
+const gap = 2
+
+/**
+ * The column widths that the rows actually need.
+ *
+ * @param total the most characters of a row; what columns need beyond that because they must not be broken, the widest others give
+ */
+export function fitted(
+  columns: readonly TextColumn[],
+  rows: readonly (readonly string[])[],
+  total = Infinity,
+): TextColumn[] {
+  const needed = columns.map(({ title, width, isWhole }, index) => {
+    const longest = Math.max(
+      title.length,
+      ...rows.flatMap((row) => (row[index] ?? '').split('\n').map(({ length }) => length)),
+    )
+    return { title, width: isWhole === true ? longest : Math.min(width, longest), isWhole: isWhole === true }
+  })
+  const excess = (): number => needed.reduce((sum, { width }) => sum + width + gap, -gap) - total
+  for (let left = excess(); left > 0; left = excess()) {
+    const widest = needed.filter(({ isWhole }) => !isWhole).reduce((a, b) => (b.width > a.width ? b : a))
+    if (widest.width <= leastWidth) break
+    widest.width--
+  }
+  return needed
 }
 
 /** A table with its header. */

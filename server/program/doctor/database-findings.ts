@@ -1,6 +1,7 @@
 // Settings of PostgreSQL, the serving role, the number of connections, and extensions.
 import type { Config } from '../../config/config.ts'
 import { poolShare } from '../workers.ts'
+import { isInternalRole } from '../../identity/internal-role.ts'
 import { identifier, literal } from '../../text/sql-text.ts'
 import type { Level } from '../check/finding.ts'
 import type { DatabaseFacts } from './facts.ts'
@@ -60,7 +61,12 @@ export const serverSettingFindings = ({ settings }: DatabaseFacts): DoctorFindin
       }
     })
 
-export function loginFindings({ login }: DatabaseFacts, { dbAnonRole }: Pick<Config, 'dbAnonRole'>): DoctorFinding[] {
+/** @param isEmbedded whether the database is the embedded one, which is for development */
+export function loginFindings(
+  { login }: DatabaseFacts,
+  { dbAnonRole }: Pick<Config, 'dbAnonRole'>,
+  isEmbedded = false,
+): DoctorFinding[] {
   const findings: DoctorFinding[] = []
   const powers = [
     ...(login.isSuperuser ? ['SUPERUSER'] : []),
@@ -86,12 +92,18 @@ export function loginFindings({ login }: DatabaseFacts, { dbAnonRole }: Pick<Con
       fix: `alter role ${identifier(anonymous.name)} nosuperuser nobypassrls;`,
     })
   }
+  // The server's own roles run its own statements, never those of a request.
   const unlimited = login.members
-    .filter(({ timeout }) => timeout === null || /^0\D*$/.test(timeout))
+    .filter(({ name, timeout }) => !isInternalRole(name) && (timeout === null || /^0\D*$/.test(timeout)))
     .map(({ name }) => name)
   if (unlimited.length > 0) {
     findings.push({
-      ...{ area: 'settings', code: 'no_statement_timeout', level: 'WARN', subject: unlimited.join(', ') },
+      ...{
+        area: 'settings',
+        code: 'no_statement_timeout',
+        level: isEmbedded ? 'INFO' : 'WARN',
+        subject: unlimited.join(', '),
+      },
       what: `${unlimited.length === 1 ? 'This role has' : 'These roles have'} no statement_timeout.`,
       why: 'A request whose statement takes for ever occupies a connection for ever; a few of them occupy the pool.',
       advice: 'Set one that is longer than any good statement. It applies at the next request.',

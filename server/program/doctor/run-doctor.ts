@@ -54,9 +54,9 @@ export async function runDoctor(options: DoctorOptions): Promise<DoctorResult> {
   const findings = [
     ...settingsFindings(config, isEmbedded),
     ...serverSettingFindings(facts),
-    ...loginFindings(facts, config),
+    ...loginFindings(facts, config, isEmbedded),
     ...nodeFindings(options.node, now),
-    ...postgresFindings(facts.version, now),
+    ...postgresFindings(facts.version, now, isEmbedded),
     ...clockFindings([await readClock(first), ...service.clocks]),
     ...databaseTlsFindings(encryptionOf(first), now.getTime()),
     ...poolerFindings(pooling, config),

@@ -133,7 +133,8 @@ const rules: readonly Rule[] = [
 ]
 
 export function settingsFindings(config: Config, isEmbedded: boolean): DoctorFinding[] {
-  const settings = [...missingSecrets(config), ...(isEmbedded ? [] : missingAddresses(config))]
+  // With the embedded database, the server takes secrets from its data folder.
+  const settings = isEmbedded ? [] : [...missingSecrets(config), ...missingAddresses(config)]
   const missing = settings.map(({ name, consequence }): DoctorFinding => ({
     ...{ area: 'settings', code: 'setting_missing', level: 'WARN', subject: name, what: 'It is not set.' },
     why: `${consequence.charAt(0).toUpperCase()}${consequence.slice(1)}.`,

@@ -71,8 +71,11 @@ export function nodeFindings(version: string, today: Date): DoctorFinding[] {
   ]
 }
 
-/** @param number as `server_version_num`: 180004 */
-export function postgresFindings(number: number, today: Date): DoctorFinding[] {
+/**
+ * @param number as `server_version_num`: 180004
+ * @param isEmbedded whether it is the PostgreSQL that this program brings
+ */
+export function postgresFindings(number: number, today: Date, isEmbedded = false): DoctorFinding[] {
   const major = Math.floor(number / 10_000)
   const minor = number % 10_000
   const line = postgresLines.get(major)
@@ -96,11 +99,13 @@ export function postgresFindings(number: number, today: Date): DoctorFinding[] {
     findings.push({
       area: 'versions',
       code: 'postgres_minor',
-      level: 'WARN',
+      level: isEmbedded ? 'INFO' : 'WARN',
       subject,
       what: `At least ${expected - minor} minor version${expected - minor === 1 ? '' : 's'} newer: ${major}.${expected} is out.`,
       why: 'Minor versions have nothing but fixes, of lost data and security faults among others.',
-      advice: `Install the latest ${major}.x and restart PostgreSQL; dump and restore are not needed.`,
+      advice: isEmbedded
+        ? 'It comes with the packages of this program: update them, when a release has it. The data stays as it is.'
+        : `Install the latest ${major}.x and restart PostgreSQL; dump and restore are not needed.`,
     })
   }
   return findings

@@ -6,15 +6,19 @@ import { planText } from './plan-text.ts'
 
 const width = 100
 
-/** The explanation with a line feed at its end. */
-export function explanationText(explanation: Explanation): string {
+/**
+ * The explanation with a line feed at its end.
+ *
+ * @param showsSql whether to print the statements of the request
+ */
+export function explanationText(explanation: Explanation, showsSql = false): string {
   const sections = [
     requestText(explanation),
     resultText(explanation),
     effectsText(explanation),
     deniedText(explanation),
     ...explanation.relations.map(relationText),
-    statementsText(explanation),
+    showsSql ? statementsText(explanation) : [],
     measuredText(explanation),
     explanation.notes.flatMap((note) => block('note', note)),
   ]

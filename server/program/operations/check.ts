@@ -1,4 +1,5 @@
 // `rowhouse check`: finds risks in what the API exposes.
+import { isInternalRole } from '../../identity/internal-role.ts'
 import { commands, type Command, type Exposed, type ExposedFunction, type ExposedRelation } from './exposure.ts'
 
 export type Finding =
@@ -65,6 +66,10 @@ function byUserMetadata({ policies }: ExposedRelation): Finding[] {
 export const callersOf = ({ roles }: ExposedFunction): string[] =>
   roles.filter(({ execute }) => execute).map(({ name }) => name)
 
+/** The callers without the server's own roles, which no request has. */
+export const callersShown = ({ callers }: { readonly callers: readonly string[] }): string[] =>
+  callers.filter((name) => !isInternalRole(name))
+
 /** Describes a finding. */
 export function describeFinding(finding: Finding): string {
   switch (finding.kind) {
@@ -87,7 +92,7 @@ export function describeFinding(finding: Finding): string {
     case 'security-definer':
       return (
         `security definer function in an exposed schema: it runs with the rights of its owner ${finding.owner}` +
-        (finding.callers.length > 0 ? ` for ${finding.callers.join(', ')}` : '')
+        (callersShown(finding).length > 0 ? ` for ${callersShown(finding).join(', ')}` : '')
       )
     default:
       return finding satisfies never

@@ -1,4 +1,4 @@
-// Collects the results of a run, and prints them as TAP as they arrive.
+// Collects the results of a run, and prints them as TAP: the summary, what failed, then the rest.
 import type { JudgedMutant, TestResult } from './run.ts'
 import { tapComment, tapPlan, tapPoint, tapVersion, type TapPoint } from './tap.ts'
 
@@ -14,17 +14,16 @@ export class TestReport {
   readonly #tests: object[] = []
   readonly #coverage: object[] = []
   readonly #mutants: object[] = []
-  #points = 0
-  #failed = 0
+  readonly #points: TapPoint[] = []
+  readonly #comments: string[] = []
 
   /** @param print gets the lines of TAP; undefined for none */
   constructor(print: ((text: string) => void) | undefined) {
     this.#print = print
-    print?.(tapVersion)
   }
 
   get passes(): boolean {
-    return this.#failed === 0
+    return !this.#points.some(isFailure)
   }
 
   test({ test, problem }: TestResult): void {
@@ -43,12 +42,11 @@ export class TestReport {
   }
 
   comment(text: string): void {
-    this.#print?.(tapComment(text))
+    this.#comments.push(text)
   }
 
-  /** Prints the plan and a summary. */
+  /** Prints the plan, a summary and all points, those that fail first. */
   end(): void {
-    this.#print?.(tapPlan(this.#points))
     const count = (results: readonly object[], name: string): string[] => {
       if (results.length === 0) return []
       const lacking = results.filter((it) => 'outcome' in it && it.outcome === 'unnoticed').length
@@ -60,7 +58,15 @@ export class TestReport {
       ...count(this.#coverage, 'policies, grants and checks'),
       ...count(this.#mutants, 'mutants'),
     ]
-    for (const line of lines) this.comment(line)
+    const points = [...this.#points.filter(isFailure), ...this.#points.filter((it) => !isFailure(it))]
+    this.#print?.(
+      [
+        tapVersion,
+        tapPlan(points.length),
+        ...[...lines, ...this.#comments].map(tapComment),
+        ...points.map((point, index) => tapPoint(index + 1, point)),
+      ].join(''),
+    )
   }
 
   json(): ReportJson {
@@ -93,8 +99,8 @@ export class TestReport {
   }
 
   #point(point: TapPoint): void {
-    this.#points++
-    if (!point.ok && point.todo === undefined) this.#failed++
-    this.#print?.(tapPoint(this.#points, point))
+    this.#points.push(point)
   }
 }
+
+const isFailure = ({ ok, todo }: TapPoint): boolean => !ok && todo === undefined

@@ -23,7 +23,7 @@ export function tapPoint(number: number, { ok, name, todo, diagnostics }: TapPoi
   return `${line}  ---\n${indented}\n  ...\n`
 }
 
-/** The number of test points: the last line of a document, unless comments follow. */
+/** The number of test points, before the first or after the last of them. */
 export const tapPlan = (count: number): string => `1..${count}\n`
 
 /** A line that programs ignore. */

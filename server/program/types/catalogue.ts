@@ -12,8 +12,8 @@ import { atOnce } from '../../schema-cache/steps.ts'
 import { decodeView, viewKeysOf } from '../../schema-cache/view-key.ts'
 import type { RunClientQuery } from '../operations/exposure.ts'
 
-/** A type by its name in `pg_type`. For an array, the name is that of its elements. */
-export type PostgresType = { readonly name: string; readonly isArray: boolean }
+/** A type of `pg_type`. For an array, oid and name are those of its elements. */
+export type PostgresType = { readonly oid: number; readonly name: string; readonly isArray: boolean }
 
 export type TypedColumn = {
   readonly name: string
@@ -23,12 +23,16 @@ export type TypedColumn = {
   readonly identity: 'always' | 'by default' | null
   /** Whether it has a default or is generated. */
   readonly hasDefault: boolean
+  /** Whether it is generated, so that no statement can set it. */
+  readonly isGenerated: boolean
   /** For a view: whether INSERT and UPDATE may name it. */
   readonly isUpdatable: boolean
 }
 
 export type TypedRelation = {
   readonly oid: string
+  /** The type of its rows, by oid. */
+  readonly rowType: number
   readonly schema: string
   readonly name: string
   readonly kind: 'table' | 'foreign table' | 'view' | 'materialized view'
@@ -38,7 +42,13 @@ export type TypedRelation = {
 }
 
 /** The relation of a row type, or the description of a composite type. */
-export type RowType = { readonly oid: string; readonly name: string; readonly isForeign: boolean }
+export type RowType = {
+  readonly oid: string
+  readonly name: string
+  readonly isForeign: boolean
+  /** Whether it is a composite type of its own, not the row of a relation. */
+  readonly isComposite: boolean
+}
 
 export type TypedArgument = {
   /** Empty for an unnamed argument. */
@@ -77,14 +87,17 @@ export type Signature = {
   readonly argumentType: string
 }
 
-/** An enum or a composite type. */
+/** An enum, a domain or a composite type. */
 export type NamedType = {
+  readonly oid: number
   readonly schema: string
   readonly name: string
   /** The labels of an enum, in their order. */
   readonly values: readonly string[] | null
   /** The attributes of a composite type, in their order. */
   readonly attributes: readonly { readonly name: string; readonly type: PostgresType }[] | null
+  /** The type that a domain is declared with. */
+  readonly base: PostgresType | null
 }
 
 export type Catalogue = {

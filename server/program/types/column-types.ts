@@ -26,7 +26,7 @@ export class ColumnTypes {
   /** The columns of a table that an INSERT may or must set. */
   insert(table: TypedRelation): Member[] {
     return sorted(table).map((column) =>
-      column.identity === 'always'
+      isSetByDatabase(column)
         ? forbidden(column)
         : property(
             column.name,
@@ -39,7 +39,7 @@ export class ColumnTypes {
   /** The columns of a table that an UPDATE may set. */
   update(table: TypedRelation): Member[] {
     return sorted(table).map((column) =>
-      column.identity === 'always'
+      isSetByDatabase(column)
         ? forbidden(column)
         : property(column.name, this.#type(table, column, column.isNullable), true),
     )
@@ -53,10 +53,13 @@ export class ColumnTypes {
   }
 
   #type(relation: TypedRelation, { name, type }: TypedColumn, isNullable: boolean): Type {
-    const narrowed = this.#names.of(type, relation.schema)
+    const narrowed = this.#names.of(type)
     return orNull(narrowed === 'Json' ? this.#json.typeOf(relation, name) : narrowed, isNullable)
   }
 }
+
+/** Whether statements cannot set the column. */
+const isSetByDatabase = ({ identity, isGenerated }: TypedColumn): boolean => identity === 'always' || isGenerated
 
 const sorted = ({ columns }: TypedRelation): TypedColumn[] => [...columns].sort((a, b) => compareNames(a.name, b.name))
 

@@ -74,7 +74,7 @@ function schemaType(schema: string, { catalogue, names, columns, functions, rela
   const composites = ownTypes(schema, catalogue).flatMap(({ name, attributes }) =>
     attributes === null
       ? []
-      : [property(name, openObject(attributes.map((it) => property(it.name, orNull(names.of(it.type, schema))))))],
+      : [property(name, openObject(attributes.map((it) => property(it.name, orNull(names.of(it.type))))))],
   )
   const groups = [
     property('Tables', print(false)),

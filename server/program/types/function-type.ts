@@ -52,7 +52,9 @@ export class FunctionTypes {
 
   /** The fields that functions compute for the rows of a relation: those with its row as their only, unnamed argument. */
   computedFields(relation: TypedRelation): ComputedField[] {
-    const isComputed = ({ arguments: all }: Callable): boolean => {
+    const isComputed = ({ arguments: all, returns }: Callable): boolean => {
+      // Several rows of a type that is no relation are neither a value nor something to embed.
+      if (returns.isSet && returns.relation?.isComposite === true) return false
       const [first, ...others] = all.filter(({ mode }) => mode !== 'table')
       return (
         first?.mode === 'in' &&
@@ -81,8 +83,8 @@ export class FunctionTypes {
   }
 
   #overload(callable: Callable, overloads: readonly Callable[]): Type {
-    const { schema, inputs, returns } = callable
-    const given = inputs.map(({ name, type, hasDefault }) => property(name, this.#names.of(type, schema), hasDefault))
+    const { inputs, returns } = callable
+    const given = inputs.map(({ name, type, hasDefault }) => property(name, this.#names.of(type), hasDefault))
     const conflict = conflictOf(callable, overloads)
 
     const isMany = returns.isSet && (returns.rows > 1 || callable.rowName === null)
@@ -98,11 +100,11 @@ export class FunctionTypes {
   #result({ schema, arguments: all, returns }: Callable): Type {
     const columns = all.filter(({ mode }) => mode === 'table')
     if (columns.length > 0) {
-      return openObject(columns.map(({ name, type }) => property(name, this.#names.of(type, schema))))
+      return openObject(columns.map(({ name, type }) => property(name, this.#names.of(type))))
     }
     const relation = returns.relation && this.#relations.get(returns.relation.oid)
     if (relation?.schema === schema) return openObject(this.#columns.row(relation))
-    return this.#names.of(returns.type, schema)
+    return this.#names.of(returns.type)
   }
 }
 

@@ -19,58 +19,35 @@ const basicTypes: ReadonlyMap<string, string> = new Map([
 const member = ({ schema, name }: { schema: string; name: string }, group: string): string =>
   `Database[${quoted(schema)}][${quoted(group)}][${quoted(name)}]`
 
-/** Finds the TypeScript type of PostgreSQL's types by their names, as Supabase's generator does. */
+/** Finds the TypeScript type of PostgreSQL's types: types of the database by their oids, since names may occur in several schemas. */
 export class TypeNames {
   readonly #printed: ReadonlySet<string>
-  readonly #enums: ReadonlyMap<string, readonly NamedType[]>
-  readonly #composites: ReadonlyMap<string, readonly NamedType[]>
-  readonly #tables: ReadonlyMap<string, readonly TypedRelation[]>
-  readonly #views: ReadonlyMap<string, readonly TypedRelation[]>
+  readonly #named: ReadonlyMap<number, NamedType>
+  readonly #rows: ReadonlyMap<number, TypedRelation>
 
   constructor({ schemas, relations, namedTypes }: Catalogue) {
     this.#printed = new Set(schemas)
-    this.#enums = byName(namedTypes.filter(({ values }) => values !== null))
-    this.#composites = byName(namedTypes.filter(({ attributes }) => attributes !== null))
-    this.#tables = byName(relations.filter(({ kind }) => kind === 'table'))
-    this.#views = byName(relations.filter(({ kind }) => kind === 'view'))
+    this.#named = new Map(namedTypes.map((type) => [type.oid, type]))
+    this.#rows = new Map(relations.map((relation) => [relation.rowType, relation]))
   }
 
-  /**
-   * The TypeScript type. `unknown` for what has none, such as ranges, and for domains.
-   *
-   * @param schema the schema that is searched first for types by that name
-   */
-  of({ name, isArray }: PostgresType, schema: string): Type {
-    const type = basicTypes.get(name) ?? this.#userDefined(name, schema)
+  /** The TypeScript type; that of a domain is the one that it is declared with. `unknown` for what has none, such as ranges. */
+  of({ oid, name, isArray }: PostgresType): Type {
+    const named = this.#named.get(oid)
+    const type = named ? this.#userDefined(named) : (this.#row(oid) ?? basicTypes.get(name) ?? 'unknown')
     return isArray ? arrayOf(type) : type
   }
 
-  #userDefined(name: string, schema: string): Type {
-    const choose = <T extends { readonly schema: string }>(types: ReadonlyMap<string, readonly T[]>): T | undefined => {
-      const found = types.get(name)
-      return found?.find((type) => type.schema === schema) ?? found?.[0]
-    }
-    const enumType = choose(this.#enums)
-    if (enumType) return this.#isPrinted(enumType) ? member(enumType, 'Enums') : literals(enumType.values ?? [])
-    const composite = choose(this.#composites)
-    if (composite) return this.#isPrinted(composite) ? member(composite, 'CompositeTypes') : 'unknown'
-    const table = choose(this.#tables)
-    if (table) return `${member(table, 'Tables')}["Row"]`
-    const view = choose(this.#views)
-    return view ? `${member(view, 'Views')}["Row"]` : 'unknown'
+  #userDefined(type: NamedType): Type {
+    if (type.base !== null) return this.of(type.base)
+    const isPrinted = this.#printed.has(type.schema)
+    if (type.values !== null) return isPrinted ? member(type, 'Enums') : literals(type.values)
+    return isPrinted ? member(type, 'CompositeTypes') : 'unknown'
   }
 
-  #isPrinted({ schema }: { readonly schema: string }): boolean {
-    return this.#printed.has(schema)
+  #row(oid: number): Type | undefined {
+    const relation = this.#rows.get(oid)
+    if (relation?.kind === 'table') return `${member(relation, 'Tables')}["Row"]`
+    return relation?.kind === 'view' ? `${member(relation, 'Views')}["Row"]` : undefined
   }
-}
-
-function byName<T extends { readonly name: string }>(items: readonly T[]): Map<string, T[]> {
-  const groups = new Map<string, T[]>()
-  for (const item of items) {
-    const group = groups.get(item.name)
-    if (group) group.push(item)
-    else groups.set(item.name, [item])
-  }
-  return groups
 }

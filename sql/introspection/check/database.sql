@@ -1,5 +1,6 @@
 -- Extensions, default privileges for functions, and the owners of objects in the schemas of $1, a JSON array of names.
 select json_build_object(
+  'login', session_user,
   'version', current_setting('server_version_num')::int / 10000,
   'equalities', (select json_agg(o.oid::bigint) from pg_catalog.pg_operator o where o.oprname = '='),
   'extensions', (

@@ -24,6 +24,12 @@ select json_build_object(
   'hasOwnPrivileges', p.proacl is not null,
   'isPublic', p.proacl is null
     or exists (select from aclexplode(p.proacl) as item where item.grantee = 0 and item.privilege_type = 'EXECUTE'),
+  -- The owner and all roles that EXECUTE was granted to; 0 is PUBLIC.
+  'grantees', (
+    select json_agg(distinct item.grantee::bigint)
+    from aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) as item
+    where item.privilege_type = 'EXECUTE'
+  ),
   'usableBy', (
     select coalesce(json_agg(r.rolname), '[]')
     from pg_catalog.pg_roles r

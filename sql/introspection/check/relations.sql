@@ -19,6 +19,23 @@ select json_build_object(
     select from pg_catalog.pg_depend d where d.objid = c.oid and d.deptype = 'e'
   ),
   'isPartition', c.relispartition,
+  -- The owner and all roles with a privilege on the relation or a column; 0 is PUBLIC.
+  'grantees', (
+    select json_agg(distinct item.grantee::bigint)
+    from (
+      select c.relowner as grantee
+      union
+      select given.grantee from aclexplode(c.relacl) as given
+      union
+      select given.grantee
+      from pg_catalog.pg_attribute a, aclexplode(a.attacl) as given
+      where a.attrelid = c.oid and not a.attisdropped
+    ) as item
+  ),
+  -- Partitions and tables that inherit from it.
+  'children', (
+    select coalesce(json_agg(h.inhrelid::bigint), '[]') from pg_catalog.pg_inherits h where h.inhparent = c.oid
+  ),
   'options', coalesce(to_json(c.reloptions), '[]'),
   -- The relations that the view reads directly.
   'reads', case when c.relkind in ('v', 'm') then (

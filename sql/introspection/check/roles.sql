@@ -12,6 +12,7 @@ with recursive granted as (
 select json_build_object(
   'oid', r.oid::bigint,
   'name', r.rolname,
+  'isSuperuser', r.rolsuper,
   'bypassesRls', r.rolsuper or r.rolbypassrls,
   'bypassAttribute', r.rolbypassrls,
   'isApi', r.rolname in (select name from json_array_elements_text($1::json) as names (name))

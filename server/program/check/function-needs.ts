@@ -1,0 +1,187 @@
+// Which roles must be able to execute which functions, although no request names them: what policies, views, defaults, checks,
+// indexes and triggers call is called with the rights of the role of the request, and so is what its functions call.
+import { stringValue, tokensOf, isName } from '../../text/sql-tokens.ts'
+import type { FunctionRow, FunctionUse, Relation, Role } from './catalogue.ts'
+import { nodesOf } from './node-tree.ts'
+import { functionOf, type PolicyExpressions } from './policy-expression.ts'
+import type { SchemaView } from './schema-view.ts'
+
+/** The relations that requests of a role reach, and whether it has a privilege on them itself. */
+type Reach = ReadonlyMap<number, { readonly isDirect: boolean }>
+
+/** SQL within strings within strings is looked into so deep. */
+const depthOfStrings = 4
+
+export class FunctionNeeds {
+  readonly #view: SchemaView
+  readonly #expressions: PolicyExpressions
+  readonly #byName = new Map<string, FunctionRow[]>()
+  /** What functions call by the catalogue's dependencies. */
+  readonly #dependencies = new Map<number, number[]>()
+  readonly #calls = new Map<number, ReadonlySet<number>>()
+  /** By role, then by function. */
+  #needs: ReadonlyMap<number, ReadonlyMap<number, string>> | undefined
+
+  constructor(view: SchemaView, expressions: PolicyExpressions) {
+    this.#view = view
+    this.#expressions = expressions
+    for (const it of view.catalogue.functions) this.#byName.set(it.name, [...(this.#byName.get(it.name) ?? []), it])
+    for (const { caller, function: called } of view.catalogue.functionUses)
+      if (caller !== null) this.#dependencies.set(caller, [...(this.#dependencies.get(caller) ?? []), called])
+  }
+
+  /**
+   * What calls a function with the rights of a role, in words; undefined if nothing is known to. Errs on the safe side: of
+   * functions whose bodies are text, every mention of the name counts that may be a call.
+   */
+  reason(role: Role, { oid }: FunctionRow): string | undefined {
+    this.#needs ??= this.#find()
+    return this.#needs.get(role.oid)?.get(oid)
+  }
+
+  /** Whether a role can execute a function, by grants to itself, to roles that it is a member of, or to PUBLIC. */
+  canExecute({ isSuperuser, oid, memberOf }: Role, { grantees }: FunctionRow): boolean {
+    return isSuperuser || (grantees ?? []).some((it) => it === 0 || it === oid || memberOf.includes(it))
+  }
+
+  #find(): Map<number, Map<number, string>> {
+    const { roles } = this.#view.catalogue
+    const needs = new Map<number, Map<number, string>>()
+    const open: { readonly role: number; readonly routine: FunctionRow }[] = []
+    const add = (role: number, called: number, reason: string): void => {
+      const routine = this.#view.function(called)
+      const ofRole = needs.get(role) ?? new Map<number, string>()
+      if (!routine || ofRole.has(called) || this.#view.role(role)?.isSuperuser === true) return
+      needs.set(role, ofRole.set(called, reason))
+      open.push({ role, routine })
+    }
+    for (const role of roles) {
+      if (role.isSuperuser || role.name.startsWith('pg_')) continue
+      this.#ofExpressions(role, (called, reason) => add(role.oid, called, reason))
+      this.#ofSettings(role, (called, reason) => add(role.oid, called, reason))
+      this.#ofFunctions(role, (called, reason) => add(role.oid, called, reason))
+    }
+    // What is needed calls further functions, as the role or as its own owner.
+    for (let next = open.pop(); next; next = open.pop()) {
+      const { role, routine } = next
+      const caller = routine.isSecurityDefiner ? routine.owner : role
+      for (const called of this.#callsOf(routine)) add(caller, called, asCaller(routine))
+    }
+    return needs
+  }
+
+  #ofExpressions(role: Role, add: (called: number, reason: string) => void): void {
+    const reach = this.#reach(role)
+    for (const use of this.#view.catalogue.functionUses) {
+      if (use.kind === 'function') continue
+      const relation = use.relation === null ? undefined : this.#view.relation(use.relation)
+      if (applies(use, role, reach)) add(use.function, asUse(use, relation))
+    }
+  }
+
+  #ofSettings(role: Role, add: (called: number, reason: string) => void): void {
+    for (const { setting, schema, name, role: caller } of this.#view.catalogue.settingFunctions) {
+      if (caller !== null && caller !== role.name) continue
+      for (const it of this.#byName.get(name) ?? [])
+        if (schema === null || it.schema === schema) add(it.oid, `the setting ${setting}`)
+    }
+  }
+
+  #ofFunctions(role: Role, add: (called: number, reason: string) => void): void {
+    for (const it of this.#view.catalogue.functions) {
+      const isCaller = it.isSecurityDefiner ? it.owner === role.oid : this.canExecute(role, it)
+      if (isCaller) for (const called of this.#callsOf(it)) if (called !== it.oid) add(called, asCaller(it))
+    }
+  }
+
+  /** Relations on which a role has a privilege, and those behind them: of views, and the children of tables. */
+  #reach({ oid, memberOf }: Role): Reach {
+    const reach = new Map<number, { isDirect: boolean }>()
+    for (const it of this.#view.catalogue.relations) {
+      if (it.grantees.some((grantee) => grantee === 0 || grantee === oid || memberOf.includes(grantee)))
+        reach.set(it.oid, { isDirect: true })
+    }
+    // Iterating over a map includes what is added meanwhile.
+    for (const [reached] of reach) {
+      const relation = this.#view.relation(reached)
+      for (const behind of [...(relation?.reads ?? []), ...(relation?.children ?? [])])
+        if (!reach.has(behind)) reach.set(behind, { isDirect: false })
+    }
+    return reach
+  }
+
+  /** The functions that a function may call, by its parse tree, what depends on what, and its text. */
+  #callsOf(routine: FunctionRow): ReadonlySet<number> {
+    const known = this.#calls.get(routine.oid)
+    if (known) return known
+    const { tree, source } = routine
+    const byTree =
+      tree === null ? [] : [...nodesOf(this.#expressions.tree(tree))].flatMap((node) => functionOf(node) ?? [])
+    const byText =
+      tree === null && !isCompiled(routine) ? mentionsIn(source).flatMap((mention) => this.#mentioned(mention)) : []
+    const calls = new Set([...byTree, ...byText, ...(this.#dependencies.get(routine.oid) ?? [])])
+    this.#calls.set(routine.oid, calls)
+    return calls
+  }
+
+  #mentioned({ qualifier, name, kind }: Mention): number[] {
+    const isSchema = qualifier !== null && qualifier in this.#view.catalogue.schemas
+    return (this.#byName.get(name) ?? [])
+      .filter((it) => (isSchema ? it.schema === qualifier : true) && (kind !== 'field' || it.arguments !== ''))
+      .map(({ oid }) => oid)
+  }
+}
+
+const isCompiled = ({ language }: FunctionRow): boolean => language === 'c' || language === 'internal'
+
+/** Whether an expression is evaluated for requests of a role. */
+function applies({ kind, relation, roles }: FunctionUse, { oid, memberOf }: Role, reach: Reach): boolean {
+  if (relation === null) return true
+  const reached = reach.get(relation)
+  if (kind !== 'policy') return reached !== undefined
+  // Behind a view, the policies are those for its owner, but what they call is called as the role.
+  return reached?.isDirect === false || (roles ?? []).some((it) => it === 0 || it === oid || memberOf.includes(it))
+}
+
+const nameOf = ({ schema, name }: { readonly schema: string; readonly name: string }): string => `${schema}.${name}`
+
+function asUse({ kind, name }: FunctionUse, relation: Relation | undefined): string {
+  if (!relation) return kind === 'other' ? name : `the ${kind} ${name}`
+  if (kind === 'rule' && name === '_RETURN') return `the view ${nameOf(relation)}`
+  return `the ${kind} ${name} of ${nameOf(relation)}`
+}
+
+const asCaller = (routine: FunctionRow): string => `the function ${nameOf(routine)}`
+
+/** A name in a body that may be that of a function. */
+export type Mention = {
+  /** What stands before the dot: a schema, or something else. */
+  readonly qualifier: string | null
+  readonly name: string
+  /** `field`: `row.name` without a parenthesis, which calls a function with a row as its argument. */
+  readonly kind: 'call' | 'field' | 'text'
+}
+
+/**
+ * The names in a body that may be those of functions: before a parenthesis, after a dot, and strings that are a name, of which a
+ * body may compose SQL. Strings may contain SQL themselves.
+ */
+export function mentionsIn(text: string, depth = depthOfStrings): Mention[] {
+  const tokens = tokensOf(text)
+  return tokens.flatMap((token, at): Mention[] => {
+    if (token.kind === 'string') return depth === 0 ? [] : inString(stringValue(token), depth - 1)
+    const [isCall, isQualified] = [tokens[at + 1]?.text === '(', tokens[at - 1]?.text === '.']
+    if (!isName(token) || !(isCall || isQualified)) return []
+    const qualifier = isQualified ? (tokens[at - 2]?.text ?? null) : null
+    return [{ qualifier, name: token.text, kind: isCall ? 'call' : 'field' }]
+  })
+}
+
+function inString(text: string, depth: number): Mention[] {
+  const words = tokensOf(text)
+  const [first, dot, second] = words
+  const isOnlyName = words.length === 1 && first !== undefined && isName(first)
+  const isPath = words.length === 3 && dot?.text === '.' && second !== undefined && isName(second)
+  const named = isOnlyName ? first : isPath ? second : undefined
+  return [...(named ? [{ qualifier: null, name: named.text, kind: 'text' } as const] : []), ...mentionsIn(text, depth)]
+}
