@@ -133,7 +133,10 @@ t.test('account and files are deleted together or not at all', async (t) => {
 
 t.test('a server without storage deletes the files, too', async (t) => {
   const storage = await started(t)
-  const other = await startApplication(t, storage.database.authenticatorUri, { ...sessions, SERVICES: 'rest,auth,profiles' })
+  const other = await startApplication(t, storage.database.authenticatorUri, {
+    ...sessions,
+    SERVICES: 'rest,auth,profiles',
+  })
   const ann = await signUp(other.call, 'ann@example.org')
   await storage.ask('POST', '/object/open/a', { as: ann.id as `${string}-${string}`, body: 'x' })
   t.equal((await ann.call('DELETE', '/auth/me', { body: { password } })).status, 200)

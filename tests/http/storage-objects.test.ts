@@ -364,10 +364,7 @@ t.test('parts, conditions and names to save by', async (t) => {
     ['a?download', 'attachment;'],
     ['a?download=', 'attachment;'],
     ['a?download=my%20file.txt', "attachment; filename=my%20file.txt; filename*=UTF-8''my%20file.txt"],
-    [
-      "a?download=Ann's%20(1)*.txt",
-      "attachment; filename=Ann's%20(1)*.txt; filename*=UTF-8''Ann%27s%20%281%29%2A.txt",
-    ],
+    ["a?download=Ann's%20(1)*.txt", "attachment; filename=Ann's%20(1)*.txt; filename*=UTF-8''Ann%27s%20%281%29%2A.txt"],
     [
       'a?download=%C3%BC%22%0D%0AX:y',
       "attachment; filename=%C3%BC%22%0D%0AX%3Ay; filename*=UTF-8''%C3%BC%22%0D%0AX%3Ay",
