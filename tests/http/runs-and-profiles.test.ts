@@ -108,7 +108,11 @@ t.test('addresses that a page could run are refused', async (t) => {
       // The database is the authority: for functions, views and other ways to write.
       const change = `update public.${table} set ${column} = $1 where id = $2`
       const id = column === 'image_uri' ? uuid(1) : ann.id
-      await t.rejects(database.query(change, [uri, id]), { constraint: `${table}_${column}_scheme_check` }, label)
+      await t.rejects(
+        database.query(change, [uri, id]),
+        { code: '23514', message: new RegExp(`${table}_${column}_scheme_check`) },
+        label,
+      )
     }
   }
   await ann.rest('PATCH', `/profiles?id=eq.${ann.id}`, { avatar_url: null })

@@ -246,7 +246,7 @@ t.test('Cache-Control is sent as the uploader says', async (t) => {
 })
 
 t.test('rows and bytes agree', async (t) => {
-  const { rows } = await database.query<{ n: number }>('select count(*)::int as n from storage.objects')
+  const { rows } = await database.query('select count(*)::int as n from storage.objects')
   t.ok(await until(async () => (await kept()).length === rows[0]?.n), 'bytes of refused copies are removed')
   await requireAgreement(t, storage)
 })
