@@ -39,6 +39,12 @@ export const storageSettings: { readonly [K in keyof StorageSettings]: Setting<S
     50 * mebibyte,
     { description: 'Maximum bytes of an object in storage. A bucket can have a lower limit.' },
   ),
+  storageUnicodeNames: storage(['STORAGE_UNICODE_NAMES'], types.optionalBoolean, null, {
+    description: 'Whether names of objects may have letters beyond ASCII: `über`, `灯泡`, emoji.',
+    defaultInWords:
+      "`true`; `false` where Supabase's storage has set up the tables, or a check constraint restricts `storage.objects.name`",
+    example: 'true',
+  }),
   storageUploadSignedUrlExpirationTime: storage(
     ['UPLOAD_SIGNED_URL_EXPIRATION_TIME'],
     types.integer({ min: 1, max: 31_536_000 }),

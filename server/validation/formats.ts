@@ -4,7 +4,7 @@ import addFormats from 'ajv-formats'
 import { uuidPattern } from '../text/uuid.ts'
 
 /** Longer text is invalid in all formats: on megabytes, backtracking expressions would overflow the stack. */
-const maxLength = 16_384
+export const maxLength = 16_384
 
 function bounded(format: Format): Format {
   if (format instanceof RegExp) return (text: string) => text.length <= maxLength && format.test(text)

@@ -1,6 +1,8 @@
 // Our keywords for JSON Schemas. Their names begin with `x-`, so that they are valid in OpenAPI documents.
 import type { CodeKeywordDefinition, SchemaValidateFunction } from 'ajv'
 import { _, str, type Ajv2020, type KeywordCxt, type KeywordDefinition } from 'ajv/dist/2020.js'
+import { isUri } from '../text/uri.ts'
+import { maxLength } from './formats.ts'
 
 /** `"x-table": "public.tasks"`: bodies for this table must match the schema. */
 export const tableKeyword = 'x-table'
@@ -12,6 +14,33 @@ const text: KeywordDefinition = {
   schemaType: 'boolean',
   validate: (wanted: boolean, value: string) => !wanted || !/[\0\p{Cs}]/u.test(value),
   error: { message: 'must not contain NUL or incomplete characters' },
+}
+
+/** Without blanks and control characters before it, which browsers skip: they are no part of a URI. */
+const schemeOf = (uri: string): string | undefined => /^([a-z][a-z\d+.-]*):/i.exec(uri)?.[1]?.toLowerCase()
+
+const validateScheme: SchemaValidateFunction = (schemes: readonly string[], value: string) => {
+  const scheme = schemeOf(value)
+  // What is no URI is reported by its format.
+  if (scheme === undefined || schemes.includes(scheme)) return true
+  if (value.length > maxLength || !isUri(value)) return true
+  const [last = '', ...others] = schemes.map((it) => `${it}:`).reverse()
+  const allowed = `${others.reverse().join(', ')} or ${last}`
+  const message = `must begin with ${allowed}, not with ${scheme.slice(0, 20)}:`
+  validateScheme.errors = [{ keyword: 'x-schemes', message, params: { schemes } }]
+  return false
+}
+
+/**
+ * `"x-schemes": ["http", "https"]`: a URI with one of these schemes. Others, such as `javascript:`, would be executed by a page
+ * that makes a link of it.
+ */
+const schemes: KeywordDefinition = {
+  keyword: 'x-schemes',
+  type: 'string',
+  schemaType: 'array',
+  validate: validateScheme,
+  errors: true,
 }
 
 /** Ajv reads the errors of a keyword from a property of its function. */
@@ -95,5 +124,6 @@ export function addKeywords(ajv: Ajv2020, use: 'table' | 'dto'): void {
   ajv.addKeyword({ keyword: tableKeyword, schemaType: 'string' })
   ajv.addKeyword(text)
   ajv.addKeyword(yearsAhead)
+  ajv.addKeyword(schemes)
   if (use === 'dto') ajv.addKeyword(trim).addKeyword({ keyword: coerceKeyword, schemaType: 'boolean' })
 }

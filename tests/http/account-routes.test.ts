@@ -115,7 +115,7 @@ t.test('deleting an account deletes all its rows', async (t) => {
   )
   await database.query(
     `insert into public.classification_runs (user_id, image_uri, image_source, result_label, confidence, is_positive)
-     values ($1, 'a:', 'b', 'c', 1, true)`,
+     values ($1, 'file:a', 'b', 'c', 1, true)`,
     [user.id],
   )
   const rows: readonly (readonly [body: unknown, status: number, answer: object])[] = [

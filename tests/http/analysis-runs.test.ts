@@ -223,6 +223,7 @@ t.test('predictions that violate a constraint are not stored', async (t) => {
     unknown,
   ])[] = [
     ['an invalid URL', ann.headers, [['image_uri', 'not an address']], 422, [{ loc: ['body', 'image_uri'] }]],
+    ['a script', ann.headers, [['image_uri', 'javascript:alert(1)']], 422, [{ loc: ['body', 'image_uri'] }]],
     [
       'a very long URL',
       ann.headers,

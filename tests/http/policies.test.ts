@@ -10,7 +10,7 @@ const newcomer = '00000000-0000-4000-8000-00000000000c'
 await database.query(`
   insert into auth.users (id, email, encrypted_password) values ('${ann}', 'ann@example.org', 'x'), ('${bob}', 'bob@example.org', 'x');
   insert into public.classification_runs (id, user_id, image_uri, image_source, result_label, confidence, is_positive)
-  values ('${ann}', '${ann}', 'a:', 'camera', 'l', 1, true), ('${bob}', '${bob}', 'a:', 'camera', 'l', 1, true);
+  values ('${ann}', '${ann}', 'file:a', 'camera', 'l', 1, true), ('${bob}', '${bob}', 'file:a', 'camera', 'l', 1, true);
   insert into public.reports (id, user_id, manufacturer, model, year, mileage, price, lat, lng)
   values ('${ann}', '${ann}', 'Opel', 'Corsa', 2001, 1, 1, 1, 1), ('${bob}', '${bob}', 'Opel', 'Corsa', 2001, 1, 1, 1, 1);
   insert into auth.sessions (id, id_hash, user_id, not_after)
@@ -59,7 +59,7 @@ async function outcome(caller: CallerName, sql: string): Promise<number | string
 }
 
 const run = 'image_uri, image_source, result_label, confidence, is_positive'
-const runValues = "'a:', 'camera', 'l', 1, true"
+const runValues = "'file:a', 'camera', 'l', 1, true"
 const report = 'manufacturer, model, year, mileage, price, lat, lng'
 const reportValues = "'Opel', 'Corsa', 2001, 1, 1, 1, 1"
 

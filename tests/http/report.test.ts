@@ -50,7 +50,7 @@ t.test('a report is stored and returned', async (t) => {
     currency: 'EUR',
     comparables: 0,
     confidence: 0,
-    method: 'none: fewer than 3 comparable reports',
+    method: 'none: fewer than 5 comparable reports',
   })
   const { id, createdAt, updatedAt, ...values } = stored
   t.strictSame(values, { ...report, userId: ann.id, status: 'pending' })

@@ -60,6 +60,66 @@ t.test('create', async (t) => {
   t.equal((await ann.client.from('classification_runs').insert(run(1, ann.id))).status, 409)
 })
 
+t.test('addresses that a page could run are refused', async (t) => {
+  const taken = [
+    'http://a/1',
+    'https://a/1',
+    'HTTPS://a/1',
+    'file:///a.jpg',
+    'content://media/1',
+    'ph://A1/L0/001',
+    'ni:///sha-256;x',
+  ]
+  const scripts = [
+    ...[
+      'javascript:alert(1)',
+      'JavaScript:alert(1)',
+      'data:text/html,x',
+      'DATA:image/svg+xml,x',
+      'vbscript:x',
+      'VBScript:x',
+    ],
+    ...[
+      ' javascript:x',
+      '\tjavascript:x',
+      'java\nscript:x',
+      'java\tscript:x',
+      '\u0001javascript:x',
+      '\u00a0javascript:x',
+    ],
+    ...['blob:https://a/1', 'about:blank', 'filesystem:x', 'view-source:x', 'x:', '//a/1', 'javascript&colon;x'],
+    ...['https\n:javascript:x', 'xhttps:x', 'javascript:https://a/1', 'file', 'file/https:'],
+  ]
+  const places: readonly (readonly [table: string, column: string, path: string])[] = [
+    ['classification_runs', 'image_uri', `/classification_runs?id=eq.${uuid(1)}`],
+    ['profiles', 'avatar_url', `/profiles?id=eq.${ann.id}`],
+  ]
+  for (const [table, column, path] of places) {
+    for (const uri of taken) {
+      // The server's own name of an image.
+      if (uri.startsWith('ni:') && column !== 'image_uri') continue
+      t.equal((await ann.rest('PATCH', path, { [column]: uri })).status, 200, `${column} ${uri}`)
+    }
+    for (const uri of scripts) {
+      const label = `${column} ${JSON.stringify(uri)}`
+      const given = await ann.rest('PATCH', path, { [column]: uri })
+      t.equal(given.status, 400, label)
+      t.match(given.text, new RegExp(`/${column}`), label)
+      // The database is the authority: for functions, views and other ways to write.
+      const change = `update public.${table} set ${column} = $1 where id = $2`
+      const id = column === 'image_uri' ? uuid(1) : ann.id
+      await t.rejects(
+        database.query(change, [uri, id]),
+        { code: '23514', message: new RegExp(`${table}_${column}_scheme_check`) },
+        label,
+      )
+    }
+  }
+  await ann.rest('PATCH', `/profiles?id=eq.${ann.id}`, { avatar_url: null })
+  const given = await ann.rest('POST', '/classification_runs', run(20, ann.id, { image_uri: 'JavaScript:alert(1)' }))
+  t.match(given.text, /must begin with http:, https:, file:, content:, ph: or ni:, not with javascript:/)
+})
+
 t.test('an upsert of existing and new runs', async (t) => {
   const table = ann.client.from('classification_runs')
   const history = [run(1, ann.id, { result_label: 'Needs Review' }), run(3, ann.id), run(4, ann.id)]

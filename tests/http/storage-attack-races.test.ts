@@ -2,6 +2,7 @@
 import t from 'tap'
 import { FileStore } from '../../server/services/storage/backends/file-store.ts'
 import { moveObject } from '../../server/services/storage/object-move.ts'
+import { ObjectNames } from '../../server/services/storage/object-names.ts'
 import { storageDatabase } from '../../server/services/storage/storage-database.ts'
 import { lastingIdentity } from '../../server/identity/identity.ts'
 import { holdRequest, type HeldRequest } from '../support/held-request.ts'
@@ -70,6 +71,10 @@ t.test('what is moved is what the caller was permitted to move', async (t) => {
     const context = {
       store: new FileStore(folder),
       warn: (message: string) => t.fail(message),
+      settings: (): never => {
+        throw new Error('a move within a bucket needs no settings')
+      },
+      names: new ObjectNames(plain, () => ({ storageUnicodeNames: true })),
       database: {
         ...plain,
         tryOut: async (...statement: Parameters<typeof plain.tryOut>) => {

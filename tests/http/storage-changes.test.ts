@@ -46,7 +46,8 @@ t.test('POST /object/move', async (t) => {
     ['what has been moved', move('a', 'a3'), faults.noObject],
     ['from no bucket', move('a', 'a3', { bucketId: 'nothing' }), faults.noObject],
     ['to no bucket', move('c', 'c2', { destinationBucket: 'nothing' }), fault404],
-    ['to an invalid name', move('c', 'ü'), faults.key('ü')],
+    ['to an invalid name', move('c', '%'), faults.key('%')],
+    ['to blanks', move('c', ' / '), faults.key(' / ')],
     ['to an empty name', move('c', ''), faults.key('')],
     ['to a name that is too long', move('c', 'x'.repeat(1025)), faults.key('x'.repeat(1024))],
     [
@@ -140,7 +141,8 @@ t.test('POST /object/copy', async (t) => {
     ['from a bucket without name', ['POST', '/object/copy', body({ bucketId: '' })], faults.bucketName],
     ['to an invalid bucket', ['POST', '/object/copy', body({ destinationBucket: 'a/b' })], faults.bucketName],
     ['to the parent folder', ['POST', '/object/copy', body({ destinationKey: 'a/../y' })], faults.key('a/../y')],
-    ['to an invalid name', ['POST', '/object/copy', body({ destinationKey: 'ü' })], faults.key('ü')],
+    ['to an invalid name', ['POST', '/object/copy', body({ destinationKey: '%' })], faults.key('%')],
+    ['to slashes', ['POST', '/object/copy', body({ destinationKey: '//' })], faults.key('//')],
     [
       'no target',
       ['POST', '/object/copy', { bucketId: 'one', sourceKey: 'a' }],

@@ -69,7 +69,7 @@ t.test("Supabase's schema is kept and served", async (t) => {
   const added = `select string_agg(relname, ' ' order by relname) as names from pg_class where relname like 'idx_objects_%'`
   t.strictSame(
     (await database.query(added)).rows,
-    [{ names: 'idx_objects_bucket_id_folded_name idx_objects_bucket_id_name' }],
+    [{ names: 'idx_objects_bucket_id_list_key idx_objects_bucket_id_name' }],
     'apart from the indexes of lists',
   )
 

@@ -27,6 +27,19 @@ const names = [
     '\ud7ff/1',
     '\ue000',
   ],
+  // Folders and objects that differ only in case.
+  ...[
+    'dir/1',
+    'Dir/2',
+    'dir/3',
+    'DIR/sub/1',
+    'Dir/Sub/2',
+    'Dir/sub/3',
+    'dIR',
+    'Mixed/Case/1',
+    'mixed/case/2',
+    'mixed/Case/3',
+  ],
   ...['folder/', 'folder/x', 'deep/1/2/3/4/5', 'deep/1/2', 'deep/1-2', 'deep/1', "quo'te/1", 'spa ce/1', '/root', '//'],
 ]
 
@@ -158,6 +171,16 @@ t.test('storage.search ignores case, and names are relative to the prefix', asyn
       ['DEEP/1/', '2'],
       ['', 'É'],
       ['', '%'],
+      ['', 'd'],
+      ['', 'DIR'],
+      ['Dir/', 's'],
+      ['dIr/', ''],
+      ['dIr/SUB/', ''],
+      ['MIXED/CASE/', ''],
+      ['mixed/', 'CASE/'],
+      ['nothing/', ''],
+      ['dir/nothing/', ''],
+      ['//', ''],
     ] as const),
   ]) {
     for (const order of ['asc', 'desc']) {

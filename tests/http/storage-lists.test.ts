@@ -119,6 +119,59 @@ t.test('POST /object/list', async (t) => {
   ])
 })
 
+t.test('lists by name, by time and by key contain the same entries', async (t) => {
+  const storage = await startStorageService(t)
+  const mixed = [
+    'dir/1',
+    'Dir/2',
+    'dir/a/1',
+    'dir/A/2',
+    'dir/b.txt',
+    'dir/B.txt',
+    'DIR',
+    'Zoë/1',
+    'zoë/2',
+    '二/1',
+    'zz/1',
+  ]
+  await insertObjects(storage, 'mixed', mixed)
+  type Listed = { readonly name: string; readonly id: string | null }
+  const shown = (entries: readonly Listed[]): string[] =>
+    entries.map(({ name, id }) => (id === null ? `${name.replace(/\/$/, '')}/` : name)).sort(byBytes)
+  const as = 'service_role'
+  for (const folder of ['', 'dir/', 'Dir/', 'dir/a/', 'dir/A/', 'Zoë/', 'zoë/']) {
+    const lists = await Promise.all(
+      (['name', 'created_at', 'updated_at', 'last_accessed_at'] as const).flatMap((column) =>
+        (['asc', 'desc'] as const).map(async (order) => {
+          const body = { prefix: folder, sortBy: { column, order } }
+          return shown((await storage.ask('POST', '/object/list/mixed', { as, body })).json as Listed[])
+        }),
+      ),
+    )
+    const body = { prefix: folder, with_delimiter: true }
+    const page = (await storage.ask('POST', '/object/list-v2/mixed', { as, body })).json as {
+      readonly folders: readonly Listed[]
+      readonly objects: readonly Listed[]
+    }
+    const byKey = shown([...page.folders, ...page.objects].map((it) => ({ ...it, name: it.name.slice(folder.length) })))
+    t.strictSame(
+      byKey,
+      listed(mixed, { prefix: folder })
+        .map((name) => name.slice(folder.length))
+        .sort(byBytes),
+    )
+    for (const list of lists) t.strictSame(list, byKey, folder)
+  }
+  const paged: string[] = []
+  for (let offset = 0; offset < 12; offset += 2) {
+    const body = { prefix: '', limit: 2, offset }
+    paged.push(...shown((await storage.ask('POST', '/object/list/mixed', { as, body })).json as Listed[]))
+  }
+  t.strictSame(paged.sort(byBytes), listed(mixed, { prefix: '' }).sort(byBytes), 'page by page')
+  const separator = { prefix: '', search: 'dIR\u0001DIR' }
+  t.strictSame((await storage.ask('POST', '/object/list/mixed', { as, body: separator })).json, [])
+})
+
 t.test('POST /object/list-v2', async (t) => {
   const storage = await startStorageService(t)
   await insertObjects(storage, 'files', names)

@@ -159,20 +159,21 @@ t.test('errors of uploads', async (t) => {
   const invalidName = 'a'.repeat(1025)
   const cases = [
     ['no bucket', await post('none/a'), faults.noBucket],
-    ['no bucket for an invalid name', await post('none/%C3%BC'), faults.noBucket],
+    ['no bucket for an invalid name', await post('none/%00'), faults.noBucket],
     ['a bucket name that is none', await post('%C3%BC/a'), faults.bucketName],
     ['without a policy', await post('closed/a', 'x', {}, 'anon'), faults.rowSecurity],
     ['a public bucket without a policy', await post('open/a', 'x', {}, 'anon'), faults.rowSecurity],
     ['an upsert without a policy', await post('closed/a', 'x', { 'X-Upsert': 'true' }, 'anon'), faults.rowSecurity],
     ['without credentials', await post('closed/a', 'x', {}, null), faults.noToken],
-    ['umlaut', await post('closed/%C3%BC'), faults.key('ü')],
-    ['decomposed umlaut', await post('closed/u%CC%88'), faults.key('u\u0308')],
     ['control character', await post('closed/a%0Ab'), faults.key('a\nb')],
     ['NUL', await post('closed/a%00b'), faults.key('a\0b')],
     ['backslash', await post('closed/a%5Cb'), faults.key('a\\b')],
     ['percent sign', await post('closed/a%25b'), faults.key('a%b')],
     ['invalid encoding', await post('closed/a%FFb'), faults.key('a%FFb')],
     ['empty', await post('closed/'), faults.key('')],
+    ['only slashes', await post('closed//%2F'), faults.key('//')],
+    ['only blanks', await post('closed/%20/%C2%A0'), faults.key(' /\u00a0')],
+    ['only what is not seen', await post('closed/%E2%80%8B'), faults.key('\u200b')],
     ['over 1,024 bytes', await post(`closed/${invalidName}`), faults.key(invalidName.slice(0, 1024))],
     ['above the limit of the server', await post('closed/a', 'x'.repeat(1001)), faults.tooLarge],
     ['above that of the bucket', await post('small/a', 'x'.repeat(11)), faults.tooLarge],
@@ -263,7 +264,8 @@ testWithFolder('who may read', async (t) => {
     ['/object/info/closed/a', undefined, faults.noBucket],
     ['/object/info/authenticated/closed/a', undefined, faults.noToken],
     ['/object/closed/without-bytes', 'service_role', noBytes],
-    ['/object/open/%C3%BC', undefined, faults.key('ü')],
+    ['/object/open/%C3%BC', undefined, faults.noObject],
+    ['/object/open/%25', undefined, faults.key('%')],
   ] as const
   for (const [path, as, wanted] of cases) {
     const { status, text, json } = await ask('GET', path, { as })
@@ -303,6 +305,7 @@ t.test('parts, conditions and names to save by', async (t) => {
     ['bytes=-3', '789', 'bytes 7-9/10'],
     ['bytes=-30', '0123456789', 'bytes 0-9/10'],
     ['bytes=8-100', '89', 'bytes 8-9/10'],
+    ['Bytes=0-1', '01', 'bytes 0-1/10'],
   ]
   for (const [range, body, shown] of ranges) {
     const { status, text, headers } = await get({ Range: range })
@@ -319,14 +322,17 @@ t.test('parts, conditions and names to save by', async (t) => {
     'bytes=-0',
     'bytes=-',
     'bytes=a-b',
-    'lines=0-1',
     'bytes=99999999999999999999-',
   ]) {
     const { status, json, headers } = await get({ Range: range })
     t.strictSame([status, json, headers.get('content-range')], [416, faults.range, 'bytes */10'], range)
   }
   t.equal((await get({ Range: 'bytes=0-1' }, 'empty')).status, 416)
-  t.equal((await get({ Range: '' })).status, 200, 'an empty header asks for the whole object')
+  // An unknown unit is ignored: https://www.rfc-editor.org/rfc/rfc9110#section-14.2
+  for (const range of ['', 'lines=0-1', 'items=0-5', 'pages', 'bytes', 'bytes 0-1', 'bytesx=0-1', '=0-1']) {
+    const { status, text, headers } = await get({ Range: range })
+    t.strictSame([status, text, headers.get('content-range')], [200, '0123456789', null], range)
+  }
   const { headers } = await get({})
   const [eTag, modified] = [headers.get('etag') ?? '', headers.get('last-modified') ?? '']
   const later = new Date(Date.parse(modified) + 5000).toUTCString()
@@ -358,6 +364,7 @@ t.test('parts, conditions and names to save by', async (t) => {
     ['a?download', 'attachment;'],
     ['a?download=', 'attachment;'],
     ['a?download=my%20file.txt', "attachment; filename=my%20file.txt; filename*=UTF-8''my%20file.txt"],
+    ["a?download=Ann's%20(1)*.txt", "attachment; filename=Ann's%20(1)*.txt; filename*=UTF-8''Ann%27s%20%281%29%2A.txt"],
     [
       'a?download=%C3%BC%22%0D%0AX:y',
       "attachment; filename=%C3%BC%22%0D%0AX%3Ay; filename*=UTF-8''%C3%BC%22%0D%0AX%3Ay",
@@ -434,10 +441,7 @@ t.test('removing', async (t) => {
   await ask('POST', '/object/open/a', { ...service, body: 'x' })
   const remove = async (path: string, as?: StorageCallerName): Promise<unknown> =>
     (await ask('DELETE', path, { as })).json
-  t.strictSame(
-    await remove('/object/open/a', alice),
-    storageFault(403, 'Unauthorized', 'Access denied', 'AccessDenied'),
-  )
+  t.strictSame(await remove('/object/open/a', alice), faults.noObject, 'what policies hide does not exist')
   t.strictSame(await remove('/object/open/a'), faults.noToken)
   t.strictSame(await remove('/object/open/none', 'service_role'), faults.noObject)
   t.strictSame(await remove('/object/none/a', 'service_role'), faults.noObject)
@@ -465,7 +469,7 @@ testWithFolder('users with folders of their own', async (t) => {
   t.strictSame((await ask('GET', `/object/closed/${alice}/a.txt`, { as: bob })).json, faults.noObject)
   t.strictSame((await ask('GET', `/object/info/closed/${alice}/a.txt`, { as: bob })).json, faults.noObject)
   t.equal((await ask('HEAD', `/object/closed/${alice}/a.txt`, { as: bob })).status, 400)
-  t.match((await ask('DELETE', `/object/closed/${alice}/a.txt`, { as: bob })).json, { code: 'AccessDenied' })
+  t.strictSame((await ask('DELETE', `/object/closed/${alice}/a.txt`, { as: bob })).json, faults.noObject)
   t.equal((await ask('GET', `/object/closed/${alice}/a.txt`, { as: alice })).text, alice)
   const { rows } = await database.query('select owner, owner_id from storage.objects order by name')
   t.strictSame(rows, [

@@ -40,7 +40,7 @@ const tokenOf = (url: string): string => new URL(url, 'http://host').searchParam
 t.test('POST /object/sign', async (t) => {
   const storage = await prepared(t)
   const { signedURL } = await sign(storage, '/object/sign/files/a/b%20c.txt', { expiresIn: 100 })
-  t.match(signedURL, /^\/object\/sign\/files\/a\/b c\.txt\?token=[\w-]+\.[\w-]+\.[\w-]+$/)
+  t.match(signedURL, /^\/object\/sign\/files\/a\/b%20c\.txt\?token=[\w-]+\.[\w-]+\.[\w-]+$/)
   const { iat = 0, exp = 0, ...claims } = decodeJwt(tokenOf(signedURL))
   t.strictSame(claims, { url: 'files/a/b c.txt', scope: 'download' })
   t.equal(exp - iat, 100)
@@ -49,7 +49,7 @@ t.test('POST /object/sign', async (t) => {
   await exchangeRows(t, storage.ask, [
     ['no object', expiring({ expiresIn: 1 }, '/object/sign/files/nothing'), faults.noObject],
     ['no bucket', expiring({ expiresIn: 1 }, '/object/sign/nothing/a'), faults.noObject],
-    ['invalid name', expiring({ expiresIn: 1 }, '/object/sign/files/%C3%BC'), faults.key('ü')],
+    ['invalid name', expiring({ expiresIn: 1 }, '/object/sign/files/%25'), faults.key('%')],
     ['no time', expiring({}), faults.validation("body must have required property 'expiresIn'")],
     ['no number', expiring({ expiresIn: 'soon' }), faults.validation('body/expiresIn must be integer')],
     ['a fraction', expiring({ expiresIn: 1.5 }), faults.validation('body/expiresIn must be integer')],
@@ -86,7 +86,7 @@ t.test('POST /object/sign for many', async (t) => {
   ).json as { readonly signedURL: string }[]
   const hidden = 'Either the object does not exist or you do not have access to it'
   t.match(answer, [
-    { error: null, path: 'a/b c.txt', signedURL: /^\/object\/sign\/files\/a\/b c\.txt\?token=/ },
+    { error: null, path: 'a/b c.txt', signedURL: /^\/object\/sign\/files\/a\/b%20c\.txt\?token=/ },
     { error: hidden, path: 'nothing', signedURL: null },
     { error: null, path: 'a/b c.txt', signedURL: /token=/ },
     { error: hidden, path: 'ü', signedURL: null },
@@ -202,7 +202,7 @@ t.test('uploads', async (t) => {
       at('nothing/x'),
       storageFault(404, 'InvalidRequest', 'The related resource does not exist', 'InvalidRequest'),
     ],
-    ['invalid name', at('files/%C3%BC'), faults.key('ü')],
+    ['invalid name', at('files/%25'), faults.key('%')],
     ['the parent folder', at('files/a%2F..%2Fx'), faults.key('a/../x')],
     ['caller without policies', at('files/x', 'anon'), faults.rowSecurity],
     ['replacing without policies', at('files/new.txt', 'anon', { 'X-Upsert': 'true' }), faults.rowSecurity],

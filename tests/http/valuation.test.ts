@@ -4,7 +4,13 @@ import pg from 'pg'
 import t from 'tap'
 import { createMigratedDatabase } from '../support/database.ts'
 import { seededRandom, type Random } from '../support/seeded-random.ts'
-import { valuationOf, type StoredReport, type Valuation, type Vehicle } from '../support/valuation-reference.ts'
+import {
+  rounded,
+  valuationOf,
+  type StoredReport,
+  type Valuation,
+  type Vehicle,
+} from '../support/valuation-reference.ts'
 
 const database = await createMigratedDatabase()
 const client = new pg.Client({ connectionString: database.authenticatorUri })
@@ -147,7 +153,7 @@ const about = (userId: string, price: number, more: Partial<StoredReport> = {}):
   ...golf,
   id: `00000000-0000-4000-9000-${String(++made).padStart(12, '0')}`,
   userId,
-  cents: price * 100,
+  cents: Math.round(price * 100),
   status: 'approved',
   ...more,
 })
@@ -155,49 +161,51 @@ const user = (n: number): string => users[n] ?? ann
 
 t.test('reports -> valuation', async (t) => {
   const none = { estimate: null, low: null, high: null, currency: 'EUR', confidence: 0 }
-  const few = 'none: fewer than 3 comparable reports'
-  const three = [about(user(1), 9000), about(user(2), 10_000), about(user(3), 12_000)]
+  const few = 'none: fewer than 5 comparable reports'
+  const five = [9000, 9500, 10_000, 11_000, 12_000].map((price, n) => about(user(n + 1), price))
+  const others = [1, 2, 3, 4, 5, 6].map(user)
   const rows: readonly (readonly [label: string, reports: readonly StoredReport[], valuation: object])[] = [
     ['none', [], { ...none, comparables: 0, method: few }],
-    ['two', three.slice(0, 2), { ...none, comparables: 2, method: few }],
-    ['three', three, { estimate: 10_000, low: 9000, high: 12_000, currency: 'EUR', comparables: 3 }],
-    ['four: the middle', [...three, about(user(4), 11_000)], { estimate: 10_500, low: 9500, high: 11_500 }],
-    ['an outlier', [...three, about(user(4), 10_500), about(user(5), 99_000_000)], { estimate: 10_500, high: 12_000 }],
-    ['two pending', [...three, about(user(4), 1, { status: 'pending' })], { estimate: 10_000, comparables: 3 }],
-    ['one rejected', [...three, about(user(4), 1, { status: 'rejected' })], { estimate: 10_000, comparables: 3 }],
-    ['their own', [...three, about(ann, 1), about(ann, 2)], { estimate: 10_000, comparables: 3 }],
-    ['only their own', [about(ann, 1), about(ann, 2), about(ann, 3)], { ...none, comparables: 0, method: few }],
+    ['four', five.slice(0, 4), { ...none, comparables: 4, method: few }],
+    ['five', five, { estimate: 10_000, low: 9500, high: 11_000, currency: 'EUR', comparables: 5 }],
     [
-      'two reporters',
-      [about(user(1), 1), about(user(1), 2), about(user(2), 3)],
-      { ...none, comparables: 3, method: 'none: comparable reports of fewer than 3 reporters' },
+      'prices are rounded',
+      [9031, 9519.5, 10_121, 11_019, 12_345].map((price, n) => about(user(n + 1), price)),
+      { estimate: 10_000, low: 9500, high: 11_000 },
     ],
-    ['another model', [...three.slice(1), about(user(1), 1, { model: 'Golf Plus' })], { ...none, comparables: 2 }],
+    ['six: the middle', [...five, about(user(6), 11_000)], { estimate: 10_500, low: 9500, high: 11_000 }],
+    ['an outlier', [...five, about(user(6), 99_000_000)], { estimate: 10_500, high: 12_000 }],
+    ['two pending', [...five, about(user(6), 1, { status: 'pending' })], { estimate: 10_000, comparables: 5 }],
+    ['one rejected', [...five, about(user(6), 1, { status: 'rejected' })], { estimate: 10_000, comparables: 5 }],
+    ['their own', [...five, about(ann, 1), about(ann, 2)], { estimate: 10_000, comparables: 5 }],
+    ['only their own', [1, 2, 3, 4, 5].map((n) => about(ann, n)), { ...none, comparables: 0, method: few }],
     [
-      'free of charge',
-      [about(user(1), 0), about(user(2), 0), about(user(3), 0)],
-      { estimate: 0, low: 0, high: 0, confidence: 0.5 },
+      'four reporters',
+      [...five.slice(0, 4), about(user(1), 3)],
+      { ...none, comparables: 5, method: 'none: comparable reports of fewer than 5 reporters' },
     ],
+    ['another model', [...five.slice(1), about(user(1), 1, { model: 'Golf Plus' })], { ...none, comparables: 4 }],
+    ['free of charge', others.map((id) => about(id, 0)), { estimate: 0, low: 0, high: 0, confidence: 0.67 }],
     [
       'the closer year counts more',
-      [...three, ...[1, 2, 3, 4].map((n) => about(user(n), 1000, { year: 1990 }))],
+      [...five, ...others.map((id) => about(id, 1000, { year: 1990 }))],
       { estimate: 10_000 },
     ],
     [
       'the closer mileage counts more',
-      [...three, ...[1, 2, 3, 4].map((n) => about(user(n), 1000, { mileage: 900_000 }))],
+      [...five, ...others.map((id) => about(id, 1000, { mileage: 900_000 }))],
       { estimate: 10_000 },
     ],
     [
       'the closer place counts more',
-      [...three, ...[1, 2, 3, 4].map((n) => about(user(n), 1000, { lat: -40, lng: -70 }))],
+      [...five, ...others.map((id) => about(id, 1000, { lat: -40, lng: -70 }))],
       { estimate: 10_000 },
     ],
     [
       'across the date line is near',
       [
-        ...[1, 2, 3].map((n) => about(user(n), 5000, { lat: 0, lng: 179.9 })),
-        ...[1, 2, 3].map((n) => about(user(n), 9000, { lat: 0, lng: 90 })),
+        ...others.map((id) => about(id, 5000, { lat: 0, lng: 179.9 })),
+        ...others.map((id) => about(id, 9000, { lat: 0, lng: 90 })),
       ],
       { low: 5000, estimate: 5000, high: 5000 },
     ],
@@ -210,20 +218,71 @@ t.test('reports -> valuation', async (t) => {
   }
 })
 
+t.test('no price of a report can be found, not even by differences', async (t) => {
+  const random = seededRandom(Number(process.env.SEED ?? 7))
+  const vehicle = { ...golf, mileage: 90_001 }
+  // None is a multiple of any step.
+  const prices = [8123.45, 9377.77, 10_111.11, 11_903.21, 13_337.37, 15_551.55, 17_077.07]
+  const at = (n: number): Partial<StoredReport> => ({
+    year: 2009 + n,
+    mileage: 40_000 + 15_000 * n,
+    lat: 48 + n / 2,
+    lng: 11 - n / 3,
+  })
+  const all = prices.map((price, n) => about(user(n + 1), price, at(n)))
+  const cents = new Set(all.map((report) => report.cents))
+  /** What an attacker sees who asks for vehicles at, near and far from every report. */
+  const asked = async (): Promise<number[]> => {
+    const seen: number[] = []
+    for (let question = 0; question < 150; question++) {
+      const near = all[random.integer(0, all.length - 1)] ?? vehicle
+      const away = random.pick([0, 0, 1, 10])
+      const { low, estimate, high } = await valued({
+        ...vehicle,
+        year: Math.min(2026, near.year + random.integer(-away, away)),
+        mileage: Math.max(0, near.mileage + random.integer(-20_000, 20_000) * away),
+        lat: near.lat + random.next() * away,
+        lng: near.lng - random.next() * away,
+      })
+      for (const price of [low, estimate, high]) if (price !== null) seen.push(Math.round(price * 100))
+    }
+    return seen
+  }
+  // Before and after each report.
+  for (let count = 3; count <= all.length; count++) {
+    await store(all.slice(0, count))
+    const seen = await asked()
+    t.equal(seen.length > 0, count >= 5, `${count} reporters`)
+    t.strictSame(
+      seen.filter((price) => cents.has(price)),
+      [],
+      'no price of a report',
+    )
+    t.strictSame(
+      seen.filter((price) => price !== rounded(price)),
+      [],
+      'only rounded prices',
+    )
+  }
+})
+
 t.test('no single reporter decides an estimate', async (t) => {
-  const others = [9000, 10_000, 11_000, 12_000].map((price, n) => about(user(n + 2), price, { lat: 40, year: 2012 }))
+  const others = [9000, 9500, 10_000, 11_000, 12_000].map((price, n) =>
+    about(user(n + 2), price, { lat: 40, year: 2012 }),
+  )
   const manyAtTheSpot = Array.from({ length: 40 }, (_, n) => about(user(1), 500_000 + n))
   await store([...others, ...manyAtTheSpot])
-  t.match(await valued(golf), { estimate: 12_000, low: 10_000, comparables: 44 })
+  t.match(await valued(golf), { estimate: 12_000, low: 10_000, comparables: 45 })
   await store([...others, about(user(1), 1)])
   t.match(await valued(golf), { estimate: 9000 }, 'the price of a single vehicle nearby is not disclosed')
 })
 
 t.test('a report includes its valuation by the reports of others', async (t) => {
-  const mine = about(ann, 1, { status: 'pending' })
-  await store([about(user(1), 9000), about(user(2), 10_000), about(user(3), 12_000), mine, about(ann, 2)])
+  const mine = about(ann, 20, { status: 'pending' })
+  const five = [9000, 9500, 10_000, 11_000, 12_000].map((price, n) => about(user(n + 1), price))
+  await store([...five, mine, about(ann, 20)])
   const text = 'select public.valuation(report) as value from public.reports report where id = $1'
-  const wanted = { estimate: 10_000, comparables: 3 }
+  const wanted = { estimate: 10_000, comparables: 5 }
   t.match(await as('authenticated', { sub: ann }, text, [mine.id]), wanted)
   t.match(await as('service_role', {}, text, [mine.id]), wanted)
 
@@ -234,7 +293,8 @@ t.test('a report includes its valuation by the reports of others', async (t) => 
     wanted,
     'users cannot learn the effect of excluding another reporter',
   )
-  t.match(await as('authenticated', { sub: ann, app_role: 'admin' }, forged, [record]), { comparables: 3, low: 2 })
+  const byAdmin = await as('authenticated', { sub: ann, app_role: 'admin' }, forged, [record])
+  t.match(byAdmin, { comparables: 5, low: 9500 })
 })
 
 t.test('invalid vehicles', async (t) => {
@@ -262,6 +322,6 @@ t.test('invalid vehicles', async (t) => {
 t.test('the longest possible names fit into the index', async (t) => {
   // NFKC turns this character into eighteen.
   const name = '\ufdfa'.repeat(100)
-  await store([1, 2, 3].map((n) => about(user(n), 1000 * n, { manufacturer: name, model: name })))
-  t.match(await valued({ ...golf, manufacturer: name, model: name }), { estimate: 2000 })
+  await store([1, 2, 3, 4, 5].map((n) => about(user(n), 1000 * n, { manufacturer: name, model: name })))
+  t.match(await valued({ ...golf, manufacturer: name, model: name }), { estimate: 3000 })
 })

@@ -9,5 +9,5 @@ insert into public.reports (id, user_id, manufacturer, model, year, mileage, pri
   ('00000000-0000-4000-8000-0000000000b1', '00000000-0000-4000-8000-00000000000b', 'Fiat', 'Panda', 2003, 3, 3, 3, 3, 'pending');
 
 insert into public.classification_runs (id, user_id, image_uri, image_source, result_label, confidence, is_positive) values
-  ('00000000-0000-4000-8000-0000000000a3', '00000000-0000-4000-8000-00000000000a', 'a:', 'camera', 'leaf', 99, true),
-  ('00000000-0000-4000-8000-0000000000b3', '00000000-0000-4000-8000-00000000000b', 'b:', 'file', 'stone', 1, false);
+  ('00000000-0000-4000-8000-0000000000a3', '00000000-0000-4000-8000-00000000000a', 'file:a', 'camera', 'leaf', 99, true),
+  ('00000000-0000-4000-8000-0000000000b3', '00000000-0000-4000-8000-00000000000b', 'file:b', 'file', 'stone', 1, false);

@@ -70,6 +70,14 @@ function closeness(report: StoredReport, vehicle: Vehicle): number {
   return Math.floor(0.5 + 1e9 / ((1 + years * years) * (1 + driven * driven) * (1 + distance * distance)))
 }
 
+/** Cents, to a step of 2 to 5 percent, and at least ten euros. */
+export function rounded(cents: number): number {
+  const power = 100 * 10 ** (String(Math.trunc(cents / 100)).length - 1)
+  const fraction = cents < 2 * power ? 0.05 : cents < 5 * power ? 0.1 : 0.25
+  const step = Math.max(1000, power * fraction)
+  return Math.round(cents / step) * step
+}
+
 export function valuationOf(vehicle: Vehicle, caller: string, reports: readonly StoredReport[]): Valuation {
   const comparables = candidates(vehicle, caller, reports)
   const count = comparables.length
@@ -78,9 +86,9 @@ export function valuationOf(vehicle: Vehicle, caller: string, reports: readonly 
     byReporter.set(report.userId, [...(byReporter.get(report.userId) ?? []), report])
   }
   const reporters = byReporter.size
-  if (count < 3 || reporters < 3) {
+  if (count < 5 || reporters < 5) {
     const method =
-      count < 3 ? 'none: fewer than 3 comparable reports' : 'none: comparable reports of fewer than 3 reporters'
+      count < 5 ? 'none: fewer than 5 comparable reports' : 'none: comparable reports of fewer than 5 reporters'
     return { estimate: null, low: null, high: null, currency: 'EUR', comparables: count, confidence: 0, method }
   }
 
@@ -103,8 +111,9 @@ export function valuationOf(vehicle: Vehicle, caller: string, reports: readonly 
     let reached = 0n
     for (const [index, { cents, weight }] of weighed.entries()) {
       reached += weight
-      if (4n * reached === quarters * whole) return Math.round((cents + (weighed[index + 1]?.cents ?? cents)) / 2) / 100
-      if (4n * reached > quarters * whole) return cents / 100
+      const next = weighed[index + 1]?.cents ?? cents
+      if (4n * reached === quarters * whole) return rounded((rounded(cents) + rounded(next)) / 2) / 100
+      if (4n * reached > quarters * whole) return rounded(cents) / 100
     }
     throw new Error('less than all of the weight')
   }

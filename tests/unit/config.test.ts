@@ -153,6 +153,7 @@ t.test('defaults', async (t) => {
     storageBackend: 'file',
     storageFileBackendPath: null,
     storageFileSizeLimit: 52_428_800,
+    storageUnicodeNames: null,
     storageImageTransformationEnabled: true,
     storageImageTransformationLimitMaxSize: 2000,
     storageImageTransformationLimitMinSize: 1,

@@ -73,6 +73,11 @@ t.test('rows to insert', async (t) => {
     [{ ...run, confidence: '87.5' }, [fault('/confidence', 'must be number')]],
     [{ ...run, confidence: null }, [fault('/confidence', 'must be number')]],
     [{ ...run, image_uri: 'no uri' }, [fault('/image_uri', 'must match format "uri"')]],
+    [
+      { ...run, image_uri: 'Javascript:alert(1)' },
+      [fault('/image_uri', 'must begin with http:, https:, file:, content:, ph: or ni:, not with javascript:')],
+    ],
+    [{ ...run, image_uri: 'PH://1' }, []],
     [{ ...run, user_id: `urn:uuid:${uuid}` }, [fault('/user_id', 'must match format "uuid"')]],
     [{ ...run, created_at: '2024-01-01' }, [fault('/created_at', 'must match format "date-time"')]],
     [{ ...run, created_at: '2024-01-01T10:00:00.123Z' }, []],

@@ -91,6 +91,7 @@ export function accountRoutes(settings: AccountSettings): readonly Route[] {
       id: 'deleteAccount',
       tag: 'accounts',
       summary: 'Delete your account and all its data',
+      description: 'Your files are deleted, too: their addresses and signed URLs end at once.',
       access: endingSession(settings),
       body: dto<DeleteAccountDto>('DeleteAccountDto'),
       success: done('The account was deleted.', clearsCookie),

@@ -182,7 +182,7 @@ export async function changeAccount(
   }
 }
 
-/** Deletes an account with all its data. False when its password was changed meanwhile, or it was already deleted. */
+/** Deletes an account with all its data, files included. False when its password was changed meanwhile, or it was already deleted. */
 export async function deleteAccount(
   query: RunQuery,
   userId: string,

@@ -59,13 +59,6 @@ export const deleteBucket = new JsonStatement('delete from storage.buckets where
   access: 'write',
 })
 
-/** Whether a bucket has objects; no row if there is no such bucket. */
-export const hasObjects = new JsonStatement(
-  `select to_json(exists (select from storage.objects where bucket_id = buckets.id))
-   from storage.buckets where id = $1`,
-  { access: 'read', hasNoEffect: true },
-)
-
 /** The time by the clock of the database, which the times of objects are from; no row if there is no such bucket. */
 export const timeOfBucket = new JsonStatement('select now()::text from storage.buckets where id = $1', {
   access: 'read',

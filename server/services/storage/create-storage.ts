@@ -5,6 +5,7 @@ import type { KeySource } from '../../identity/jwt/key-set.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { DtoValidator } from '../../validation/validator.ts'
 import { createStorageCallers } from './callers.ts'
+import { ObjectNames } from './object-names.ts'
 import type { ObjectStore } from './object-store.ts'
 import type { StorageSettings } from './settings.ts'
 import { ImageRenderer } from './render/image-renderer.ts'
@@ -41,9 +42,11 @@ export type StorageService = {
 
 export function createStorage(options: StorageOptions): StorageService {
   const { settings, store, onError, warn, validator, allowedOrigins } = options
+  const database = storageDatabase(options.database, options.checksSessions)
   const context: StorageContext = {
     settings,
-    database: storageDatabase(options.database, options.checksSessions),
+    database,
+    names: new ObjectNames(database, settings),
     callers: createStorageCallers(options.verifier, options.lookupApiKey),
     signedTokens: createSignedTokens(settings),
     store,

@@ -51,6 +51,9 @@ function databaseStorageError(error: unknown): StorageError | undefined {
         : storageErrors.accessDenied(message, error)
     case '23505':
       return storageErrors.resourceExists(error)
+    // A constraint of the operator: its name is in the message.
+    case '23514':
+      return storageErrors.invalidRequest(message)
     case '23503':
       return detail.includes('is still referenced from table')
         ? new StorageError(

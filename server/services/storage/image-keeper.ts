@@ -5,13 +5,12 @@ import type { Identity } from '../../identity/identity.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import type { ImageKeeper, KeptImage } from '../analysis/image-keeper.ts'
 import { imageTypeOf } from '../analysis/image-type.ts'
-import { requireNewName } from './names.ts'
 import { metadataText } from './object-metadata.ts'
 import { insertObject, objectValues, removeLater, requirePermission } from './object-writing.ts'
 import type { StorageContext } from './storage-context.ts'
 import { StorageError, storageErrors } from './storage-error.ts'
 import { storagePath } from './storage-route.ts'
-import { bucketLimits, largestUpload, requireAllowedType, type BucketLimits } from './uploads.ts'
+import { bucketLimits, requireAllowedFile, type BucketLimits } from './bucket-rule.ts'
 
 const createBucket = new JsonStatement(
   'insert into storage.buckets (id, name, public) values ($1, $1, false) on conflict do nothing returning to_json(id)',
@@ -35,10 +34,9 @@ export function createImageKeeper(context: StorageContext, bucket: string): Imag
     const contentType = imageTypeOf(image)
     if (!contentType) throw storageErrors.invalidMimeType('of the image')
     const name = `${sub}/${randomUUID()}.${extensions[contentType]}`
-    requireNewName(name)
+    await context.names.requireNew(name)
     const limits = await limitsOf(context, bucket)
-    if (image.length > largestUpload(context, limits, name)) throw storageErrors.tooLarge()
-    requireAllowedType(contentType, limits, name)
+    requireAllowedFile(context, limits, name, { size: image.length, type: contentType })
     const path = `/object/${bucket}/${name}`
     const scope = { identity, operation, method: 'POST', path, headers: {} }
     const object = { bucket, name, owner: sub, isUpsert: false, userMetadata: undefined }

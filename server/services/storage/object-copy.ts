@@ -2,13 +2,15 @@
 import { randomUUID } from 'node:crypto'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import { copyBytes, type Place } from './copied-bytes.ts'
-import { requireNewName } from './names.ts'
+import { AcceptedVersion, bucketLimits, requireAllowedFile } from './bucket-rule.ts'
+import { checkedFile, metadataOf, type MetadataColumn } from './object-metadata.ts'
 import { objectJson } from './object-row.ts'
-import { requirePermission, writeObject, type NewObject } from './object-writing.ts'
+import { removeLater, requirePermission, writeObject, type NewObject } from './object-writing.ts'
 import type { StorageContext } from './storage-context.ts'
 import type { StorageScope } from './storage-database.ts'
 import { storageErrors } from './storage-error.ts'
-import { requireCacheControl, requireMediaType } from './upload-source.ts'
+import { cacheControlOf } from './cache-control.ts'
+import { requireMediaType } from './upload-source.ts'
 import type { UserMetadata } from './user-metadata.ts'
 
 export type CopyOptions = {
@@ -26,7 +28,7 @@ export type CopyOptions = {
 
 type Source = {
   readonly version: string
-  readonly metadata: Readonly<Record<string, unknown>> | null
+  readonly metadata: MetadataColumn | null
   readonly user_metadata: UserMetadata | null
 }
 
@@ -46,7 +48,7 @@ const rowOfId = new JsonStatement(`select ${objectJson('objects')} from storage.
  *
  * @returns the id, and the row, unless it has been changed meanwhile
  * @throws StorageError 404 `NoSuchKey` if the caller cannot see the source, 403 if it may not create or replace the copy,
- *   409 if there is an object already
+ *   409 if there is an object already, 413 or 415 if the target bucket does not accept it
  */
 export async function copyObject(
   context: StorageContext,
@@ -55,8 +57,8 @@ export async function copyObject(
   to: Place,
   options: CopyOptions,
 ): Promise<{ readonly id: string; readonly row: object }> {
-  requireNewName(to.name)
-  if (!options.copyMetadata) requireHeaders(options.metadata)
+  await context.names.requireNew(to.name)
+  const changes = options.copyMetadata ? {} : changesOf(options.metadata)
   const { database, store } = context
   const find = async (): Promise<Source | undefined> => {
     const [source] = await database.ask(scope, findSource, [from.bucket, from.name])
@@ -71,28 +73,39 @@ export async function copyObject(
     isUpsert,
     userMetadata: userMetadataOf(source, options),
   })
-  const replaceable = await requirePermission({ context, scope }, copyOf(first), metadataOf(first, options))
-  const version = randomUUID()
+  const replaceable = await requirePermission({ context, scope }, copyOf(first), { ...first.metadata, ...changes })
+  const limits = await bucketLimits(context, to.bucket)
+  requireAllowedFile(context, limits, to.name, checkedFile(metadataOf({ ...first.metadata, ...changes })))
+  const key = { ...to, version: randomUUID() }
   // The first attempt copies what the caller has just been permitted to copy.
   const found = [first]
-  const { bytes, source } = await copyBytes(store, from, { ...to, version }, async () => found.pop() ?? (await find()))
-  const metadata = { ...metadataOf(source, options), eTag: bytes.eTag, lastModified: bytes.lastModified.toISOString() }
+  const { bytes, source } = await copyBytes(store, from, key, async () => found.pop() ?? (await find()))
+  const { eTag, size, lastModified } = bytes
+  const metadata = {
+    ...{ ...source.metadata, ...changes },
+    ...{ eTag, size, contentLength: size, lastModified: lastModified.toISOString() },
+  }
+  const file = checkedFile(metadataOf(metadata))
+  const accepted = await AcceptedVersion.stored(context, limits, key, file).catch((error: unknown) => {
+    removeLater(context, key)
+    throw error
+  })
   const copy = copyOf(source)
-  const { id } = await writeObject({ context, scope }, copy, version, JSON.stringify(metadata), replaceable)
+  const { id } = await writeObject({ context, scope }, copy, accepted, JSON.stringify(metadata), replaceable)
   const [row] = await database.askAsAdmin(scope, rowOfId, [id])
   return { id, row: JSON.parse(row?.[0] ?? '{}') as object }
 }
 
-function requireHeaders({ cacheControl, mimetype }: CopyOptions['metadata']): void {
-  if (cacheControl !== undefined) requireCacheControl(cacheControl)
+type Headers = { readonly cacheControl?: string; readonly mimetype?: string }
+
+/** @throws StorageError 400, 415 for malformed ones */
+function changesOf({ cacheControl, mimetype }: CopyOptions['metadata']): Headers {
   if (mimetype !== undefined) requireMediaType(mimetype)
+  return {
+    ...(cacheControl === undefined ? {} : { cacheControl: cacheControlOf(cacheControl) }),
+    ...(mimetype === undefined ? {} : { mimetype }),
+  }
 }
 
 const userMetadataOf = ({ user_metadata }: Source, { copyMetadata, userMetadata }: CopyOptions) =>
   copyMetadata ? user_metadata : (userMetadata ?? null)
-
-const metadataOf = (source: Source, { copyMetadata, metadata: { cacheControl, mimetype } }: CopyOptions): object => ({
-  ...source.metadata,
-  ...(copyMetadata || cacheControl === undefined ? {} : { cacheControl }),
-  ...(copyMetadata || mimetype === undefined ? {} : { mimetype }),
-})

@@ -70,8 +70,11 @@ function cachingHeader(
 function disposition(name: string): string {
   if (name === '') return 'attachment;'
   const encoded = encodeURIComponent(name)
-  return `attachment; filename=${encoded}; filename*=UTF-8''${encoded}`
+  return `attachment; filename=${encoded}; filename*=UTF-8''${encoded.replaceAll(/['()*]/g, hexCode)}`
 }
+
+/** The characters that `encodeURIComponent` leaves and that must be encoded. https://www.rfc-editor.org/rfc/rfc8187#section-3.2.1 */
+const hexCode = (character: string): string => `%${character.charCodeAt(0).toString(16).toUpperCase()}`
 
 /** Whether the client has the current bytes. https://www.rfc-editor.org/rfc/rfc9110#section-13.2.2 */
 export function isNotModified(

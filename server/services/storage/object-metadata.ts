@@ -1,4 +1,5 @@
 // The column `metadata` of an object, which the server writes. Rows of other origin may have anything in it.
+import type { CheckedFile } from './bucket-rule.ts'
 import type { StoredBytes } from './object-store.ts'
 
 /** What is known of the bytes. */
@@ -30,9 +31,15 @@ export const metadataText = (
   })
 
 /** @param text the column; null as in rows that SQL has inserted */
-export function readMetadata(text: string | null): ObjectMetadata {
-  const value = text === null ? {} : (JSON.parse(text) as Readonly<Record<string, unknown>> | null)
-  const { eTag, size, mimetype, cacheControl, lastModified, xRobotsTag } = value ?? {}
+export const readMetadata = (text: string | null): ObjectMetadata =>
+  metadataOf(text === null ? {} : ((JSON.parse(text) as MetadataColumn | null) ?? {}))
+
+/** A value of the column. */
+export type MetadataColumn = Readonly<Record<string, unknown>>
+
+/** What a value of the column says. */
+export function metadataOf(column: MetadataColumn): ObjectMetadata {
+  const { eTag, size, mimetype, cacheControl, lastModified, xRobotsTag } = column
   const time = typeof lastModified === 'string' ? new Date(lastModified) : undefined
   return {
     eTag: headerText(eTag),
@@ -43,6 +50,15 @@ export function readMetadata(text: string | null): ObjectMetadata {
     xRobotsTag: headerText(xRobotsTag),
   }
 }
+
+/** Media type of an object whose row has none. */
+const unknownType = 'application/octet-stream'
+
+/** What the rule of a bucket looks at. */
+export const checkedFile = ({ size, mimetype }: Pick<ObjectMetadata, 'size' | 'mimetype'>): CheckedFile => ({
+  size: size ?? 0,
+  type: mimetype ?? unknownType,
+})
 
 /** Characters of a header: clients refuse responses with long ones. */
 const longestHeader = 2000

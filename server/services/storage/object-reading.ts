@@ -1,6 +1,6 @@
 // Finds the object that a request reads.
 import { JsonStatement, type TextRow } from '../../postgres/json-statement.ts'
-import { requireBucketName, requireObjectName } from './names.ts'
+import { requireBucketName } from './names.ts'
 import { readMetadata, type ObjectMetadata } from './object-metadata.ts'
 import type { StorageCaller } from './callers.ts'
 import { MissingBytesError } from './object-store.ts'
@@ -58,12 +58,12 @@ const visible = new JsonStatement(
  * @throws StorageError 404 `NoSuchBucket`
  */
 async function findInBucket(
-  { database }: Pick<StorageContext, 'database'>,
+  { database, names }: Pick<StorageContext, 'database' | 'names'>,
   bucket: string,
   name: string,
 ): Promise<{ readonly isPublic: boolean; readonly row: TextRow }> {
   requireBucketName(bucket)
-  requireObjectName(name)
+  await names.require(name)
   const [row] = await database.admin(inBucket, [bucket, name])
   if (!row) throw storageErrors.noSuchBucket()
   return { isPublic: row[0] === 't', row }
@@ -75,7 +75,7 @@ async function findInBucket(
  * @throws StorageError 404 `NoSuchBucket`, also for a private bucket; 404 `NoSuchKey`
  */
 export async function findPublicObject(
-  context: Pick<StorageContext, 'database'>,
+  context: Pick<StorageContext, 'database' | 'names'>,
   bucket: string,
   name: string,
 ): Promise<StoredObject> {
@@ -90,7 +90,7 @@ export async function findPublicObject(
  * @throws StorageError 404 `NoSuchBucket`, `NoSuchKey`
  */
 export async function findAnyObject(
-  context: Pick<StorageContext, 'database'>,
+  context: Pick<StorageContext, 'database' | 'names'>,
   bucket: string,
   name: string,
 ): Promise<StoredObject> {

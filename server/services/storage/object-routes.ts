@@ -4,7 +4,7 @@ import { record, text } from '../../http/service-response.ts'
 import type { ServiceResponse } from '../../http/service-route.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import { requireBucketName } from './names.ts'
-import { findAnyObject, findPublicObject, findReadableObject, type StoredObject } from './object-reading.ts'
+import { findPublicObject, findReadableObject, findVisibleObject, type StoredObject } from './object-reading.ts'
 import { descriptionHeaders } from './object-headers.ts'
 import { sendObject, sendObjectHead } from './object-sending.ts'
 import { removeLater } from './object-writing.ts'
@@ -161,15 +161,13 @@ const removed = new JsonStatement(
   { access: 'write' },
 )
 
-/** @throws StorageError 404 `NoSuchKey`; 403 `AccessDenied` if the policies hide the object or forbid to delete it */
+/** @throws StorageError 404 `NoSuchKey`, also if the policies hide the object; 403 `AccessDenied` if they forbid to delete it */
 async function remove({ context, scope, path }: StorageCall<undefined>): Promise<StorageReply> {
   const { bucket, name } = keyOf({ path })
   requireBucketName(bucket)
   const [row] = await context.database.askRows(scope, removed, [bucket, name])
   if (!row) {
-    await findAnyObject(context, bucket, name).catch(() => {
-      throw storageErrors.noSuchKey()
-    })
+    await findVisibleObject({ context, scope }, bucket, name)
     throw storageErrors.accessDenied()
   }
   const version = row[0] ?? null

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { freeBuffer } from '../../common/free-buffer.ts'
-import { byteRange } from './byte-range.ts'
+import { byteRange, isByteRange } from './byte-range.ts'
 import { isNotModified, objectHeaders, rangeApplies, type HeaderOptions } from './object-headers.ts'
 import { findAndRead, type StoredObject } from './object-reading.ts'
 import { MissingBytesError, type ByteRange } from './object-store.ts'
@@ -50,9 +50,8 @@ async function sendBytes(
     response.writeHead(304, headers).end()
     return
   }
-  // An empty header asks for nothing.
-  const asked = request.headers.range ?? ''
-  const range = asked === '' || !rangeApplies(metadata, request.headers) ? undefined : partOf(asked, size)
+  const { range: asked } = request.headers
+  const range = isByteRange(asked) && rangeApplies(metadata, request.headers) ? partOf(asked, size) : undefined
   const length = range ? range.end - range.start + 1 : size
   const whole = size > smallSize ? undefined : await smallObjects.read(object, size)
   const source = whole?.subarray(range?.start, range && range.end + 1) ?? (await store.get(object, range))

@@ -1,6 +1,7 @@
 // Rows of new objects: whether the caller may write them, and the rows themselves once the bytes are durable.
 import { leavesConnection } from '../../postgres/database-error.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
+import type { AcceptedVersion } from './bucket-rule.ts'
 import type { ObjectKey } from './object-store.ts'
 import { storageErrorOf } from './database-storage-error.ts'
 import type { StorageContext } from './storage-context.ts'
@@ -119,6 +120,7 @@ export type WrittenObject = {
  * before, and is again if there is another object now. One statement decides conflicts. Afterwards, the bytes of the
  * replaced version are removed; if the row is certainly not written, those of the new one.
  *
+ * @param accepted the version, whose bytes the bucket accepts
  * @param metadata JSON text
  * @param replaceable as `requirePermission` has returned it
  * @throws StorageError 409 `KeyAlreadyExists` if another upload was faster and `isUpsert` is not set; 403 `AccessDenied`
@@ -127,12 +129,13 @@ export type WrittenObject = {
 export async function writeObject(
   writer: Writer,
   object: NewObject,
-  version: string,
+  { key }: AcceptedVersion,
   metadata: string,
   replaceable: Replaceable,
 ): Promise<WrittenObject> {
   const { context } = writer
-  const { bucket, name, isUpsert } = object
+  const { bucket, name, version } = key
+  const { isUpsert } = object
   let target = replaceable
   try {
     for (let attempt = 0; attempt < attempts; attempt++) {

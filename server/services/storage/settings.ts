@@ -6,6 +6,8 @@ export type StorageBackend = 'file' | 's3'
 export type StorageSettings = {
   /** Maximum bytes of an object, which a bucket can only lower. */
   readonly storageFileSizeLimit: number
+  /** Whether names of objects may have letters beyond ASCII. Null: unless Supabase's rule for names applies. */
+  readonly storageUnicodeNames: boolean | null
   /** Seconds that a signed URL for an upload is valid. */
   readonly storageUploadSignedUrlExpirationTime: number
   readonly storageBackend: StorageBackend

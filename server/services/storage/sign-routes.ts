@@ -1,13 +1,12 @@
 // Signed URLs: for downloads and uploads by people without a token.
 import { dto, record, text } from '../../http/service-response.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
-import { requireNewName, requireObjectName } from './names.ts'
 import { findAnyObject, findVisibleObject } from './object-reading.ts'
 import { keyOf, objectResponse, readResponses } from './object-routes.ts'
 import { sendObject, sendObjectHead } from './object-sending.ts'
 import { requirePermission } from './object-writing.ts'
 import { claimOf, withinLimits, type Transformation } from './render/transformation.ts'
-import { tokenOf, type DownloadGrant } from './signed-tokens.ts'
+import { placeOf, tokenOf, urlIn, type DownloadGrant } from './signed-tokens.ts'
 import { storageErrors } from './storage-error.ts'
 import type { StorageContext } from './storage-context.ts'
 import { storageAdmin } from './storage-database.ts'
@@ -29,14 +28,14 @@ const visibleNames = new JsonStatement(
 
 const hidden = 'Either the object does not exist or you do not have access to it'
 
-/** The path of a URL below `/storage/v1`. Clients encode it; only the character that would end it is encoded already. */
+/** The path of a URL below `/storage/v1`, encoded. Clients encode it again, which `verifyDownload` permits. */
 const urlOf = (path: string, bucket: string, name: string, token: string): string =>
-  `${path}/${`${bucket}/${name}`.replaceAll('?', '%3F')}?token=${token}`
+  `${path}/${[bucket, ...name.split('/')].map(encodeURIComponent).join('/')}?token=${token}`
 
 async function sign(call: StorageCall<SignBody>): Promise<StorageReply> {
   const { context, scope, body } = call
   const { bucket, name } = keyOf(call)
-  requireObjectName(name)
+  await context.names.require(name)
   await findVisibleObject({ context, scope }, bucket, name)
   const grant: DownloadGrant = { url: `${bucket}/${name}`, ...transformationOf(context, body.transform) }
   const token = await context.signedTokens.signDownload(grant, body.expiresIn)
@@ -74,7 +73,7 @@ async function signMany({ context, scope, path, body }: StorageCall<SignManyBody
 async function signUpload(call: StorageCall<undefined>): Promise<StorageReply> {
   const { context, scope, caller, request } = call
   const { bucket, name } = keyOf(call)
-  requireNewName(name)
+  await context.names.requireNew(name)
   const {
     'x-upsert': upsert,
     'x-metadata': given,
@@ -100,8 +99,9 @@ async function signUpload(call: StorageCall<undefined>): Promise<StorageReply> {
 
 async function upload(call: StorageCall<undefined>): Promise<StorageReply> {
   const { context, scope } = call
-  const { bucket, name } = keyOf(call)
-  const { owner = null, upsert } = await context.signedTokens.verifyUpload(tokenOf(call), `${bucket}/${name}`)
+  const grant = await context.signedTokens.verifyUpload(tokenOf(call), urlIn(call))
+  const { owner = null, upsert } = grant
+  const { bucket, name } = placeOf(grant)
   // The caller who signed the URL was permitted to upload.
   await uploadObject(
     { ...call, scope: { ...scope, identity: storageAdmin } },
@@ -112,8 +112,9 @@ async function upload(call: StorageCall<undefined>): Promise<StorageReply> {
 
 async function download(call: StorageCall<undefined>): Promise<StorageReply> {
   const { context, query, request } = call
-  const { bucket, name } = keyOf(call)
-  const { exp, transformations } = await context.signedTokens.verifyDownload(tokenOf(call), `${bucket}/${name}`)
+  const grant = await context.signedTokens.verifyDownload(tokenOf(call), urlIn(call))
+  const { exp, transformations } = grant
+  const { bucket, name } = placeOf(grant)
   // A link to a small image gives no access to the large one.
   if (transformations !== undefined) throw storageErrors.invalidSignature()
   const find = () => findAnyObject(context, bucket, name)

@@ -37,8 +37,9 @@ export type SignedTokens = {
   readonly signDownload: (grant: DownloadGrant, seconds: number) => Promise<string>
   readonly signUpload: (grant: UploadGrant, seconds: number) => Promise<string>
   /**
-   * Checks a token for the object `bucket/name`.
+   * Checks a token for the object `bucket/name`, which may still be encoded: clients encode signed URLs, which are encoded.
    *
+   * @returns what the token permits, with the name of the object as it is
    * @throws StorageError 400 `InvalidJWT`, or `InvalidSignature` for another action or object
    */
   readonly verifyDownload: (token: string, url: string) => Promise<DownloadGrant & Expiring>
@@ -54,6 +55,25 @@ export function tokenOf({ query }: { readonly query: URLSearchParams }): string 
   const token = query.get('token')
   if (token === null) throw storageErrors.validation("querystring must have required property 'token'")
   return token
+}
+
+/** `bucket/name` of the path of a signed URL. */
+export const urlIn = ({ path }: { readonly path: Readonly<Record<string, string>> }): string =>
+  `${path.bucket ?? ''}/${path.name ?? ''}`
+
+/** The bucket and the name in the claim `url`. */
+export function placeOf({ url }: { readonly url: string }): { readonly bucket: string; readonly name: string } {
+  const end = url.indexOf('/')
+  return { bucket: url.slice(0, end), name: url.slice(end + 1) }
+}
+
+/** A name that was encoded twice and decoded once; undefined if it was not encoded twice. */
+function decodedAgain(name: string): string | undefined {
+  try {
+    return decodeURIComponent(name)
+  } catch {
+    return undefined
+  }
 }
 
 type UrlKey = { readonly kid: string; readonly key: KeyObject }
@@ -88,7 +108,7 @@ export function createSignedTokens(keys: () => KeySource): SignedTokens {
     if (!first) throw noKey()
     const payload = await payloadOf(token, ({ kid }) => (known.find((key) => key.kid === kid) ?? first).key)
     if (payload.scope !== scope) throw storageErrors.invalidSignature(`Token is not scoped for ${scope}`)
-    if (payload.url !== url) throw storageErrors.invalidSignature()
+    if (payload.url !== url && payload.url !== decodedAgain(url)) throw storageErrors.invalidSignature()
     return payload
   }
 
@@ -98,12 +118,12 @@ export function createSignedTokens(keys: () => KeySource): SignedTokens {
     signUpload: ({ url, owner, upsert }, seconds) =>
       sign({ ...optional({ owner }), url, upsert, scope: 'upload' }, seconds),
     verifyDownload: async (token, url) => {
-      const { transformations, format, exp } = await verify(token, url, 'download')
-      return { url, transformations: textOf(transformations), format: textOf(format), exp }
+      const { transformations, format, exp, ...claims } = await verify(token, url, 'download')
+      return { url: textOf(claims.url) ?? '', transformations: textOf(transformations), format: textOf(format), exp }
     },
     verifyUpload: async (token, url) => {
-      const { owner, upsert, exp } = await verify(token, url, 'upload')
-      return { url, owner: textOf(owner), upsert: upsert === true, exp }
+      const { owner, upsert, exp, ...claims } = await verify(token, url, 'upload')
+      return { url: textOf(claims.url) ?? '', owner: textOf(owner), upsert: upsert === true, exp }
     },
   }
 }

@@ -1,6 +1,7 @@
 // What the routes of `/storage/v1` share.
 import type { KeySource } from '../../identity/jwt/key-set.ts'
 import type { StorageCallers } from './callers.ts'
+import type { ObjectNames } from './object-names.ts'
 import type { ObjectStore } from './object-store.ts'
 import type { ImageRenderer } from './render/image-renderer.ts'
 import type { StorageSettings } from './settings.ts'
@@ -16,6 +17,7 @@ export type StorageContext = {
   readonly signedTokens: SignedTokens
   readonly store: ObjectStore
   readonly images: ImageRenderer
+  readonly names: ObjectNames
   readonly smallObjects: SmallObjects
   /** Receives errors that are not the client's. */
   readonly onError: (error: unknown) => void

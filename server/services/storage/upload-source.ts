@@ -1,6 +1,7 @@
 // What a request uploads: raw bytes, or the file of a form.
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
+import { cacheControlOf } from './cache-control.ts'
 import { readForm } from './upload-form.ts'
 import { storageErrors } from './storage-error.ts'
 import { decodedMetadata, parseUserMetadata, type UserMetadata } from './user-metadata.ts'
@@ -22,8 +23,8 @@ export type UploadSource = {
   readonly stop: () => void
 }
 
-/** Characters of a text that becomes a header of every download: clients refuse long ones. */
-const longestHeader = 1000
+/** Characters of a media type, which becomes a header of every download: clients refuse long ones. */
+const longestType = 1000
 
 /** https://www.rfc-editor.org/rfc/rfc9110#section-8.3.1 */
 const mediaType = /^[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+\s*(?:;.*)?$/
@@ -43,9 +44,8 @@ export async function readUpload(request: IncomingMessage): Promise<UploadSource
   }
   if (given?.toLowerCase().startsWith('multipart/form-data') !== true) {
     const contentType = given ?? 'application/octet-stream'
-    const cacheControl = headers['cache-control'] ?? 'no-cache'
     requireMediaType(contentType)
-    requireCacheControl(cacheControl)
+    const cacheControl = cacheControlOf(headers['cache-control'])
     const metadata = headers['x-metadata']
     return {
       ...common,
@@ -62,9 +62,7 @@ export async function readUpload(request: IncomingMessage): Promise<UploadSource
     const named = fields.get('contentType') ?? ''
     const contentType = named === '' ? fileType : named
     requireMediaType(contentType)
-    const time = fields.get('cacheControl') ?? ''
-    const cacheControl = time === '' ? 'no-cache' : `max-age=${time}`
-    requireCacheControl(cacheControl)
+    const cacheControl = cacheControlOf(fields.get('cacheControl'))
     const metadata = fields.get('metadata') ?? fields.get('userMetadata')
     return {
       ...common,
@@ -91,11 +89,5 @@ function robotsTag(header: string | readonly string[] | undefined): string | und
 
 /** @throws StorageError 415 for a malformed media type, and for a long one */
 export function requireMediaType(type: string): void {
-  if (type.length > longestHeader || !mediaType.test(type)) throw storageErrors.invalidContentType()
-}
-
-/** @throws StorageError 400 for a long text */
-export function requireCacheControl(text: string): void {
-  if (text.length > longestHeader)
-    throw storageErrors.validation('cacheControl must NOT have more than 1000 characters')
+  if (type.length > longestType || !mediaType.test(type)) throw storageErrors.invalidContentType()
 }

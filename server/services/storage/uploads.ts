@@ -2,71 +2,15 @@
 import { randomUUID } from 'node:crypto'
 import { isUnread } from '../../common/free-buffer.ts'
 import { allowLongUpload } from '../../http/long-upload.ts'
-import { JsonStatement } from '../../postgres/json-statement.ts'
+import { AcceptedVersion, bucketLimits, largestUpload, requireAllowedType } from './bucket-rule.ts'
 import { sniffed } from './content-sniffing.ts'
 import { metadataText } from './object-metadata.ts'
 import { requirePermission, writeObject, type NewObject, type WrittenObject } from './object-writing.ts'
-import { isFolderPlaceholder, requireBucketName, requireNewName } from './names.ts'
-import type { PutOptions } from './object-store.ts'
+import type { ObjectKey, PutOptions } from './object-store.ts'
 import type { StorageContext } from './storage-context.ts'
 import { storageErrors } from './storage-error.ts'
 import type { StorageCall } from './storage-route.ts'
 import { readUpload, type UploadSource } from './upload-source.ts'
-
-/** What a bucket allows. */
-export type BucketLimits = {
-  /** Bytes; null for the limit of the server. */
-  readonly fileSizeLimit: number | null
-  /** Empty for all. */
-  readonly allowedMimeTypes: readonly string[]
-}
-
-const limits = new JsonStatement(
-  `select json_build_object('fileSizeLimit', file_size_limit, 'allowedMimeTypes', coalesce(allowed_mime_types, '{}'))
-   from storage.buckets where id = $1`,
-  { access: 'read', hasNoEffect: true },
-)
-
-/**
- * The limits of a bucket, whether the caller can see it or not.
- *
- * @throws StorageError 400 `InvalidBucketName`; 404 `NoSuchBucket`
- */
-export async function bucketLimits(
-  { database }: Pick<StorageContext, 'database'>,
-  bucket: string,
-): Promise<BucketLimits> {
-  requireBucketName(bucket)
-  const [row] = await database.admin(limits, [bucket])
-  if (!row) throw storageErrors.noSuchBucket()
-  return JSON.parse(row[0] ?? 'null') as BucketLimits
-}
-
-/** Maximum bytes of an object. */
-export function largestUpload(
-  { settings }: Pick<StorageContext, 'settings'>,
-  { fileSizeLimit }: BucketLimits,
-  name: string,
-): number {
-  if (isFolderPlaceholder(name)) return 0
-  const { storageFileSizeLimit } = settings()
-  return fileSizeLimit === null ? storageFileSizeLimit : Math.min(fileSizeLimit, storageFileSizeLimit)
-}
-
-/**
- * Checks a media type against those that a bucket allows: `image/png`, `image/*`.
- *
- * @throws StorageError 415 `InvalidMimeType`
- */
-export function requireAllowedType(type: string, { allowedMimeTypes }: BucketLimits, name: string): void {
-  if (allowedMimeTypes.length === 0 || isFolderPlaceholder(name)) return
-  const [kind, subtype] = type.split('/')
-  const isAllowed = allowedMimeTypes.some((allowed) => {
-    const [allowedKind, allowedSubtype] = allowed.split('/')
-    return kind === allowedKind && (allowedSubtype === '*' || allowedSubtype === subtype)
-  })
-  if (!isAllowed) throw storageErrors.invalidMimeType(type)
-}
 
 /**
  * Uploads the object that a request has in its body.
@@ -87,15 +31,16 @@ export async function uploadObject(
     requireAllowedType(source.contentType, allowed, name)
     const { declaredLength } = source
     if (source.isRaw && declaredLength !== undefined && declaredLength > maxBytes) throw storageErrors.tooLarge()
-    requireNewName(name)
+    await context.names.requireNew(name)
     const object = { bucket, name, owner, isUpsert, userMetadata: source.userMetadata }
     const replaceable = await requirePermission({ context, scope }, object, {
       mimetype: source.contentType,
       ...(declaredLength === undefined ? {} : { contentLength: declaredLength }),
     })
-    const version = randomUUID()
-    const stored = await receive(call, { bucket, name, version }, source, { maxBytes, ownsChunks })
-    return await writeObject({ context, scope }, object, version, metadataText(stored, source), replaceable)
+    const key = { bucket, name, version: randomUUID() }
+    const stored = await receive(call, key, source, { maxBytes, ownsChunks })
+    const accepted = AcceptedVersion.received(context, allowed, key, { size: stored.size, type: source.contentType })
+    return await writeObject({ context, scope }, object, accepted, metadataText(stored, source), replaceable)
   } catch (error) {
     source.stop()
     throw error
@@ -104,7 +49,7 @@ export async function uploadObject(
 
 async function receive(
   { context: { store }, request }: Pick<StorageCall<unknown>, 'context' | 'request'>,
-  key: { readonly bucket: string; readonly name: string; readonly version: string },
+  key: ObjectKey,
   { bytes, contentType, cacheControl }: UploadSource,
   options: Pick<PutOptions, 'maxBytes' | 'ownsChunks'>,
 ): ReturnType<StorageContext['store']['put']> {

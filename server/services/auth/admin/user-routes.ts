@@ -141,7 +141,8 @@ export const userRoutes: readonly AuthRoute[] = [
     path: '/admin/users/{user_id}',
     id: 'authAdminDeleteUser',
     summary: 'Delete an account',
-    description: 'Ends its sessions. Soft deletion keeps its row, with hashes in the place of addresses.',
+    description:
+      'Ends its sessions. Soft deletion keeps its row, with hashes in the place of addresses. Its files stay, as in Supabase.',
     caller: 'admin',
     pathParameters: { user_id: userId },
     body: dto<DeleteUserDto>('AuthDeleteUserDto'),

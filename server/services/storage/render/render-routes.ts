@@ -11,7 +11,7 @@ import {
 } from '../object-reading.ts'
 import { keyOf, objectResponse } from '../object-routes.ts'
 import type { CallerKind } from '../callers.ts'
-import { tokenOf } from '../signed-tokens.ts'
+import { placeOf, tokenOf, urlIn } from '../signed-tokens.ts'
 import { storageErrors } from '../storage-error.ts'
 import { defineStorageRoute, type StorageCall, type StorageRoute } from '../storage-route.ts'
 import {
@@ -99,8 +99,9 @@ const renderAuthenticated = (call: Call): Promise<undefined> => {
 /** Only the transformation of the token counts. */
 async function renderSigned(call: Call): Promise<undefined> {
   const { context } = call
-  const { bucket, name } = keyOf(call)
-  const { transformations = '', exp } = await context.signedTokens.verifyDownload(tokenOf(call), `${bucket}/${name}`)
+  const grant = await context.signedTokens.verifyDownload(tokenOf(call), urlIn(call))
+  const { transformations = '', exp } = grant
+  const { bucket, name } = placeOf(grant)
   await render(call, {
     transformation: transformationOfClaim(transformations),
     expires: new Date(exp * 1000),

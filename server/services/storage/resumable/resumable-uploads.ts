@@ -2,6 +2,7 @@
 // other locks are needed, in whatever process the requests are.
 import { JsonStatement } from '../../../postgres/json-statement.ts'
 import { leavesConnection, sqlState } from '../../../postgres/database-error.ts'
+import type { AcceptedVersion } from '../bucket-rule.ts'
 import type { ObjectKey } from '../object-store.ts'
 import type { Replaceable } from '../object-writing.ts'
 import type { StorageContext } from '../storage-context.ts'
@@ -30,7 +31,7 @@ export type Part = { readonly start: number; readonly size: number; readonly ver
 /** What the row of the finished object contains. */
 export type FinishedObject = {
   readonly owner: string | null
-  readonly version: string
+  readonly version: AcceptedVersion
   /** JSON text. */
   readonly metadata: string
   readonly userMetadata: string
@@ -207,7 +208,7 @@ export class ResumableUploads {
   ): Promise<{ readonly previous: string | null } | undefined> {
     const { owner, version, metadata, userMetadata, isUpsert, length, replaceable } = object
     const values = [
-      ...[upload.bucket, upload.name, uuidOrNull(owner), owner, version],
+      ...[version.key.bucket, version.key.name, uuidOrNull(owner), owner, version.key.version],
       ...[metadata, userMetadata, upload.id, received, length],
     ]
     const { askAsAdmin } = this.#context.database

@@ -3,25 +3,19 @@
 import { randomUUID } from 'node:crypto'
 import { Metadata, Server, type ServerOptions, type Upload } from '@tus/server'
 import { leavesConnection } from '../../../postgres/database-error.ts'
-import { requireStoredContent } from '../content-sniffing.ts'
+import { AcceptedVersion, bucketLimits, largestUpload, requireAllowedFile, type BucketLimits } from '../bucket-rule.ts'
+import { cacheControlOf } from '../cache-control.ts'
+import { requireBucketName } from '../names.ts'
 import { metadataText } from '../object-metadata.ts'
 import { objectErrorOf, removeLater, requirePermission, type NewObject, type Replaceable } from '../object-writing.ts'
 import { StorageError, storageErrors } from '../storage-error.ts'
 import { storagePath, type StorageCall } from '../storage-route.ts'
-import { requireCacheControl, requireMediaType } from '../upload-source.ts'
-import { bucketLimits, largestUpload, requireAllowedType } from '../uploads.ts'
+import { requireMediaType } from '../upload-source.ts'
 import { parseUserMetadata } from '../user-metadata.ts'
 import { TusError, tusErrors } from './tus-error.ts'
 import { hasOtherObject, type ResumableUploads } from './resumable-uploads.ts'
 import { TusStore, type CompleteUpload } from './tus-store.ts'
-import {
-  decodeUploadId,
-  encodeUploadId,
-  parseUploadId,
-  requireNames,
-  uploadIdText,
-  type UploadId,
-} from './upload-id.ts'
+import { decodeUploadId, encodeUploadId, parseUploadId, uploadIdText, type UploadId } from './upload-id.ts'
 
 export const resumablePath = '/upload/resumable'
 
@@ -88,7 +82,7 @@ class TusUpload {
       // The router has decided on the origin.
       allowedOrigins: () => response.hasHeader('Access-Control-Allow-Origin'),
       getFileIdFromRequest: () => decodeUploadId(parameters.id ?? ''),
-      namingFunction: (_request, metadata) => newId(metadata),
+      namingFunction: (_request, metadata) => this.#newId(metadata),
       generateUrl: (_request, { proto, host, id }) => this.#addressOf(`${proto}://${host}`, path, id),
       maxSize: (_request, id) => this.#maxSize(id),
       onIncomingRequest: (_request, id) => this.#authorize(id),
@@ -96,6 +90,15 @@ class TusUpload {
       onUploadFinish: (_request, { id }) => this.#finish(id),
       onResponseError: (_request, error) => this.#errorOf(error),
     }
+  }
+
+  /** @throws StorageError 400 without the names of the object, or with invalid ones */
+  async #newId(metadata: TusMetadata | undefined): Promise<string> {
+    if (!metadata) throw storageErrors.invalidRequest('Metadata header is required')
+    const [bucket, name] = [metadata.bucketName ?? '', metadata.objectName ?? '']
+    requireBucketName(bucket)
+    await this.#call.context.names.requireNew(name)
+    return uploadIdText({ bucket, name, id: randomUUID() })
   }
 
   #addressOf(origin: string, path: string, id: string): string {
@@ -169,17 +172,15 @@ class TusUpload {
   async #beforeCreation({ id, size, metadata = {} }: Upload): Promise<{ metadata: Record<string, string | null> }> {
     const { bucket, name } = idOf(id)
     await this.#requireAllowed(bucket, name, size ?? 0, typeOf(metadata))
-    const cacheControl = cacheControlOf(metadata)
-    requireCacheControl(cacheControl)
-    return { metadata: { ...metadata, cacheControl } }
+    return { metadata: { ...metadata, cacheControl: cacheControlOf(metadata.cacheControl) } }
   }
 
-  async #requireAllowed(bucket: string, name: string, length: number, contentType: string): Promise<void> {
+  async #requireAllowed(bucket: string, name: string, size: number, type: string): Promise<BucketLimits> {
     const { context } = this.#call
     const limits = await bucketLimits(context, bucket)
-    if (length > largestUpload(context, limits, name)) throw storageErrors.tooLarge()
-    requireMediaType(contentType)
-    requireAllowedType(contentType, limits, name)
+    requireMediaType(type)
+    requireAllowedFile(context, limits, name, { size, type })
+    return limits
   }
 
   /** Creates the object. */
@@ -188,19 +189,17 @@ class TusUpload {
     const complete = await this.store.complete(id)
     const { upload, last, length } = complete
     const { bucket, name, metadata } = upload
-    const file = { contentType: typeOf(metadata), cacheControl: cacheControlOf(metadata) }
-    const version = randomUUID()
-    const key = { bucket, name, version }
+    const file = { contentType: typeOf(metadata), cacheControl: cacheControlOf(metadata.cacheControl) }
+    const key = { bucket, name, version: randomUUID() }
     try {
-      await this.#requireAllowed(bucket, name, length, file.contentType)
-      const stored = await this.store.join(complete, version, file)
-      await requireStoredContent(context.store, key, { size: length, type: file.contentType }).catch(
-        (error: unknown) => {
-          removeLater(context, key)
-          throw error
-        },
-      )
-      const finished = await this.#write(complete, version, metadataText(stored, file)).catch((error: unknown) => {
+      const limits = await this.#requireAllowed(bucket, name, length, file.contentType)
+      const stored = await this.store.join(complete, key.version, file)
+      const checked = { size: stored.size, type: file.contentType }
+      const accepted = await AcceptedVersion.stored(context, limits, key, checked).catch((error: unknown) => {
+        removeLater(context, key)
+        throw error
+      })
+      const finished = await this.#write(complete, accepted, metadataText(stored, file)).catch((error: unknown) => {
         // After a lost connection, the row may be there: the bytes are left to the sweep.
         if (error instanceof StorageError || leavesConnection(error)) removeLater(context, key)
         throw error
@@ -218,7 +217,7 @@ class TusUpload {
   }
 
   /** Writes the row. If another user has put a different object there meanwhile, policies decide again. */
-  async #write({ upload, length }: CompleteUpload, version: string, metadata: string): Promise<Finished> {
+  async #write({ upload, length }: CompleteUpload, version: AcceptedVersion, metadata: string): Promise<Finished> {
     const object = this.#objectOf(upload.bucket, upload.name, upload.metadata)
     const { owner, isUpsert, userMetadata = {} } = object
     for (let attempt = 0; attempt < attempts; attempt++) {
@@ -254,14 +253,6 @@ const isExponent = (header: string | readonly string[] | undefined): boolean => 
 /** `/storage/v1/upload` -> `/upload` */
 const withoutMount = (path: string): string => path.slice(storagePath.length)
 
-/** @throws StorageError 400 without the names of the object, or with invalid ones */
-function newId(metadata: TusMetadata | undefined): string {
-  if (!metadata) throw storageErrors.invalidRequest('Metadata header is required')
-  const [bucket, name] = [metadata.bucketName ?? '', metadata.objectName ?? '']
-  requireNames(bucket, name)
-  return uploadIdText({ bucket, name, id: randomUUID() })
-}
-
 function idOf(text: string): UploadId {
   const id = parseUploadId(text)
   if (!id) throw storageErrors.invalidRequest('Invalid upload id')
@@ -270,9 +261,3 @@ function idOf(text: string): UploadId {
 
 const typeOf = ({ contentType }: TusMetadata): string =>
   contentType == null || contentType === '' ? defaultType : contentType
-
-const cacheControlOf = ({ cacheControl }: TusMetadata): string => {
-  const seconds = cacheControl ?? ''
-  if (/^-?\d+$/.test(seconds)) return `max-age=${seconds}`
-  return /^max-age=-?\d+$/.test(seconds) ? seconds : 'no-cache'
-}

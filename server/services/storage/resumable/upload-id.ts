@@ -1,6 +1,4 @@
 // The names of resumable uploads in their addresses: `bucket/name/uuid` in base64url.
-import { requireBucketName, requireNewName } from '../names.ts'
-
 export type UploadId = { readonly bucket: string; readonly name: string; readonly id: string }
 
 const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/
@@ -21,14 +19,4 @@ export const encodeUploadId = (text: string): string => Buffer.from(text).toStri
 export function decodeUploadId(segment: string): string | undefined {
   const text = Buffer.from(segment, 'base64url').toString()
   return encodeUploadId(text) === segment && parseUploadId(text) !== undefined ? text : undefined
-}
-
-/**
- * Checks the names of a new upload.
- *
- * @throws StorageError 400 `InvalidBucketName`, `InvalidKey`
- */
-export function requireNames(bucket: string, name: string): void {
-  requireBucketName(bucket)
-  requireNewName(name)
 }
