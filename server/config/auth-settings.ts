@@ -77,14 +77,11 @@ const coreSettings: AuthSettingTable<CoreKey> = {
   authExternalFlowStateExpiryDuration: auth('GOTRUE_EXTERNAL_FLOW_STATE_EXPIRY_DURATION', authTypes.duration, 300, {
     description: 'Time that sign-in with a provider, or with PKCE, may take.',
   }),
-  authExternalAllowedIdTokenIssuers: auth(
-    'GOTRUE_EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS',
-    types.emptyableList,
-    ['https://appleid.apple.com', 'https://accounts.google.com'],
-    {
-      description: 'Issuers of id tokens that are accepted without a configured provider.',
-    },
-  ),
+  authExternalAllowedIdTokenIssuers: auth('GOTRUE_EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS', types.emptyableList, [], {
+    description:
+      'Issuers whose ID tokens are accepted although their provider is not enabled. A provider must have the issuer as `URL`, and `CLIENT_ID`: the client ids that the tokens may be for.',
+    example: '"https://accounts.google.com"',
+  }),
 
   authPasswordMinLength: auth('GOTRUE_PASSWORD_MIN_LENGTH', types.integer({ min: 6, max: 72 }), 6, {
     description: 'Characters that a password needs.',

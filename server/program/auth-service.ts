@@ -60,8 +60,16 @@ export function startSignIn({ config, env, current, ...options }: SignInOptions)
     isDevelopment: env[embeddedVariable] !== undefined && listensOnLoopback(config),
     ownOrigin: `http://localhost:${config.serverPort}`,
   })
-  // Reports problems of the mail server and of templates, once for all workers.
-  if ((workerIndex() ?? 0) === 0) void auth.context.mailer.check()
+  // Reports problems of the settings, the mail server and templates, once for all workers.
+  if ((workerIndex() ?? 0) === 0) {
+    for (const issuer of auth.context.providers.issuersWithoutClients()) {
+      options.warn(
+        `GOTRUE_EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS: tokens of ${issuer} are refused, because no provider has it as ` +
+          'GOTRUE_EXTERNAL_<PROVIDER>_URL and client ids in GOTRUE_EXTERNAL_<PROVIDER>_CLIENT_ID',
+      )
+    }
+    void auth.context.mailer.check()
+  }
   const accounts: AccountsParts = {
     ...{ passwords, limits: attempts, signer, allowedOrigins },
     tokenDoor: createTokenDoor(auth.context),

@@ -79,6 +79,7 @@ export type AuthSettings = {
   readonly authExternalAnonymousUsersEnabled: boolean
   /** Seconds that an OAuth or PKCE flow may take. */
   readonly authExternalFlowStateExpiryDuration: number
+  /** See `Providers.findByIssuer`. */
   readonly authExternalAllowedIdTokenIssuers: readonly string[]
   /** By name in lower case: `google`. */
   readonly authProviders: ReadonlyMap<string, ProviderSettings>
