@@ -45,10 +45,18 @@ const coreSettings: AuthSettingTable<CoreKey> = {
     description: 'Seconds that access tokens are valid.',
   }),
   authJwtAud: auth('GOTRUE_JWT_AUD', types.text, 'authenticated', { description: 'Audience of access tokens.' }),
+  authJwtAllowedAudiences: auth('GOTRUE_JWT_ALLOWED_AUDIENCES', types.emptyableList, [], {
+    description: 'Further audiences that requests may name in the header `X-JWT-AUD`. Administrators may name any.',
+    example: '"app,backoffice"',
+  }),
   authJwtIssuer: auth('GOTRUE_JWT_ISSUER', types.optionalText, null, {
     description: 'Issuer of access tokens.',
     defaultInWords: 'as `api-external-url`',
     example: '"https://example.org/auth/v1"',
+  }),
+  authJwtPublishVerificationKeys: auth('GOTRUE_JWT_PUBLISH_VERIFICATION_KEYS', types.boolean, false, {
+    description:
+      'Whether `/.well-known/jwks.json` has the public keys of `jwt-secret`, too, which verify tokens of others.',
   }),
   authJwtValidMethods: auth('GOTRUE_JWT_VALID_METHODS', types.emptyableList, [], {
     description: 'Algorithms of access tokens that the sign-in service accepts.',

@@ -35,7 +35,7 @@ export const passwordGrant: TokenGrant = {
     const [row] = (await database.ask(findSignIn, [
       provider === 'email' ? address : null,
       provider === 'phone' ? address : null,
-      audienceOf(request) ?? settings.authJwtAud,
+      audienceOf(request, settings),
     ])) as SignInRow[]
     const hash = row?.password_hash ?? undefined
     const isRight = await passwords.verify(hash, password)

@@ -66,7 +66,11 @@ export type AuthSettings = {
   /** Lifetime of access tokens in seconds. */
   readonly authJwtExp: number
   readonly authJwtAud: string
+  /** Further audiences that requests may name. */
+  readonly authJwtAllowedAudiences: readonly string[]
   readonly authJwtIssuer: string | null
+  /** Whether the public keys of `jwt-secret`, which sign nothing here, are published, too. */
+  readonly authJwtPublishVerificationKeys: boolean
   /** Algorithms that are accepted; empty for those of the keys. */
   readonly authJwtValidMethods: readonly string[]
   readonly authJwtAdminRoles: readonly string[]

@@ -124,7 +124,7 @@ const newSignUp = (
   address,
   passwordHash,
   metadata: objectMember(bodyMembers, 'data'),
-  audience: audienceOf(request) ?? context.settings().authJwtAud,
+  audience: audienceOf(request, context.settings()),
   id: randomUUID(),
 })
 

@@ -4,7 +4,7 @@ import { authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthRoute } from '../auth-route.ts'
 import { userId } from '../path-ids.ts'
 import { checkPassword, requireHashable } from '../password-rules.ts'
-import { audienceOf, originOf } from '../request-origin.ts'
+import { namedAudience, originOf } from '../request-origin.ts'
 import { given, storable } from '../request-text.ts'
 import { noSuchUser, replyOf } from './admin-result.ts'
 import { adminStatements } from './admin-statements.ts'
@@ -42,7 +42,7 @@ export const userRoutes: readonly AuthRoute[] = [
     handler: async ({ query, context, request }) => {
       const ascending = isAscending(query)
       const page = pageOf(query)
-      const audience = audienceOf(request) ?? context.settings().authJwtAud
+      const audience = namedAudience(request) ?? context.settings().authJwtAud
       const [[users, total] = []] = await context.database.askRows(adminStatements.listUsers, [
         audience,
         storable('filter', query.get('filter') ?? ''),
@@ -75,7 +75,7 @@ export const userRoutes: readonly AuthRoute[] = [
       const { json, ban } = attributesOf(
         {
           ...body,
-          aud: given(body.aud) ?? audienceOf(request) ?? authJwtAud,
+          aud: given(body.aud) ?? namedAudience(request) ?? authJwtAud,
           role: given(body.role) ?? authJwtDefaultGroupName,
         },
         bodyMembers,
