@@ -49,7 +49,7 @@ export function startSignIn({ config, env, current, ...options }: SignInOptions)
   const { authAccountLimit: accountLimit, authAccountTotalLimit: accountTotalLimit } = config
   const { database, allowedOrigins } = options
   const addressLimit = config.authAddressLimit
-  const passwords = createPasswords()
+  const passwords = createPasswords({ waitingOfNetwork: config.authWaitingLimit })
   const attempts = createAttemptLimits({ query: database.query, accountLimit, accountTotalLimit, addressLimit })
   const signer = new TokenSigner(() => current().config)
   const auth = createAuth({

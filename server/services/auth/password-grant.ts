@@ -2,6 +2,7 @@
 import { clientNetwork } from '../../http/client-address.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import { currentHash } from '../accounts/rehash.ts'
+import { workClient } from '../accounts/work-client.ts'
 import { normalisedPhone } from './addresses.ts'
 import { authErrors } from './auth-error.ts'
 import { weakPasswordMember } from './password-rules.ts'
@@ -27,8 +28,9 @@ export const passwordGrant: TokenGrant = {
   limit: 'token_refresh',
   handler: async (call) => {
     const { context, request, body } = call
-    const { database, passwords, attempts, hooks, sessions } = context
+    const { database, attempts, hooks, sessions } = context
     const settings = context.settings()
+    const passwords = context.passwords.for(workClient(request, context.trustedProxies))
     const { provider, address } = addressOf(call)
     const password = body.password ?? ''
     const attempt = await attempts.guess(address, clientNetwork(request, context.trustedProxies))

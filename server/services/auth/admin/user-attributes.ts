@@ -1,9 +1,9 @@
 // Attributes of accounts in requests of administrators.
+import type { ClientPasswords } from '../../accounts/password.ts'
 import { isPasswordHash } from '../../accounts/password-hash.ts'
 import { goDuration } from '../../../text/go-duration.ts'
 import { jsonObject, jsonTexts } from '../../../text/json-members.ts'
 import { readEmail, readPhone } from '../addresses.ts'
-import type { AuthContext } from '../auth-context.ts'
 import { authErrors } from '../auth-error.ts'
 import { objectMember } from '../metadata.ts'
 import { isUuid } from '../../../text/uuid.ts'
@@ -84,7 +84,7 @@ function banDuration(text: string): number {
  */
 export async function passwordHashOf(
   { password, password_hash: passwordHash }: AdminUserDto,
-  { passwords }: Pick<AuthContext, 'passwords'>,
+  passwords: ClientPasswords,
   check: (password: string) => void,
 ): Promise<string | null> {
   const isGiven = password !== undefined && password !== null

@@ -1,5 +1,6 @@
 // `/admin/users`: accounts, for administrators.
 import { dto } from '../../../http/service-response.ts'
+import { administrator } from '../../accounts/work-client.ts'
 import { authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthRoute } from '../auth-route.ts'
 import { userId } from '../path-ids.ts'
@@ -83,7 +84,11 @@ export const userRoutes: readonly AuthRoute[] = [
       return replyOf(
         await context.database.askRows(adminStatements.createUser, [
           json,
-          await passwordHashOf({ ...body, password: given(body.password) ?? null }, context, requireHashable),
+          await passwordHashOf(
+            { ...body, password: given(body.password) ?? null },
+            context.passwords.for(administrator(request)),
+            requireHashable,
+          ),
           ban ?? 0,
           caller.role,
           originOf(request, context).ip,
@@ -121,7 +126,7 @@ export const userRoutes: readonly AuthRoute[] = [
       const settings = context.settings()
       // The id and the audience of an account do not change.
       const { json, ban } = attributesOf({ ...body, id: null, aud: null }, bodyMembers)
-      const passwordHash = await passwordHashOf(body, context, (password) => {
+      const passwordHash = await passwordHashOf(body, context.passwords.for(administrator(request)), (password) => {
         checkPassword(password, settings)
       })
       return replyOf(
