@@ -1,6 +1,7 @@
 // Our keywords for JSON Schemas. Their names begin with `x-`, so that they are valid in OpenAPI documents.
 import type { CodeKeywordDefinition, SchemaValidateFunction } from 'ajv'
 import { _, str, type Ajv2020, type KeywordCxt, type KeywordDefinition } from 'ajv/dist/2020.js'
+import { isStorable, notStorable } from './stored-text.ts'
 
 /** `"x-table": "public.tasks"`: bodies for this table must match the schema. */
 export const tableKeyword = 'x-table'
@@ -10,8 +11,8 @@ const text: KeywordDefinition = {
   keyword: 'x-text',
   type: 'string',
   schemaType: 'boolean',
-  validate: (wanted: boolean, value: string) => !wanted || !/[\0\p{Cs}]/u.test(value),
-  error: { message: 'must not contain NUL or incomplete characters' },
+  validate: (wanted: boolean, value: string) => !wanted || isStorable(value),
+  error: { message: notStorable },
 }
 
 /** Ajv reads the errors of a keyword from a property of its function. */

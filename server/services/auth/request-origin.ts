@@ -33,8 +33,17 @@ export function audienceOf(
   )
 }
 
-/** The audience that a request names in the header `X-JWT-AUD`; undefined if it names none. For administrators. */
+/** Characters, as in the column. */
+const longestAudience = 255
+
+/**
+ * The audience that a request names in the header `X-JWT-AUD`; undefined if it names none. For administrators.
+ *
+ * @throws AuthError 400 for one that is too long
+ */
 export function namedAudience({ headers }: Pick<IncomingMessage, 'headers'>): string | undefined {
   const audience = headers['x-jwt-aud']
-  return typeof audience === 'string' && audience !== '' ? audience : undefined
+  if (typeof audience !== 'string' || audience === '') return undefined
+  if (audience.length <= longestAudience) return audience
+  throw authErrors.invalid(`X-JWT-AUD must not have more than ${longestAudience} characters`)
 }

@@ -7,7 +7,6 @@ import { readEmail, readPhone } from '../addresses.ts'
 import { authErrors } from '../auth-error.ts'
 import { objectMember } from '../metadata.ts'
 import { isUuid } from '../../../text/uuid.ts'
-import { storable } from '../request-text.ts'
 
 /** `schemas/auth-admin-user-dto.json` */
 export type AdminUserDto = {
@@ -47,8 +46,8 @@ export function attributesOf(
     ...(email ? { email: readEmail(email) } : {}),
     ...(phone ? { phone: readPhone(phone) } : {}),
     ...(id ? { id: userId(id) } : {}),
-    ...(aud ? { aud: storable('aud', aud) } : {}),
-    ...(role ? { role: storable('role', role) } : {}),
+    ...(aud ? { aud } : {}),
+    ...(role ? { role } : {}),
     email_confirm: email_confirm === true,
     phone_confirm: phone_confirm === true,
   }

@@ -6,7 +6,7 @@ import { defineAuthRoute, type AuthRoute } from '../auth-route.ts'
 import { userId } from '../path-ids.ts'
 import { checkPassword, requireHashable } from '../password-rules.ts'
 import { namedAudience, originOf } from '../request-origin.ts'
-import { given, storable } from '../request-text.ts'
+import { given } from '../request-text.ts'
 import { noSuchUser, replyOf } from './admin-result.ts'
 import { adminStatements } from './admin-statements.ts'
 import { pageHeaders, pageOf, skippedBy } from './page.ts'
@@ -46,7 +46,7 @@ export const userRoutes: readonly AuthRoute[] = [
       const audience = namedAudience(request) ?? context.settings().authJwtAud
       const [[users, total] = []] = await context.database.askRows(adminStatements.listUsers, [
         audience,
-        storable('filter', query.get('filter') ?? ''),
+        query.get('filter') ?? '',
         ascending,
         page.size,
         skippedBy(page),

@@ -1,0 +1,28 @@
+// Texts of bodies that PostgreSQL can store: without the character NUL and without halves of surrogate pairs, which JSON can
+// contain as escapes. Both would be errors of the database, in values and in names.
+import { token, type Fault } from './fault.ts'
+
+const unstorable = /[\0\p{Cs}]/u
+
+/** Whether PostgreSQL can store a text. */
+export const isStorable = (text: string): boolean => !unstorable.test(text)
+
+export const notStorable = 'must not contain NUL or incomplete characters'
+
+/** What is wrong with the first text of a JSON value that PostgreSQL cannot store; undefined if it can store all. */
+export function textFault(value: unknown): Fault | undefined {
+  const pointer = pointerOfText(value)
+  return pointer === undefined ? undefined : { pointer, message: notStorable }
+}
+
+/** Bodies are not nested deeply: `readJson` refuses those that are. */
+function pointerOfText(value: unknown): string | undefined {
+  if (typeof value === 'string') return isStorable(value) ? undefined : ''
+  if (typeof value !== 'object' || value === null) return undefined
+  for (const [name, member] of Object.entries(value)) {
+    if (!isStorable(name)) return ''
+    const inner = pointerOfText(member)
+    if (inner !== undefined) return token(name) + inner
+  }
+  return undefined
+}
