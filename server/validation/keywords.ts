@@ -1,7 +1,7 @@
 // Our keywords for JSON Schemas. Their names begin with `x-`, so that they are valid in OpenAPI documents.
 import type { CodeKeywordDefinition, SchemaValidateFunction } from 'ajv'
 import { _, str, type Ajv2020, type KeywordCxt, type KeywordDefinition } from 'ajv/dist/2020.js'
-import { isStorable, notStorable } from './stored-text.ts'
+import { isStorable, notStorable } from '../text/storable-text.ts'
 
 /** `"x-table": "public.tasks"`: bodies for this table must match the schema. */
 export const tableKeyword = 'x-table'

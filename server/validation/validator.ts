@@ -7,7 +7,7 @@ import { faultOf, type Fault } from './fault.ts'
 import { addBoundedFormats } from './formats.ts'
 import { addKeywords, coerceKeyword, tableKeyword } from './keywords.ts'
 import { readSchemas, type SchemaFile } from './schema-directory.ts'
-import { textFault } from './stored-text.ts'
+import { textFault } from './text-fault.ts'
 
 export type { Fault } from './fault.ts'
 

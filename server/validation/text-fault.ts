@@ -1,13 +1,6 @@
-// Texts of bodies that PostgreSQL can store: without the character NUL and without halves of surrogate pairs, which JSON can
-// contain as escapes. Both would be errors of the database, in values and in names.
+// Texts of bodies that PostgreSQL cannot store: JSON can contain them as escapes, in values and in names.
+import { isStorable, notStorable } from '../text/storable-text.ts'
 import { token, type Fault } from './fault.ts'
-
-const unstorable = /[\0\p{Cs}]/u
-
-/** Whether PostgreSQL can store a text. */
-export const isStorable = (text: string): boolean => !unstorable.test(text)
-
-export const notStorable = 'must not contain NUL or incomplete characters'
 
 /** What is wrong with the first text of a JSON value that PostgreSQL cannot store; undefined if it can store all. */
 export function textFault(value: unknown): Fault | undefined {
