@@ -45,10 +45,18 @@ const coreSettings: AuthSettingTable<CoreKey> = {
     description: 'Seconds that access tokens are valid.',
   }),
   authJwtAud: auth('GOTRUE_JWT_AUD', types.text, 'authenticated', { description: 'Audience of access tokens.' }),
+  authJwtAllowedAudiences: auth('GOTRUE_JWT_ALLOWED_AUDIENCES', types.emptyableList, [], {
+    description: 'Further audiences that requests may name in the header `X-JWT-AUD`. Administrators may name any.',
+    example: '"app,backoffice"',
+  }),
   authJwtIssuer: auth('GOTRUE_JWT_ISSUER', types.optionalText, null, {
     description: 'Issuer of access tokens.',
     defaultInWords: 'as `api-external-url`',
     example: '"https://example.org/auth/v1"',
+  }),
+  authJwtPublishVerificationKeys: auth('GOTRUE_JWT_PUBLISH_VERIFICATION_KEYS', types.boolean, false, {
+    description:
+      'Whether `/.well-known/jwks.json` has the public keys of `jwt-secret`, too, which verify tokens of others.',
   }),
   authJwtValidMethods: auth('GOTRUE_JWT_VALID_METHODS', types.emptyableList, [], {
     description: 'Algorithms of access tokens that the sign-in service accepts.',
@@ -77,14 +85,11 @@ const coreSettings: AuthSettingTable<CoreKey> = {
   authExternalFlowStateExpiryDuration: auth('GOTRUE_EXTERNAL_FLOW_STATE_EXPIRY_DURATION', authTypes.duration, 300, {
     description: 'Time that sign-in with a provider, or with PKCE, may take.',
   }),
-  authExternalAllowedIdTokenIssuers: auth(
-    'GOTRUE_EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS',
-    types.emptyableList,
-    ['https://appleid.apple.com', 'https://accounts.google.com'],
-    {
-      description: 'Issuers of id tokens that are accepted without a configured provider.',
-    },
-  ),
+  authExternalAllowedIdTokenIssuers: auth('GOTRUE_EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS', types.emptyableList, [], {
+    description:
+      'Issuers whose ID tokens are accepted although their provider is not enabled. A provider must have the issuer as `URL`, and `CLIENT_ID`: the client ids that the tokens may be for.',
+    example: '"https://accounts.google.com"',
+  }),
 
   authPasswordMinLength: auth('GOTRUE_PASSWORD_MIN_LENGTH', types.integer({ min: 6, max: 72 }), 6, {
     description: 'Characters that a password needs.',

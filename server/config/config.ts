@@ -118,6 +118,8 @@ export type ServiceConfig = EngineSettings &
     readonly authAccountTotalLimit: number
     /** Wrong passwords, and registrations, per network in 15 minutes. */
     readonly authAddressLimit: number
+    /** Maximum number of passwords of one network that wait to be hashed. */
+    readonly authWaitingLimit: number
     /** Number of worker processes. */
     readonly serverWorkers: number
     /** Roles that may have requests explained over HTTP; empty: explaining is off. */

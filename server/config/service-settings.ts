@@ -220,6 +220,14 @@ export const serviceSettings: { readonly [K in keyof ServiceConfig]: Setting<Ser
     description:
       'Wrong passwords from one network in 15 minutes, and also registrations. A network is an IPv4 address or the first 64 bits of an IPv6 address.',
   }),
+  authWaitingLimit: service({
+    name: 'auth-waiting-limit',
+    variables: ['AUTH_WAITING_LIMIT'],
+    type: types.integer({ min: 1, max: 100 }),
+    default: 16,
+    description:
+      'Passwords from one network that wait to be hashed at the same time; further sign-ins and registrations get 429. All networks together have 100 places.',
+  }),
   serverWorkers: service({
     name: 'server-workers',
     variables: ['SERVER_WORKERS'],

@@ -49,7 +49,7 @@ export function startSignIn({ config, env, current, ...options }: SignInOptions)
   const { authAccountLimit: accountLimit, authAccountTotalLimit: accountTotalLimit } = config
   const { database, allowedOrigins } = options
   const addressLimit = config.authAddressLimit
-  const passwords = createPasswords()
+  const passwords = createPasswords({ waitingOfNetwork: config.authWaitingLimit })
   const attempts = createAttemptLimits({ query: database.query, accountLimit, accountTotalLimit, addressLimit })
   const signer = new TokenSigner(() => current().config)
   const auth = createAuth({
@@ -60,8 +60,16 @@ export function startSignIn({ config, env, current, ...options }: SignInOptions)
     isDevelopment: env[embeddedVariable] !== undefined && listensOnLoopback(config),
     ownOrigin: `http://localhost:${config.serverPort}`,
   })
-  // Reports problems of the mail server and of templates, once for all workers.
-  if ((workerIndex() ?? 0) === 0) void auth.context.mailer.check()
+  // Reports problems of the settings, the mail server and templates, once for all workers.
+  if ((workerIndex() ?? 0) === 0) {
+    for (const issuer of auth.context.providers.issuersWithoutClients()) {
+      options.warn(
+        `GOTRUE_EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS: tokens of ${issuer} are refused, because no provider has it as ` +
+          'GOTRUE_EXTERNAL_<PROVIDER>_URL and client ids in GOTRUE_EXTERNAL_<PROVIDER>_CLIENT_ID',
+      )
+    }
+    void auth.context.mailer.check()
+  }
   const accounts: AccountsParts = {
     ...{ passwords, limits: attempts, signer, allowedOrigins },
     tokenDoor: createTokenDoor(auth.context),

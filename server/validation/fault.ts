@@ -7,7 +7,7 @@ export type Fault = BodyProblem
 const maxPointer = 200
 
 /** One escaped reference token of a JSON pointer. Very long names are truncated. */
-function token(name: string): string {
+export function token(name: string): string {
   const short = name.length > maxPointer ? `${name.slice(0, maxPointer)}…` : name
   return `/${short.replaceAll('~', '~0').replaceAll('/', '~1')}`
 }

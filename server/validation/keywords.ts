@@ -3,6 +3,7 @@ import type { CodeKeywordDefinition, SchemaValidateFunction } from 'ajv'
 import { _, str, type Ajv2020, type KeywordCxt, type KeywordDefinition } from 'ajv/dist/2020.js'
 import { isUri } from '../text/uri.ts'
 import { maxLength } from './formats.ts'
+import { isStorable, notStorable } from '../text/storable-text.ts'
 
 /** `"x-table": "public.tasks"`: bodies for this table must match the schema. */
 export const tableKeyword = 'x-table'
@@ -12,8 +13,8 @@ const text: KeywordDefinition = {
   keyword: 'x-text',
   type: 'string',
   schemaType: 'boolean',
-  validate: (wanted: boolean, value: string) => !wanted || !/[\0\p{Cs}]/u.test(value),
-  error: { message: 'must not contain NUL or incomplete characters' },
+  validate: (wanted: boolean, value: string) => !wanted || isStorable(value),
+  error: { message: notStorable },
 }
 
 /** Without blanks and control characters before it, which browsers skip: they are no part of a URI. */

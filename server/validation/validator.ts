@@ -7,6 +7,7 @@ import { faultOf, type Fault } from './fault.ts'
 import { addBoundedFormats } from './formats.ts'
 import { addKeywords, coerceKeyword, tableKeyword } from './keywords.ts'
 import { readSchemas, type SchemaFile } from './schema-directory.ts'
+import { textFault } from './text-fault.ts'
 
 export type { Fault } from './fault.ts'
 
@@ -78,7 +79,7 @@ export function compileSchemas(
       const isCoerced = coerceKeyword in file.schema && file.schema[coerceKeyword] === true
       const check = (isCoerced ? compileCoercedDto : compileDto)(file.id, file.schema)
       if (!trustsServices) void [check.first, check.all]
-      dtos.set(file.id, (body) => limited(objectFaults(check, body, ''), 0))
+      dtos.set(file.id, (body) => limited(dtoFaults(check, body), 0))
     }
   }
   return {
@@ -172,6 +173,14 @@ function objectFaults(check: Check, value: unknown, at: string): Fault[] {
   if (check.first(value)) return []
   const found = isVast(value) || check.all(value) ? check.first.errors : check.all.errors
   return (found ?? []).map((error) => faultOf(error, at))
+}
+
+/** Services store the texts of their bodies, including members that a schema does not name. */
+function dtoFaults(check: Check, body: unknown): Fault[] {
+  const faults = objectFaults(check, body, '')
+  const ofText = textFault(body)
+  const isKnown = ofText === undefined || faults.some(({ pointer }) => pointer === ofText.pointer)
+  return isKnown ? faults : [...faults, ofText]
 }
 
 const isVast = (value: unknown): boolean =>

@@ -26,17 +26,19 @@ t.teardown(() => database.drop())
 const google = await startIssuer(t)
 const acme = await startIssuer(t)
 const allowed = await startIssuer(t)
+const withoutClients = await startIssuer(t)
 const settings = {
   ...{ GOTRUE_EXTERNAL_GOOGLE_ENABLED: 'true', GOTRUE_EXTERNAL_GOOGLE_CLIENT_ID: 'app,phone' },
   ...{ GOTRUE_EXTERNAL_GOOGLE_URL: google.issuer, GOTRUE_EXTERNAL_ACME_ENABLED: 'true' },
   ...{ GOTRUE_EXTERNAL_ACME_CLIENT_ID: 'app', GOTRUE_EXTERNAL_ACME_URL: acme.issuer },
   GOTRUE_EXTERNAL_ACME_SKIP_NONCE_CHECK: 'true',
-  GOTRUE_EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS: allowed.issuer,
+  GOTRUE_EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS: `${allowed.issuer},${withoutClients.issuer}`,
+  ...{ GOTRUE_EXTERNAL_NATIVE_URL: allowed.issuer, GOTRUE_EXTERNAL_NATIVE_CLIENT_ID: 'app,watch' },
   ...{ GOTRUE_MAILER_AUTOCONFIRM: 'true', GOTRUE_SECURITY_MANUAL_LINKING_ENABLED: 'true' },
   GOTRUE_RATE_LIMIT_TOKEN_REFRESH: '100000',
   GOTRUE_RATE_LIMIT_OTP: '100000',
 }
-const { url } = await startApplication(t, database.authenticatorUri, settings)
+const { url, logged } = await startApplication(t, database.authenticatorUri, settings)
 const ask = askAuth(url)
 type Ask = typeof ask
 
@@ -134,10 +136,72 @@ t.test('refuses other providers', async (t) => {
   t.match(unknown.body, { error_code: 'validation_failed', msg: 'Custom OIDC provider "nope" not allowed' })
   const issuer = await grant({ issuer: 'http://127.0.0.1:9', client_id: 'app', id_token: token })
   t.match(issuer.body, { error_code: 'validation_failed', msg: 'Custom OIDC provider "" not allowed' })
-  const accepted = sessionOf(await grant({ issuer: allowed.issuer, client_id: 'app', id_token: token }))
-  t.match(accepted.user.app_metadata, { provider: allowed.issuer })
   const byIssuer = await grant({ issuer: acme.issuer, client_id: 'anything', id_token: await acme.sign(user()) })
   t.match(sessionOf(byIssuer).user.app_metadata, { provider: 'acme' })
+})
+
+t.test('trusts an issuer only together with the client ids of the settings', async (t) => {
+  const refusedIds: readonly (readonly [issuer: typeof allowed, aud: string | string[]])[] = [
+    [allowed, 'another-app'],
+    [allowed, ['another-app', 'third-app']],
+    [allowed, ''],
+    [acme, 'another-app'],
+  ]
+  for (const [issuer, aud] of refusedIds) {
+    const token = await issuer.sign({ ...user(), aud })
+    for (const id of ['another-app', 'app', 'third-app']) {
+      const answer = await grant({ issuer: issuer.issuer, client_id: id, id_token: token })
+      t.match(
+        answer,
+        { status: 400, body: { error_description: /^Unacceptable audience in id_token/ } },
+        `${String(aud)} ${id}`,
+      )
+    }
+  }
+  for (const aud of ['app', 'watch', ['app', 'another-app']]) {
+    const token = await allowed.sign({ ...user(), aud })
+    for (const id of ['app', 'another-app']) {
+      const answer = await grant({ issuer: allowed.issuer, client_id: id, id_token: token })
+      t.match(sessionOf(answer).user.app_metadata, { provider: allowed.issuer }, `${String(aud)} ${id}`)
+    }
+  }
+  t.match(await grant({ provider: 'native', id_token: await allowed.sign(user()) }), {
+    ...{ status: 400, body: { error_code: 'provider_disabled' } },
+  })
+
+  // No client id of the settings belongs to this issuer: it is not trusted, whatever the caller says.
+  const token = await withoutClients.sign({ ...user(), aud: 'another-app' })
+  const answer = await grant({ issuer: withoutClients.issuer, client_id: 'another-app', id_token: token })
+  t.match(answer, { status: 400, body: { msg: 'Custom OIDC provider "" not allowed' } })
+  const warnings = logged().flatMap(({ event, msg }) => (event === 'warning' ? [String(msg)] : []))
+  t.strictSame(
+    warnings
+      .filter((text) => text.includes('ALLOWED_ID_TOKEN_ISSUERS'))
+      .map((text) => text.includes(withoutClients.issuer)),
+    [true],
+  )
+})
+
+t.test('trusts no issuer by default', async (t) => {
+  const { url } = await startApplication(t, database.authenticatorUri, {})
+  for (const issuer of ['https://accounts.google.com', 'https://appleid.apple.com']) {
+    const token = await google.sign({ ...user(), iss: issuer })
+    const answer = await grant({ issuer, client_id: 'app', id_token: token }, { of: askAuth(url) })
+    t.match(answer, { status: 400, body: { msg: 'Custom OIDC provider "" not allowed' } }, issuer)
+  }
+})
+
+t.test('a token that names several applications must have been issued to this one', async (t) => {
+  const signInWith = async (claims: object): Promise<AuthAnswer> =>
+    grant({ provider: 'google', id_token: await google.sign({ ...user(), ...claims }) })
+  refused(
+    t,
+    await signInWith({ aud: ['another-app', 'app'], azp: 'another-app' }),
+    'Unacceptable authorized party in id_token: "another-app"',
+  )
+  t.equal((await signInWith({ aud: ['another-app', 'app'], azp: 1 })).status, 400)
+  t.equal((await signInWith({ aud: ['another-app', 'app'], azp: 'phone' })).status, 200)
+  t.equal((await signInWith({ aud: 'app', azp: 'android-client' })).status, 200, 'as Google has it on Android')
 })
 
 t.test('links an identity to the account of the caller', async (t) => {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
 import t from 'tap'
 import { startApplication } from '../support/application.ts'
-import { askAuth, claimsOf, codeOf, newAddress, password, passwordGrant, signUp } from '../support/auth.ts'
+import { askAuth, claimsOf, codeOf, newAddress, password, passwordGrant, sessionOf, signUp } from '../support/auth.ts'
 import { createMigratedDatabase } from '../support/database.ts'
 import { signToken } from '../support/token.ts'
 import { until } from '../support/until.ts'
@@ -76,6 +76,99 @@ t.test('a key signs, others and the secret still verify, and a reload rotates', 
     .setProtectedHeader({ alg: 'ES256', kid: second.kid })
     .sign(await importJWK(newKey('sign'), 'ES256'))
   t.equal(codeOf(await ask('GET', '/user', { token: forged })), 'bad_jwt')
+})
+
+/** JSON leaves out the private part. */
+const publicHalf = (key: ReturnType<typeof newKey>) => ({ ...key, d: undefined, key_ops: ['verify'] })
+
+t.test("Supabase's pair of settings: each key is published once, and foreign ones only on demand", async (t) => {
+  const signing = newKey('sign', 'verify')
+  const standby = newKey('verify')
+  const foreign = newKey('sign')
+  const PGRST_JWT_SECRET = JSON.stringify({
+    keys: [publicHalf(signing), { ...publicHalf(standby), kid: 'the same, by another name' }, publicHalf(foreign)],
+  })
+  // Another key that took the name of the one that signs.
+  const impostor = { ...newKey('verify'), kid: signing.kid }
+  const { url, call, reload } = await startApplication(t, database.authenticatorUri, {
+    GOTRUE_JWT_KEYS: JSON.stringify([impostor, publicHalf(standby), signing]),
+    PGRST_JWT_SECRET,
+    GOTRUE_MAILER_AUTOCONFIRM: 'true',
+  })
+  const ask = askAuth(url)
+  const session = await signUp(ask)
+  const published = async () =>
+    (await ask('GET', '/.well-known/jwks.json')).body.keys as readonly Record<string, unknown>[]
+  t.strictSame(
+    (await published()).map(({ kid }) => kid),
+    [signing.kid, standby.kid],
+  )
+  const verify = async (token: string): Promise<unknown> => {
+    const jwks = createRemoteJWKSet(new URL(`${url}/auth/v1/.well-known/jwks.json`))
+    return (await jwtVerify(token, jwks)).payload.sub
+  }
+  t.equal(await verify(session.access_token), session.user.id)
+  const { SignJWT, importJWK } = await import('jose')
+  const ofOther = await new SignJWT({ sub: session.user.id, role: 'authenticated' })
+    .setProtectedHeader({ alg: 'ES256', kid: foreign.kid })
+    .sign(await importJWK(foreign, 'ES256'))
+  const read = await call('get', '/rest/v1/profiles?select=id', { headers: { Authorization: `Bearer ${ofOther}` } })
+  t.equal(read.status, 200, 'a foreign key verifies')
+  await t.rejects(verify(ofOther), { code: 'ERR_JWKS_NO_MATCHING_KEY' })
+
+  await reload({ GOTRUE_JWT_PUBLISH_VERIFICATION_KEYS: 'true' })
+  t.ok(await until(async () => (await published()).length === 3))
+  t.equal(await verify(ofOther), session.user.id)
+  t.equal(await verify(session.access_token), session.user.id)
+  const all = await published()
+  for (const member of ['kid', 'x']) t.equal(new Set(all.map((key) => key[member])).size, 3, member)
+  t.notOk(all.some((key) => 'd' in key))
+})
+
+t.test('the discovery document names nothing that is refused', async (t) => {
+  for (const env of [{}, { GOTRUE_JWT_KEYS: JSON.stringify([newKey('sign')]) }]) {
+    const { url } = await startApplication(t, database.authenticatorUri, env)
+    const { body } = await askAuth(url)('GET', '/.well-known/openid-configuration')
+    const algorithm = 'GOTRUE_JWT_KEYS' in env ? 'ES256' : 'HS256'
+    t.match(body, { issuer: String, jwks_uri: String, id_token_signing_alg_values_supported: [algorithm] })
+    const addresses = Object.entries(body).filter(([name]) => /_(?:endpoint|uri)$/.test(name))
+    t.ok(addresses.length > 0)
+    for (const [name, address] of addresses) {
+      t.match(address, url)
+      t.equal((await fetch(String(address))).status, 200, name)
+    }
+  }
+})
+
+t.test('X-JWT-AUD chooses among the audiences of the settings', async (t) => {
+  const { url } = await startApplication(t, database.authenticatorUri, {
+    GOTRUE_JWT_AUD: 'people',
+    GOTRUE_JWT_ALLOWED_AUDIENCES: 'staff,robots',
+    GOTRUE_MAILER_AUTOCONFIRM: 'true',
+    GOTRUE_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+  })
+  const ask = askAuth(url)
+  const email = newAddress()
+  const requests = {
+    'sign-up': ['/signup', { email, password }],
+    anonymous: ['/signup', {}],
+    'magic link': ['/otp', { email: newAddress() }],
+    password: ['/token?grant_type=password', { email, password }],
+  } as const
+  for (const [name, [path, body]] of Object.entries(requests)) {
+    for (const audience of ['authenticated', 'service_role', 'x'.repeat(300), 'people,staff', 'People']) {
+      const answer = await ask('POST', path, { body, headers: { 'X-JWT-AUD': audience } })
+      t.match(answer, { status: 400, body: { error_code: 'validation_failed' } }, `${name} ${audience.slice(0, 20)}`)
+      t.match(answer.body.msg, /^X-JWT-AUD must be one of "people", "staff", "robots"/)
+    }
+  }
+  const as = async (audience: string) => {
+    const headers = { 'X-JWT-AUD': audience }
+    const answer = await ask('POST', '/signup', { body: { email: newAddress(), password }, headers })
+    return claimsOf(sessionOf(answer)).aud
+  }
+  t.strictSame([await as(''), await as('people'), await as('staff')], ['people', 'people', 'staff'])
+  t.equal(claimsOf(await signUp(ask)).aud, 'people', 'without the header')
 })
 
 t.test('accepted algorithms', async (t) => {

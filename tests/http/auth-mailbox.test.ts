@@ -27,9 +27,9 @@ const mailbox = async (): Promise<readonly Entry[]> =>
   (await ask('GET', '/dev/mailbox')).body.messages as readonly Entry[]
 
 /** The status of a request with other headers, which `fetch` would not send. */
-const statusWith = (headers: Readonly<Record<string, string>>): Promise<number | undefined> =>
+const statusWith = (headers: Readonly<Record<string, string>>, path = ''): Promise<number | undefined> =>
   new Promise((resolve, reject) => {
-    request(`${url}/auth/v1/dev/mailbox`, { headers }, (response) => {
+    request(`${url}/auth/v1/dev/mailbox${path}`, { headers }, (response) => {
       response.resume()
       resolve(response.statusCode)
     })
@@ -75,11 +75,46 @@ t.test('a page on another port of this machine gets its users back; a refused pa
   t.match(warnings().join(), `redirect_to=https://app.test/ is not allowed; the link leads to ${url}. GOTRUE_SITE_URL`)
 })
 
-t.test('the mailbox is for the same machine only', async (t) => {
-  t.equal(await statusWith({}), 200)
-  t.equal(await statusWith({ host: 'evil.test' }), 404)
-  t.equal(await statusWith({ 'x-forwarded-for': '203.0.113.7' }), 404)
-  t.equal(await statusWith({ 'sec-fetch-site': 'cross-site' }), 404)
+t.test('the mailbox is for the same machine and its own pages only', async (t) => {
+  const { port } = new URL(url)
+  const rows: readonly (readonly [headers: Readonly<Record<string, string>>, status: number])[] = [
+    [{}, 200],
+    [{ 'sec-fetch-site': 'none' }, 200],
+    [{ 'sec-fetch-site': 'same-origin' }, 200],
+    [{ 'sec-fetch-site': 'same-origin', origin: url }, 200],
+    [{ origin: url }, 200],
+    [{ host: `localhost:${port}`, origin: `http://localhost:${port}` }, 200],
+    [{ host: `[::1]:${port}` }, 200],
+    // Pages of other origins, as browsers with and without fetch metadata send them.
+    [{ 'sec-fetch-site': 'cross-site' }, 404],
+    [{ 'sec-fetch-site': 'same-site' }, 404],
+    [{ 'sec-fetch-site': 'same-site', origin: url }, 404],
+    [{ 'sec-fetch-site': 'none', origin: 'http://127.0.0.1:5173' }, 404],
+    [{ origin: 'http://127.0.0.1:5173' }, 404],
+    [{ origin: `http://localhost:${port}` }, 404],
+    [{ origin: 'https://evil.test' }, 404],
+    [{ origin: 'null' }, 404],
+    // A name that leads to this machine (DNS rebinding), and names that look like its own.
+    [{ host: 'evil.test' }, 404],
+    [{ host: 'evil.test', origin: 'http://evil.test' }, 404],
+    [{ host: `evil.test:${port}`, 'sec-fetch-site': 'same-origin' }, 404],
+    [{ host: `localhost.evil.test:${port}` }, 404],
+    [{ host: `127.0.0.1.evil.test:${port}` }, 404],
+    [{ host: 'evil.test#localhost' }, 404],
+    [{ host: '0.0.0.0' }, 404],
+    // A proxy.
+    [{ 'x-forwarded-for': '203.0.113.7' }, 404],
+    [{ forwarded: 'for=203.0.113.7' }, 404],
+  ]
+  for (const path of ['', '/templates/invite']) {
+    for (const [headers, status] of rows) {
+      t.equal(await statusWith(headers, path), status, `${path} ${JSON.stringify(headers)}`)
+    }
+  }
+  for (const accept of ['application/json', 'text/html']) {
+    const { headers } = await ask('GET', '/dev/mailbox', { headers: { accept } })
+    t.equal(headers.get('cross-origin-resource-policy'), 'same-origin', accept)
+  }
 })
 
 t.test('templates can be looked at', async (t) => {

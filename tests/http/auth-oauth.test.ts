@@ -171,8 +171,32 @@ t.test('refuses providers that are unknown or not set up, and invalid challenges
     t.equal(answer.status, 400, query)
     t.match(answer.body, { code: 400, error_code: 'validation_failed', msg: expected }, query)
   }
-  const down = await ask('GET', '/authorize?provider=down')
-  t.match(down, { status: 500, body: { msg: 'Unable to reach the provider down' } })
+})
+
+t.test('a provider about which nothing is known, and which cannot be reached', async (t) => {
+  const error = {
+    error: 'temporarily_unavailable',
+    error_code: 'unexpected_failure',
+    error_description: 'Unable to reach the provider down',
+  }
+  for (const [redirectTo, expected] of [
+    [page, page],
+    ['http://evil.example/', 'http://localhost:3000/'],
+  ] as const) {
+    const down = await ask('GET', `/authorize?provider=down&redirect_to=${encodeURIComponent(redirectTo)}`)
+    t.equal(down.status, 302)
+    const target = new URL(down.headers.get('location') ?? '')
+    t.equal(target.origin + target.pathname, expected)
+    failed(t, target, error)
+  }
+  const { data } = await supabase('implicit').auth.signInAnonymously()
+  const path = '/user/identities/authorize?provider=down'
+  const token = data.session?.access_token
+  const linking = await ask('GET', `${path}&redirect_to=${page}`, { token })
+  failed(t, new URL(linking.headers.get('location') ?? ''), error)
+  const asJson = await ask('GET', `${path}&skip_http_redirect=true`, { token })
+  t.match(asJson, { status: 503, body: { msg: error.error_description } })
+  t.ok(asJson.headers.get('retry-after'))
 })
 
 t.test('does not redirect to other sites', async (t) => {

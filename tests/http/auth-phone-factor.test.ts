@@ -44,7 +44,7 @@ const { context } = createAuth({
   database,
   verifier: () => verifier,
   lookupApiKey: () => ({ role: 'anon', claims: {} }),
-  passwords: createPasswords(undefined, blockingHasher),
+  passwords: createPasswords({}, blockingHasher),
   attempts: createAttemptLimits({ query: database.query, ...limits }),
   signer: new TokenSigner(() => config),
   trustedProxies: 0,

@@ -5,6 +5,7 @@ import { listensOnLoopback } from '../../server/config/loopback.ts'
 import { detailsOf, password, signIn, signUp } from '../support/account.ts'
 import { startApplication } from '../support/application.ts'
 import { createMigratedDatabase } from '../support/database.ts'
+import { countRoundTrips } from '../support/round-trips.ts'
 import { secrets, startService } from '../support/service.ts'
 
 const database = await createMigratedDatabase()
@@ -87,6 +88,64 @@ t.test('a server without TLS uses `session` alone', async (t) => {
     const headers = { Cookie: cookie, ...(label === 'from a browser' ? browser : {}) }
     t.equal((await plain.call('GET', '/auth/me', { headers })).status, status, label)
   }
+})
+
+t.test('forged cookies, however many, neither hide nor end the session', async (t) => {
+  const own = await signUp(plain.call, 'carol@example.org')
+  const { session: endedCookie } = await cookiesOf(plain.call, 'mallory@example.org')
+  t.equal((await plain.call('POST', '/auth/signout', { headers: { Cookie: endedCookie } })).status, 200)
+  const signed = (id: number): string => made('session', String(id).padStart(43, 'x'))
+  const forged = (id: number): string => `${signed(id).slice(0, -3)}AAA`
+  const times = (count: number, one: (id: number) => string): string =>
+    Array.from({ length: count }, (_, n) => one(n)).join('; ')
+  const rows: readonly (readonly [label: string, cookies: string])[] = [
+    ['nine of the right form', times(9, forged)],
+    ['as many as a header has room for', times(100, forged)],
+    ['nine that are short', times(9, (id) => `session=${id}`)],
+    ['a thousand that are empty', times(1000, () => 'session=')],
+    ['a huge one', `session=${'x'.repeat(10_000)}`],
+    ['nine copies of an ended one', times(9, () => endedCookie)],
+    ['genuine ones of sessions that do not exist', times(50, signed)],
+  ]
+  for (const [label, cookies] of rows) {
+    const beside = { Cookie: `${cookies}; ${own.cookie}` }
+    const me = await plain.call('GET', '/auth/me', { headers: beside })
+    t.equal(me.status, 200, label)
+    t.match(detailsOf(me), { email: 'carol@example.org' }, label)
+    t.strictSame(me.headers.getSetCookie(), [], label)
+    t.equal((await plain.call('GET', '/report', { headers: beside })).status, 200, `${label}, at the report service`)
+    const without = await plain.call('GET', '/auth/me', { headers: { Cookie: cookies } })
+    t.equal(without.status, 401, `${label}, alone`)
+    const again = await plain.call('POST', '/auth/signin', {
+      body: { email: 'mallory@example.org', password },
+      headers: { Cookie: cookies },
+    })
+    t.equal(again.status, 200, `${label}, when another user signs in`)
+    t.equal(
+      (await plain.call('GET', '/auth/me', { headers: { Cookie: own.cookie } })).status,
+      200,
+      `${label}, afterwards`,
+    )
+  }
+  // Signing out and in ends the session behind them, too: its user asks for it.
+  const many = { Cookie: `${times(20, forged)}; ${own.cookie}` }
+  t.equal((await plain.call('POST', '/auth/signout', { headers: many })).status, 200)
+  t.equal((await plain.call('GET', '/auth/me', { headers: { Cookie: own.cookie } })).status, 401)
+})
+
+t.test('any number of genuine cookies is looked up with one statement', async (t) => {
+  const counter = await countRoundTrips(t, database.authenticatorUri)
+  const { call } = await startService(t, counter.uri)
+  const { cookie } = await signIn(call, 'ann@example.org')
+  const tripsWith = async (cookies: string): Promise<number> => {
+    await counter.quiet()
+    counter.take()
+    t.equal((await call('GET', '/auth/me', { headers: { Cookie: cookies } })).status, 200)
+    return counter.take()
+  }
+  await tripsWith(cookie)
+  const others = Array.from({ length: 50 }, (_, n) => made('session', String(n).padStart(43, 'y'))).join('; ')
+  t.ok((await tripsWith(`${others}; ${cookie}`)) <= (await tripsWith(cookie)) + 1)
 })
 
 t.test('signing out and signing in replace both cookies', async (t) => {

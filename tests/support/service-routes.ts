@@ -21,7 +21,7 @@ export const tables: readonly RouteTable[] = serviceTables({
   services: ['rest', 'auth', 'profiles', 'reports', 'analysis'],
   accounts: {
     ...parts,
-    passwords: { hash: notCalled, verify: notCalled },
+    passwords: { for: notCalled },
     limits: { register: notCalled, guess: notCalled },
     signer: new TokenSigner(notCalled),
     tokens: notCalled,

@@ -65,7 +65,7 @@ export async function startService(
     query,
     sessionSecrets: secrets,
     secureCookies: false,
-    passwords: createPasswords(undefined, blockingHasher),
+    passwords: createPasswords({}, blockingHasher),
     limits: createAttemptLimits({ query, accountLimit, accountTotalLimit, addressLimit }),
     signer: new TokenSigner(tokens),
     trustedProxies: 0,

@@ -67,7 +67,7 @@ t.test('what is no hash, or takes too long, matches nothing', async (t) => {
 })
 
 t.test('an account without a password, or with a broken hash, rejects every password', async (t) => {
-  const { verify } = createPasswords()
+  const { verify } = createPasswords().for({ network: '192.0.2.1', isGone: false, onGone: () => () => undefined })
   t.notOk(await verify(undefined, 'correct horse'))
   t.notOk(await verify('!', 'correct horse'))
   t.ok(await verify(own, 'correct horse'))

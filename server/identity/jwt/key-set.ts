@@ -11,6 +11,8 @@ export type KeySource = {
   readonly authJwtKeys: string | null
   /** Secret for HS256. */
   readonly authJwtSecret: string | null
+  /** Whether keys of `jwtSecret` that only verify are published. */
+  readonly authJwtPublishVerificationKeys?: boolean
 }
 
 /**
@@ -21,13 +23,14 @@ export type KeySource = {
 export function derivedFromKeys<T>(keys: () => KeySource, derive: (source: KeySource) => T): () => T {
   let last: { readonly source: KeySource; readonly derived: T } | undefined
   return () => {
-    const { jwtSecret, authJwtKeys, authJwtSecret } = keys()
+    const { jwtSecret, authJwtKeys, authJwtSecret, authJwtPublishVerificationKeys = false } = keys()
     const isSame =
       last?.source.jwtSecret === jwtSecret &&
       last.source.authJwtKeys === authJwtKeys &&
-      last.source.authJwtSecret === authJwtSecret
+      last.source.authJwtSecret === authJwtSecret &&
+      last.source.authJwtPublishVerificationKeys === authJwtPublishVerificationKeys
     if (last && isSame) return last.derived
-    const source = { jwtSecret, authJwtKeys, authJwtSecret }
+    const source = { jwtSecret, authJwtKeys, authJwtSecret, authJwtPublishVerificationKeys }
     last = { source, derived: derive(source) }
     return last.derived
   }
@@ -56,15 +59,29 @@ export function tokenSigningKey({ jwtSecret, authJwtKeys, authJwtSecret }: KeySo
   return secret === null ? undefined : signingKey(secret)
 }
 
-/** The public keys, to be published. Secrets are left out. */
-export function publicKeys({ jwtSecret, authJwtKeys }: KeySource): readonly JsonWebKey[] {
-  const keys = [...(authJwtKeys === null ? [] : keysOf(authJwtKeys)), ...(jwtSecret === null ? [] : jwksOf(jwtSecret))]
-  return keys.flatMap((key) => {
+/**
+ * The public keys, to be published: those of `authJwtKeys`, first the one that signs, and those of `jwtSecret` that have a
+ * private part. Other keys of `jwtSecret` verify tokens of other issuers, and are published only if the source says so.
+ * Secrets are left out. Each key is there once, and each id: clients refuse a token that two keys could belong to.
+ */
+export function publicKeys(source: KeySource): readonly JsonWebKey[] {
+  const { jwtSecret, authJwtKeys, authJwtPublishVerificationKeys: publishesAll = false } = source
+  const own = authJwtKeys === null ? [] : keysOf(authJwtKeys)
+  const others = jwtSecret === null ? [] : jwksOf(jwtSecret)
+  const seen = new Set<string>()
+  return [
+    ...own.filter(canSign),
+    ...own.filter((key) => !canSign(key)),
+    ...others.filter(({ d }) => publishesAll || d !== undefined),
+  ].flatMap((key) => {
     if (key.kty === 'oct') return []
     const [verification] = verificationKeys(JSON.stringify(key))
     if (!verification) return []
     const { kid, alg = verification.algorithms[0] } = key
     const { kty, ...parts } = createPublicKey({ key, format: 'jwk' }).export({ format: 'jwk' })
+    const names = [`key ${JSON.stringify([kty, parts])}`, ...(kid === undefined ? [] : [`id ${kid}`])]
+    if (names.some((name) => seen.has(name))) return []
+    for (const name of names) seen.add(name)
     return [{ kty, ...(kid === undefined ? {} : { kid }), use: 'sig', key_ops: ['verify'], alg, ...parts }]
   })
 }

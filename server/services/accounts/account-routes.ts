@@ -9,6 +9,7 @@ import { changeAccount, deleteAccount, findPassword, normalisedEmail, userDto } 
 import { addressTaken, clearsCookie, tooMany } from './account-response.ts'
 import type { AttemptLimits } from './attempt-limit.ts'
 import type { Passwords } from './password.ts'
+import { workClient } from './work-client.ts'
 import { endingSession, signedIn } from './session-access.ts'
 import { clearSessionCookies } from './session-cookie.ts'
 import { listSessions, revokeNamedSessions, type Session, type SessionSettings } from './session.ts'
@@ -35,7 +36,7 @@ export function accountRoutes(settings: AccountSettings): readonly Route[] {
       throw new Failure(403, 'This needs your second factor: verify it at /auth/v1 with the tokens of this session')
     }
     const attempt = await limits.guess(normalisedEmail(account.email), clientNetwork(request, trustedProxies))
-    const right = await passwords.verify(passwordHash, password)
+    const right = await passwords.for(workClient(request, trustedProxies)).verify(passwordHash, password)
     if (passwordHash === undefined || !right) throw failures.wrongPassword()
     await attempt.giveBack()
     return passwordHash
@@ -72,12 +73,13 @@ export function accountRoutes(settings: AccountSettings): readonly Route[] {
         429: tooMany,
       },
       handler: async ({ caller, body, request }) => {
+        const hashing = passwords.for(workClient(request, trustedProxies))
         const changed = await changeAccount(query, {
           userId: caller.account.id,
           sessionId: caller.id,
           passwordHash: await confirmPassword(request, caller, body.currentPassword),
           email: body.email === undefined ? undefined : normalisedEmail(body.email),
-          newPasswordHash: body.password === undefined ? undefined : await passwords.hash(body.password),
+          newPasswordHash: body.password === undefined ? undefined : await hashing.hash(body.password),
           ip: clientAddress(request, trustedProxies),
         })
         if (!changed) throw failures.wrongPassword()

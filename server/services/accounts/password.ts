@@ -4,18 +4,27 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { BoundedWork, type Bounds } from './bounded-work.ts'
 import { HashProcesses, type PasswordHasher } from './hashing/hash-processes.ts'
 import { isOutdated, placeholderHash } from './password-hash.ts'
+import type { WorkClient } from './work-client.ts'
 
 /**
  * At most half of the CPUs: a flood of sign-ins leaves the rest to other requests. A hash takes about 30 ms, so the last in
  * the queue waits for seconds, not minutes.
  */
-const defaultBounds: Bounds = { atOnce: Math.min(2, Math.max(1, availableParallelism() >> 1)), waiting: 100 }
+const defaultBounds: Bounds = {
+  atOnce: Math.min(2, Math.max(1, availableParallelism() >> 1)),
+  waiting: 100,
+  waitingOfNetwork: 16,
+}
 
 /** Milliseconds. Rejections wait no longer than this for the duration of imported hashes. */
 const maxPadding = 1000
 
-export type Passwords = {
-  /** @throws Failure 503 when too many tasks wait, as does `verify` */
+/** Hashing for one client. */
+export type ClientPasswords = {
+  /**
+   * @throws Failure 429 or 503 when too many tasks of the network, or in total, wait; 499 when the client leaves while the
+   *   task waits. `verify` does, too
+   */
   readonly hash: (password: string) => Promise<string>
   /**
    * Without a hash, takes as long as for a wrong password: timing does not reveal whether an account exists, or whether
@@ -24,9 +33,15 @@ export type Passwords = {
   readonly verify: (passwordHash: string | undefined, password: string) => Promise<boolean>
 }
 
-/** Hashing for one server; all calls share the bounds. */
-export function createPasswords(bounds = defaultBounds, hasher: PasswordHasher = new HashProcesses()): Passwords {
-  const work = new BoundedWork(bounds)
+export type Passwords = { readonly for: (client: WorkClient) => ClientPasswords }
+
+/**
+ * Hashing for one server; all calls share the bounds.
+ *
+ * @param bounds those that differ from the defaults
+ */
+export function createPasswords(bounds: Partial<Bounds> = {}, hasher: PasswordHasher = new HashProcesses()): Passwords {
+  const work = new BoundedWork({ ...defaultBounds, ...bounds })
   const placeholder = placeholderHash()
   // Milliseconds by which an imported hash takes longer to compare than our own; a moving average of each.
   const duration = { own: 0, imported: 0 }
@@ -40,11 +55,11 @@ export function createPasswords(bounds = defaultBounds, hasher: PasswordHasher =
     return isRight
   }
 
-  return {
-    hash: (password) => work.run(() => hasher.hash(password)),
+  const forClient = (client: WorkClient): ClientPasswords => ({
+    hash: (password) => work.run(() => hasher.hash(password), client),
     verify: async (passwordHash, password) => {
       const compared = passwordHash ?? placeholder
-      const isRight = (await work.run(() => timed(compared, password))) && passwordHash !== undefined
+      const isRight = (await work.run(() => timed(compared, password), client)) && passwordHash !== undefined
       // Waiting costs no CPU. Databases without imported hashes never wait.
       if (!isRight && !isOutdated(compared)) {
         const padding = duration.imported - duration.own
@@ -52,5 +67,6 @@ export function createPasswords(bounds = defaultBounds, hasher: PasswordHasher =
       }
       return isRight
     },
-  }
+  })
+  return { for: forClient }
 }

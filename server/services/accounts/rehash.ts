@@ -1,6 +1,6 @@
 // Hashes of imported accounts become hashes of the current algorithm when their owners sign in.
 import { isOutdated } from './password-hash.ts'
-import type { Passwords } from './password.ts'
+import type { ClientPasswords } from './password.ts'
 
 /** The stored hash of one account's password. */
 export type StoredHash = {
@@ -16,7 +16,7 @@ export type StoredHash = {
  * changed, it is the old one, which starts no session.
  */
 export async function currentHash(
-  passwords: Passwords,
+  passwords: ClientPasswords,
   password: string,
   hash: string,
   stored: StoredHash,

@@ -16,8 +16,8 @@ export type CookieSettings = {
 
 const plainName = 'session'
 const hostName = '__Host-session'
-/** Maximum number of cookies of one name that are verified. */
-const maxCookies = 8
+/** The form of every genuine cookie: id, expiry, signature. Text of another form needs no computation of a signature. */
+const genuineForm = /^[\w-]{1,100}\.\d{1,12}\.[\w+/]{43}$/
 
 const now = (): number => Math.floor(Date.now() / 1000)
 const namesOf = ({ secureCookies }: CookieSettings): readonly string[] =>
@@ -40,13 +40,14 @@ export function clearSessionCookies(response: ServerResponse, settings: CookieSe
 }
 
 /**
- * The values of a request's genuine cookies that have not expired. Checks several cookies of the same name, so that a
- * forged one for a path of the site does not hide the genuine one.
+ * The values of a request's genuine cookies that have not expired, each once. Checks all cookies of the name, so that no
+ * number of forged ones for a path of the site hides the genuine one. The size of a header bounds their number.
  */
 export function sessionCookies(headers: IncomingHttpHeaders, settings: CookieSettings): CookieValue[] {
   const name = believedName(headers, settings)
   const found: CookieValue[] = []
-  for (const text of cookieValues(headers.cookie, name).slice(0, maxCookies)) {
+  for (const text of new Set(cookieValues(headers.cookie, name))) {
+    if (!genuineForm.test(text)) continue
     const verified = verifyCookie(name, text, settings.sessionSecrets, now())
     if (verified.kind === 'valid') found.push(verified.value)
   }

@@ -124,7 +124,7 @@ export async function currentSession(
  */
 export async function requireSession(request: IncomingMessage, settings: SessionSettings): Promise<Session> {
   if (settings.sessionSecrets.length === 0) throw failures.noSecrets()
-  const [session] = await findSessions(request, settings, 1)
+  const [session] = await findSessions(request, settings)
   if (!session) throw failures.notSignedIn()
   return session
 }
@@ -149,43 +149,46 @@ export async function revokeSessionsOf(
   settings: SessionSettings,
   except?: string,
 ): Promise<void> {
-  for (const session of await findSessions(request, settings, Infinity)) {
+  for (const session of await findSessions(request, settings)) {
     if (session.id !== except) await revokeSession(request, session, settings)
   }
 }
 
-async function findSessions(request: IncomingMessage, settings: SessionSettings, limit: number): Promise<Session[]> {
-  const found: Session[] = []
-  for (const cookie of sessionCookies(request.headers, settings)) {
-    if (found.length === limit) break
-    const session = await findSession(cookie, settings.database)
-    if (session) found.push(session)
-  }
-  return found
+/** In the order of the cookies, which are looked up with one statement, however many there are. */
+async function findSessions(request: IncomingMessage, settings: SessionSettings): Promise<Session[]> {
+  const cookies = sessionCookies(request.headers, settings)
+  if (cookies.length === 0) return []
+  const hashes = JSON.stringify(cookies.map(({ id }) => hashOf(id).toString('hex')))
+  const rows = (await fromAccounts(() => settings.database.ask(sessionsOfHashes, undefined, [hashes]))) as FoundRow[]
+  return rows.flatMap(({ place, session }) => {
+    const cookie = cookies[place - 1]
+    return cookie ? [sessionOf(cookie, session)] : []
+  })
 }
 
 /** Runs for every request with a session. The function is ours, and writes nothing. */
-const sessionOfHash = new JsonStatement('select row_to_json(found) from auth.find_session($1) as found', {
-  access: 'read',
-  hasNoEffect: true,
-})
+const sessionsOfHashes = new JsonStatement(
+  "select json_build_object('place', place, 'session', row_to_json(found)) " +
+    'from json_array_elements_text($1::json) with ordinality as given(hash, place) ' +
+    "cross join lateral auth.find_session(decode(hash, 'hex')) as found order by place",
+  { access: 'read', hasNoEffect: true },
+)
 
-async function findSession(cookie: CookieValue, database: Pick<Database, 'ask'>): Promise<Session | undefined> {
-  const [row] = await fromAccounts(() => database.ask(sessionOfHash, undefined, [hashOf(cookie.id)]))
-  if (!row) return undefined
-  const { id, user_id, email, first_name, last_name, app_role, aal, registered_at, created_at, expires_at } =
-    row as SessionRow
-  return {
-    cookie,
-    id,
-    account: { id: user_id, email, firstName: first_name, lastName: last_name },
-    appRole: app_role,
-    aal,
-    registeredAt: new Date(registered_at),
-    createdAt: new Date(created_at),
-    expiresAt: expires_at === null ? null : new Date(expires_at),
-  }
-}
+type FoundRow = { readonly place: number; readonly session: SessionRow }
+
+const sessionOf = (
+  cookie: CookieValue,
+  { id, user_id, email, first_name, last_name, app_role, aal, registered_at, created_at, expires_at }: SessionRow,
+): Session => ({
+  cookie,
+  id,
+  account: { id: user_id, email, firstName: first_name, lastName: last_name },
+  appRole: app_role,
+  aal,
+  registeredAt: new Date(registered_at),
+  createdAt: new Date(created_at),
+  expiresAt: expires_at === null ? null : new Date(expires_at),
+})
 
 type SessionRow = {
   id: string

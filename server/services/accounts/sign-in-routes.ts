@@ -21,6 +21,7 @@ import type { Passwords } from './password.ts'
 import { currentHash, type StoredHash } from './rehash.ts'
 import { endingSession, everyone, signedIn } from './session-access.ts'
 import { clearSessionCookies } from './session-cookie.ts'
+import { workClient } from './work-client.ts'
 import { beginSession, revokeSession, revokeSessionsOf, type Session, type SessionSettings } from './session.ts'
 
 export type SignInSettings = SessionSettings & {
@@ -69,7 +70,7 @@ export function signInRoutes(settings: SignInSettings): readonly Route[] {
         if (isSignUpDisabled()) throw new Failure(403, 'You cannot sign up here at the moment')
         const email = normalisedEmail(body.email)
         await limits.register(email, clientNetwork(request, trustedProxies))
-        const passwordHash = await passwords.hash(body.password)
+        const passwordHash = await passwords.for(workClient(request, trustedProxies)).hash(body.password)
         const { firstName, lastName = null } = body
         const ip = clientAddress(request, trustedProxies)
         const account = await createAccount(query, { email, passwordHash, firstName, lastName, ip })
@@ -104,11 +105,12 @@ export function signInRoutes(settings: SignInSettings): readonly Route[] {
         const email = normalisedEmail(body.email)
         const attempt = await limits.guess(email, clientNetwork(request, trustedProxies))
         const account = await findAccount(query, email)
-        const right = await passwords.verify(account?.passwordHash, body.password)
+        const hashing = passwords.for(workClient(request, trustedProxies))
+        const right = await hashing.verify(account?.passwordHash, body.password)
         if (account?.passwordHash === undefined || !right) throw failures.wrongCredentials()
         requireAccess(account)
         const { id: userId, passwordHash } = account
-        const hash = await currentHash(passwords, body.password, passwordHash, storedHash(userId))
+        const hash = await currentHash(hashing, body.password, passwordHash, storedHash(userId))
         if (!(await beginSession(request, response, { userId, passwordHash: hash }, settings)))
           throw failures.wrongCredentials()
         await revokeSessionsOf(request, settings)

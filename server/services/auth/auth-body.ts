@@ -3,8 +3,9 @@ import type { Request, Response } from 'express'
 import { bodyReceiver, type BodyFault } from '../../http/body-bytes.ts'
 import { jsonMembers } from '../../text/json-members.ts'
 import { readJson, utf8Text } from '../../text/json-text.ts'
-import type { DtoValidator } from '../../validation/validator.ts'
-import { AuthError } from './auth-error.ts'
+import { notStorable } from '../../text/storable-text.ts'
+import type { DtoValidator, Fault } from '../../validation/validator.ts'
+import { AuthError, authErrors } from './auth-error.ts'
 
 export type AuthBody = {
   readonly value: Readonly<Record<string, unknown>>
@@ -14,7 +15,7 @@ export type AuthBody = {
 
 /**
  * @param isOptional whether an empty body is `{}`
- * @throws AuthError 400 `bad_json`, 413 `request_entity_too_large`
+ * @throws AuthError 400 `bad_json`, `validation_failed`; 413 `request_entity_too_large`
  */
 export type AuthBodyReader = (
   request: Request,
@@ -36,6 +37,12 @@ function receivingError(fault: BodyFault, cause: unknown): AuthError {
   return new AuthError(400, 'bad_json', 'Could not read the request body', { cause })
 }
 
+/** JSON of the wrong shape is as JSON that cannot be parsed, as in GoTrue. */
+function errorOf({ pointer, message }: Fault): AuthError {
+  const text = `${pointer === '' ? 'the body' : pointer.slice(1)} ${message}`
+  return message === notStorable ? authErrors.invalid(text) : badJson(text)
+}
+
 /** A reader of bodies of at most 1 MB. */
 export function authBodyReader(): AuthBodyReader {
   const receive = bodyReceiver(limit, receivingError)
@@ -48,7 +55,7 @@ export function authBodyReader(): AuthBodyReader {
     // A null in the place of an object has no members, as in GoTrue.
     const value = reading.value ?? {}
     const [fault] = validate(value)
-    if (fault) throw badJson(`${fault.pointer === '' ? 'the body' : fault.pointer.slice(1)} ${fault.message}`)
+    if (fault) throw errorOf(fault)
     return { value: value as AuthBody['value'], members: jsonMembers(text) }
   }
 }

@@ -1,8 +1,17 @@
 // The query string of a request.
 import type { Request } from 'express'
+import { authErrors } from './auth-error.ts'
 
-/** The query string. Of a name that is given twice, the first value counts. */
+/**
+ * The query string. Of a name that is given twice, the first value counts.
+ *
+ * @throws AuthError 400 for the character NUL, which PostgreSQL cannot store
+ */
 export function queryOf({ url }: Pick<Request, 'url'>): URLSearchParams {
   const start = url.indexOf('?')
-  return new URLSearchParams(start < 0 ? '' : url.slice(start + 1))
+  const query = new URLSearchParams(start < 0 ? '' : url.slice(start + 1))
+  for (const [name, text] of query) {
+    if (text.includes('\0')) throw authErrors.invalid(`${name} must not contain the character NUL`)
+  }
+  return query
 }

@@ -74,6 +74,10 @@ function raised(error: unknown): AuthError | undefined {
   if (code === '22P05' || code === '22021') {
     return new AuthError(400, 'validation_failed', 'Text must not contain the character NUL', { cause: error })
   }
+  // string_data_right_truncation, program_limit_exceeded: a text is longer than its column or an entry of an index.
+  if ((code === '22001' || code === '54000') && !isOfTrigger(where)) {
+    return new AuthError(400, 'validation_failed', `A text is too long: ${message}`, { cause: error })
+  }
   const details = { code, message, ...(hint === undefined ? {} : { hint }) }
   // `raise exception`, and the conditions that such code raises on purpose: SQLSTATEs of the class of users.
   if (code === 'P0001' || (code !== undefined && /^(?:PT\d{3}|[J-OQ-WYZ])/.test(code))) {
@@ -81,7 +85,7 @@ function raised(error: unknown): AuthError | undefined {
   }
   // Any other error of a trigger, such as a missing table: the owner of the database needs its message. An error that ends
   // the connection, such as a shutdown, is not the trigger's.
-  if (where !== undefined && leavesConnection(error) && /PL\/pgSQL function (?!auth\.)/.test(where)) {
+  if (leavesConnection(error) && isOfTrigger(where)) {
     return new AuthError(500, 'unexpected_failure', `Database error saving the user: ${message}`, {
       body: { database: details },
       cause: error,
@@ -89,6 +93,10 @@ function raised(error: unknown): AuthError | undefined {
   }
   return undefined
 }
+
+/** Whether code of the database's owner was running. */
+const isOfTrigger = (where: string | undefined): boolean =>
+  where !== undefined && /PL\/pgSQL function (?!auth\.)/.test(where)
 
 /** `PT422` is the status 422, as at the REST API. */
 const statusOf = (code: string): number => (/^PT[45]\d\d$/.test(code) ? Number(code.slice(2)) : 500)

@@ -50,12 +50,13 @@ export const infoRoutes: readonly AuthRoute[] = [
     method: 'get',
     path: '/.well-known/openid-configuration',
     id: 'authOpenIdConfiguration',
-    summary: 'The addresses of the service, as OpenID Connect describes them',
+    summary: 'The issuer of access tokens and the address of its keys, as OpenID Connect describes them',
     caller: 'anyone',
     success: [200, 'The configuration.'],
-    handler: ({ context, request }) => {
-      return { json: openIdConfiguration(context.issuer(), context.externalUrl(request)), headers: cached }
-    },
+    handler: ({ context, request }) => ({
+      json: openIdConfiguration(context.issuer(), context.externalUrl(request), context.accessTokens.jwks()),
+      headers: cached,
+    }),
   }),
 ]
 
@@ -75,22 +76,25 @@ const publicSettings = (settings: AuthSettings): object => ({
   passkeys_enabled: false,
 })
 
-const openIdConfiguration = (issuer: string, base: string): object => ({
-  issuer,
-  authorization_endpoint: `${base}/oauth/authorize`,
-  token_endpoint: `${base}/oauth/token`,
-  jwks_uri: `${base}/.well-known/jwks.json`,
-  userinfo_endpoint: `${base}/oauth/userinfo`,
-  scopes_supported: ['openid', 'profile', 'email', 'phone'],
-  response_types_supported: ['code'],
-  response_modes_supported: ['query'],
-  grant_types_supported: ['authorization_code', 'refresh_token'],
-  subject_types_supported: ['public'],
-  id_token_signing_alg_values_supported: ['RS256', 'HS256', 'ES256'],
-  token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
-  claims_supported: [
-    ...['sub', 'aud', 'iss', 'exp', 'iat', 'auth_time', 'nonce', 'email', 'email_verified', 'phone_number'],
-    ...['phone_number_verified', 'name', 'picture', 'preferred_username', 'updated_at'],
-  ],
-  code_challenge_methods_supported: ['S256', 'plain'],
-})
+/**
+ * What clients need to verify access tokens. This service is no OpenID Connect provider: the document names no endpoint and
+ * no way to get tokens, because clients would take them for those of the standard.
+ *
+ * @param jwks the published keys as JSON text
+ */
+function openIdConfiguration(issuer: string, base: string, jwks: string): object {
+  const { keys } = JSON.parse(jwks) as { readonly keys: readonly { readonly alg: string }[] }
+  const algorithms = new Set(keys.map(({ alg }) => alg))
+  return {
+    issuer,
+    jwks_uri: `${base}/.well-known/jwks.json`,
+    response_types_supported: [],
+    grant_types_supported: [],
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: algorithms.size === 0 ? ['HS256'] : [...algorithms],
+    claims_supported: [
+      ...['iss', 'sub', 'aud', 'exp', 'iat', 'email', 'phone', 'role', 'aal', 'amr', 'session_id', 'is_anonymous'],
+      ...['app_metadata', 'user_metadata'],
+    ],
+  }
+}

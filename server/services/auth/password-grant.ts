@@ -2,6 +2,7 @@
 import { clientNetwork } from '../../http/client-address.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import { currentHash } from '../accounts/rehash.ts'
+import { workClient } from '../accounts/work-client.ts'
 import { normalisedPhone } from './addresses.ts'
 import { authErrors } from './auth-error.ts'
 import { weakPasswordMember } from './password-rules.ts'
@@ -27,15 +28,16 @@ export const passwordGrant: TokenGrant = {
   limit: 'token_refresh',
   handler: async (call) => {
     const { context, request, body } = call
-    const { database, passwords, attempts, hooks, sessions } = context
+    const { database, attempts, hooks, sessions } = context
     const settings = context.settings()
+    const passwords = context.passwords.for(workClient(request, context.trustedProxies))
     const { provider, address } = addressOf(call)
     const password = body.password ?? ''
     const attempt = await attempts.guess(address, clientNetwork(request, context.trustedProxies))
     const [row] = (await database.ask(findSignIn, [
       provider === 'email' ? address : null,
       provider === 'phone' ? address : null,
-      audienceOf(request) ?? settings.authJwtAud,
+      audienceOf(request, settings),
     ])) as SignInRow[]
     const hash = row?.password_hash ?? undefined
     const isRight = await passwords.verify(hash, password)

@@ -66,7 +66,11 @@ export type AuthSettings = {
   /** Lifetime of access tokens in seconds. */
   readonly authJwtExp: number
   readonly authJwtAud: string
+  /** Further audiences that requests may name. */
+  readonly authJwtAllowedAudiences: readonly string[]
   readonly authJwtIssuer: string | null
+  /** Whether the public keys of `jwt-secret`, which sign nothing here, are published, too. */
+  readonly authJwtPublishVerificationKeys: boolean
   /** Algorithms that are accepted; empty for those of the keys. */
   readonly authJwtValidMethods: readonly string[]
   readonly authJwtAdminRoles: readonly string[]
@@ -79,6 +83,7 @@ export type AuthSettings = {
   readonly authExternalAnonymousUsersEnabled: boolean
   /** Seconds that an OAuth or PKCE flow may take. */
   readonly authExternalFlowStateExpiryDuration: number
+  /** See `Providers.findByIssuer`. */
   readonly authExternalAllowedIdTokenIssuers: readonly string[]
   /** By name in lower case: `google`. */
   readonly authProviders: ReadonlyMap<string, ProviderSettings>

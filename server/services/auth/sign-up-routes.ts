@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { dto } from '../../http/service-response.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import { jsonMembers, jsonObject } from '../../text/json-members.ts'
+import { workClient } from '../accounts/work-client.ts'
 import { readChannel, readEmail, readPhone } from './addresses.ts'
 import { AuthError, authErrors } from './auth-error.ts'
 import { defineAuthRoute, type AuthCall, type AuthReply, type AuthRoute } from './auth-route.ts'
@@ -107,7 +108,7 @@ async function signUpWithPassword(call: Call): Promise<AuthReply> {
   }
   const address = provider === 'email' ? readEmail(email ?? '') : readPhone(phone ?? '')
   // Takes as long for an address that is taken.
-  const passwordHash = await context.passwords.hash(password)
+  const passwordHash = await context.passwords.for(workClient(request, context.trustedProxies)).hash(password)
   const wanted = newSignUp(call, provider, address, passwordHash)
   await beforeCreation(call, wanted)
   const confirms = provider === 'email' ? settings.authMailerAutoconfirm : settings.authSmsAutoconfirm
@@ -124,7 +125,7 @@ const newSignUp = (
   address,
   passwordHash,
   metadata: objectMember(bodyMembers, 'data'),
-  audience: audienceOf(request) ?? context.settings().authJwtAud,
+  audience: audienceOf(request, context.settings()),
   id: randomUUID(),
 })
 

@@ -3,7 +3,7 @@ import { dto } from '../../http/service-response.ts'
 import { AuthError } from './auth-error.ts'
 import type { AccessClaims } from './auth-caller.ts'
 import { defineAuthRoute, type AuthRoute } from './auth-route.ts'
-import { audienceOf } from './request-origin.ts'
+import { namedAudience } from './request-origin.ts'
 import { updateUser, type UpdateUserBody } from './user-update.ts'
 
 export const userRoutes: readonly AuthRoute[] = [
@@ -15,7 +15,7 @@ export const userRoutes: readonly AuthRoute[] = [
     caller: 'user',
     success: [200, 'The user.'],
     handler: ({ caller, request }) => {
-      requireAudience(caller.claims, audienceOf(request))
+      requireAudience(caller.claims, namedAudience(request))
       return { text: caller.text }
     },
   }),

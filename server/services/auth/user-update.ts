@@ -1,6 +1,7 @@
 // Changes of the caller's account: PUT /user.
 import { clientNetwork } from '../../http/client-address.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
+import { workClient } from '../accounts/work-client.ts'
 import { readChannel, readEmail, readPhone } from './addresses.ts'
 import { AuthError, authErrors } from './auth-error.ts'
 import type { AuthCall, AuthReply } from './auth-route.ts'
@@ -122,7 +123,8 @@ async function newHash(
   password: string,
 ): Promise<{ readonly old: string | null; readonly current: string }> {
   const { context, caller, body } = call
-  const { database, passwords, confirmations, now } = context
+  const { database, confirmations, now } = context
+  const passwords = context.passwords.for(workClient(call.request, context.trustedProxies))
   const settings = context.settings()
   const { session } = caller
   if (settings.authUpdatePasswordRequireReauthentication) {
@@ -153,7 +155,8 @@ async function requireCurrentPassword({ context, caller, body, request }: Call, 
   const { email, phone } = caller.row
   const network = clientNetwork(request, context.trustedProxies)
   const attempt = await context.attempts.guess(email?.toLowerCase() ?? phone ?? caller.id, network)
-  if (!(await context.passwords.verify(hash, body.current_password))) {
+  const passwords = context.passwords.for(workClient(request, context.trustedProxies))
+  if (!(await passwords.verify(hash, body.current_password))) {
     throw new AuthError(400, 'current_password_invalid', message)
   }
   await attempt.giveBack()

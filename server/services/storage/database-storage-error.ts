@@ -89,6 +89,10 @@ function databaseStorageError(error: unknown): StorageError | undefined {
     case '22P05':
     case '22021':
       return storageErrors.invalidParameter('value', 'Text must not contain the character NUL')
+    // string_data_right_truncation, program_limit_exceeded: longer than a column or an entry of an index.
+    case '22001':
+    case '54000':
+      return storageErrors.invalidParameter('value', `A text is too long: ${message}`)
     case '22P02':
       return storageErrors.invalidParameter('value')
     default:

@@ -4,7 +4,6 @@ import { authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthRoute } from '../auth-route.ts'
 import { adminStatements } from './admin-statements.ts'
 import { pageHeaders, pageOf, skippedBy } from './page.ts'
-import { storable } from '../request-text.ts'
 
 /** Members of the payload by the scope of a query. */
 const scopes: ReadonlyMap<string, readonly string[]> = new Map([
@@ -33,7 +32,7 @@ export const auditRoutes: readonly AuthRoute[] = [
     errors: { 400: 'The query is not valid.' },
     handler: async ({ query, context, request }) => {
       const page = pageOf(query)
-      const { members, part } = searchOf(storable('query', query.get('query') ?? ''))
+      const { members, part } = searchOf(query.get('query') ?? '')
       const [[entries, total] = []] = await context.database.askRows(adminStatements.listAuditEntries, [
         `{${members.join()}}`,
         part,

@@ -1,13 +1,12 @@
 // Attributes of accounts in requests of administrators.
+import type { ClientPasswords } from '../../accounts/password.ts'
 import { isPasswordHash } from '../../accounts/password-hash.ts'
 import { goDuration } from '../../../text/go-duration.ts'
 import { jsonObject, jsonTexts } from '../../../text/json-members.ts'
 import { readEmail, readPhone } from '../addresses.ts'
-import type { AuthContext } from '../auth-context.ts'
 import { authErrors } from '../auth-error.ts'
 import { objectMember } from '../metadata.ts'
 import { isUuid } from '../../../text/uuid.ts'
-import { storable } from '../request-text.ts'
 
 /** `schemas/auth-admin-user-dto.json` */
 export type AdminUserDto = {
@@ -47,8 +46,8 @@ export function attributesOf(
     ...(email ? { email: readEmail(email) } : {}),
     ...(phone ? { phone: readPhone(phone) } : {}),
     ...(id ? { id: userId(id) } : {}),
-    ...(aud ? { aud: storable('aud', aud) } : {}),
-    ...(role ? { role: storable('role', role) } : {}),
+    ...(aud ? { aud } : {}),
+    ...(role ? { role } : {}),
     email_confirm: email_confirm === true,
     phone_confirm: phone_confirm === true,
   }
@@ -84,7 +83,7 @@ function banDuration(text: string): number {
  */
 export async function passwordHashOf(
   { password, password_hash: passwordHash }: AdminUserDto,
-  { passwords }: Pick<AuthContext, 'passwords'>,
+  passwords: ClientPasswords,
   check: (password: string) => void,
 ): Promise<string | null> {
   const isGiven = password !== undefined && password !== null

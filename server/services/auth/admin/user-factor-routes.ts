@@ -4,7 +4,6 @@ import { readPhone } from '../addresses.ts'
 import { defineAuthRoute, type AuthRoute } from '../auth-route.ts'
 import { factorId, userId } from '../path-ids.ts'
 import { originOf } from '../request-origin.ts'
-import { storable } from '../request-text.ts'
 import { replyOf } from './admin-result.ts'
 import { adminStatements } from './admin-statements.ts'
 
@@ -44,7 +43,7 @@ export const userFactorRoutes: readonly AuthRoute[] = [
         await context.database.askRows(adminStatements.updateFactor, [
           path.user_id,
           path.factor_id,
-          friendly_name ? storable('friendly_name', friendly_name) : null,
+          friendly_name ? friendly_name : null,
           phone ? readPhone(phone) : null,
           caller.role,
           originOf(request, context).ip,

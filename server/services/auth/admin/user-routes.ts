@@ -1,11 +1,12 @@
 // `/admin/users`: accounts, for administrators.
 import { dto } from '../../../http/service-response.ts'
+import { administrator } from '../../accounts/work-client.ts'
 import { authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthRoute } from '../auth-route.ts'
 import { userId } from '../path-ids.ts'
 import { checkPassword, requireHashable } from '../password-rules.ts'
-import { audienceOf, originOf } from '../request-origin.ts'
-import { given, storable } from '../request-text.ts'
+import { namedAudience, originOf } from '../request-origin.ts'
+import { given } from '../request-text.ts'
 import { noSuchUser, replyOf } from './admin-result.ts'
 import { adminStatements } from './admin-statements.ts'
 import { pageHeaders, pageOf, skippedBy } from './page.ts'
@@ -42,10 +43,10 @@ export const userRoutes: readonly AuthRoute[] = [
     handler: async ({ query, context, request }) => {
       const ascending = isAscending(query)
       const page = pageOf(query)
-      const audience = audienceOf(request) ?? context.settings().authJwtAud
+      const audience = namedAudience(request) ?? context.settings().authJwtAud
       const [[users, total] = []] = await context.database.askRows(adminStatements.listUsers, [
         audience,
-        storable('filter', query.get('filter') ?? ''),
+        query.get('filter') ?? '',
         ascending,
         page.size,
         skippedBy(page),
@@ -75,7 +76,7 @@ export const userRoutes: readonly AuthRoute[] = [
       const { json, ban } = attributesOf(
         {
           ...body,
-          aud: given(body.aud) ?? audienceOf(request) ?? authJwtAud,
+          aud: given(body.aud) ?? namedAudience(request) ?? authJwtAud,
           role: given(body.role) ?? authJwtDefaultGroupName,
         },
         bodyMembers,
@@ -83,7 +84,11 @@ export const userRoutes: readonly AuthRoute[] = [
       return replyOf(
         await context.database.askRows(adminStatements.createUser, [
           json,
-          await passwordHashOf({ ...body, password: given(body.password) ?? null }, context, requireHashable),
+          await passwordHashOf(
+            { ...body, password: given(body.password) ?? null },
+            context.passwords.for(administrator(request)),
+            requireHashable,
+          ),
           ban ?? 0,
           caller.role,
           originOf(request, context).ip,
@@ -121,7 +126,7 @@ export const userRoutes: readonly AuthRoute[] = [
       const settings = context.settings()
       // The id and the audience of an account do not change.
       const { json, ban } = attributesOf({ ...body, id: null, aud: null }, bodyMembers)
-      const passwordHash = await passwordHashOf(body, context, (password) => {
+      const passwordHash = await passwordHashOf(body, context.passwords.for(administrator(request)), (password) => {
         checkPassword(password, settings)
       })
       return replyOf(

@@ -1,5 +1,6 @@
 // POST /invite and POST /admin/generate_link: accounts and links that administrators ask for.
 import { jsonMembers, jsonObject, jsonTexts } from '../../../text/json-members.ts'
+import { administrator } from '../../accounts/work-client.ts'
 import { readEmail } from '../addresses.ts'
 import { AuthError, authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthCall, type AuthReply, type AuthRoute } from '../auth-route.ts'
@@ -126,7 +127,7 @@ async function confirmation(call: Call, email: string, purpose: 'confirmation' |
   const account = {
     address: { email },
     data: objectMember(bodyMembers, 'data'),
-    passwordHash: isSignUp ? await context.passwords.hash(password) : null,
+    passwordHash: isSignUp ? await context.passwords.for(administrator(request)).hash(password) : null,
   }
   const audit = { action: isSignUp ? 'user_confirmation_requested' : 'user_invited', type: 'team' }
   const options = { audit, isNew: true, isLimited: false }

@@ -1,5 +1,6 @@
 // GET /dev/mailbox: the mails of the development mode, and the templates.
 import type { Request } from 'express'
+import { isTrustedOrigin } from '../../../http/cross-origin.ts'
 import { isLoopbackHostHeader } from '../../../text/loopback-host.ts'
 import { AuthError } from '../auth-error.ts'
 import type { AuthContext } from '../auth-context.ts'
@@ -10,9 +11,14 @@ import { mailboxEntry, mailboxPage, templatePage } from './mailbox-page.ts'
 
 const path = '/dev/mailbox'
 
+/** Pages of other origins, such as those on other ports of this machine, must not embed a response. */
+const headers = { 'Cross-Origin-Resource-Policy': 'same-origin' }
+
 /** The frames of the pages need inline styles, nothing else. */
 const pageHeaders = {
-  'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'; img-src https: data:; frame-src 'self'",
+  ...headers,
+  'Content-Security-Policy':
+    "default-src 'none'; style-src 'unsafe-inline'; img-src https: data:; frame-src 'self'; frame-ancestors 'none'",
   'Referrer-Policy': 'no-referrer',
 }
 
@@ -30,7 +36,7 @@ export const mailboxRoutes: readonly AuthRoute[] = [
     errors: { 404: 'The server is not for development.' },
     handler: ({ context, request }) => {
       const { messages } = mailboxFor(context, request)
-      if (!wantsPage(request)) return { json: { messages: messages.map(mailboxEntry) } }
+      if (!wantsPage(request)) return { json: { messages: messages.map(mailboxEntry) }, headers }
       return { html: mailboxPage(messages, basePath(request)), headers: pageHeaders }
     },
   }),
@@ -63,20 +69,20 @@ export const mailboxRoutes: readonly AuthRoute[] = [
 const loopbackAddress = /^(?:::ffff:)?127\.|^::1$/
 
 /**
- * The mailbox, for clients on the same machine. A name of another host in `Host` means that a page of that host is asking
- * (DNS rebinding), forwarding headers that a proxy does.
+ * The mailbox, for clients on the same machine, and for its own pages. A name of another host in `Host` means that a page
+ * of that host is asking (DNS rebinding), forwarding headers that a proxy does. Of browsers, only this origin and users who
+ * type the address get it: a page on another port of this machine is of the same site.
  *
  * @throws AuthError 404
  */
-function mailboxFor({ mailer }: Pick<AuthContext, 'mailer'>, { headers, socket }: Request): Mailbox {
+function mailboxFor({ mailer }: Pick<AuthContext, 'mailer'>, request: Request): Mailbox {
+  const { headers, socket } = request
   const isLocal =
     isLoopbackHostHeader(headers.host ?? '') &&
     (socket.remoteAddress === undefined || loopbackAddress.test(socket.remoteAddress)) &&
     headers['x-forwarded-for'] === undefined &&
-    headers.forwarded === undefined &&
-    // Scripts of other sites get no answer.
-    (headers['sec-fetch-site'] ?? 'none') !== 'cross-site'
-  if (!mailer.mailbox || !isLocal) throw new AuthError(404, null, 'Not Found')
+    headers.forwarded === undefined
+  if (!mailer.mailbox || !isLocal || !isTrustedOrigin(request, [])) throw new AuthError(404, null, 'Not Found')
   return mailer.mailbox
 }
 

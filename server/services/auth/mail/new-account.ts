@@ -53,13 +53,13 @@ export async function createWithCode(
   options: CreationOptions,
 ): Promise<Issued> {
   const { hooks, settings, codeFlows } = context
-  const { authJwtAud, authJwtDefaultGroupName: role } = settings()
+  const current = settings()
   const account: NewAccount = {
     id: randomUUID(),
     passwordHash,
     data: data ?? '{}',
-    aud: audienceOf(request) ?? authJwtAud,
-    role,
+    aud: audienceOf(request, current),
+    role: current.authJwtDefaultGroupName,
     confirmed,
   }
   const { ip } = originOf(request, context)

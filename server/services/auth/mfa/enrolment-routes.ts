@@ -1,7 +1,7 @@
 // `/factors`: second factors of the signed-in user.
 import { dto } from '../../../http/service-response.ts'
 import { readPhone } from '../addresses.ts'
-import { given, storable } from '../request-text.ts'
+import { given } from '../request-text.ts'
 import type { AuthContext } from '../auth-context.ts'
 import { authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthReply, type AuthRoute } from '../auth-route.ts'
@@ -143,7 +143,7 @@ async function insertFactor(
     userId,
     session.id,
     type,
-    storable('friendly_name', friendlyName),
+    friendlyName,
     secret ?? null,
     phone ?? null,
     Math.floor(authMfaMaxEnrolledFactors),

@@ -16,8 +16,9 @@ export type IdTokenGrantBody = {
   readonly id_token?: unknown
   readonly access_token?: unknown
   readonly nonce?: unknown
-  /** Instead of a provider, one of GOTRUE_EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS. */
+  /** Instead of the name of a provider. */
   readonly issuer?: unknown
+  /** Required beside an issuer, as in GoTrue, and ignored: the settings say which client ids a token may be for. */
   readonly client_id?: unknown
   /** Whether the caller's account gets the identity. */
   readonly link_identity?: unknown
@@ -67,16 +68,13 @@ export async function idTokenGrant({
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-function providerOf({ settings, providers }: AuthContext, body: IdTokenGrantBody): Provider {
+function providerOf({ providers }: AuthContext, body: IdTokenGrantBody): Provider {
   const name = textOf(body.provider)
   const issuer = textOf(body.issuer)
   try {
     if (name !== '') return providers.find(name)
     const configured = providers.findByIssuer(issuer)
     if (configured) return configured
-    if (settings().authExternalAllowedIdTokenIssuers.includes(issuer)) {
-      return providers.ofIssuer(issuer, textOf(body.client_id))
-    }
   } catch (error) {
     if (!(error instanceof UnsupportedProvider)) throw error
     if (error.kind === 'disabled') {
@@ -98,10 +96,16 @@ async function verified({ oidc }: Provider, token: string, accessToken: string):
   return claims
 }
 
-function requireAudience({ aud = [] }: JWTPayload, { clientIds }: Provider): void {
+/** The token must be for this service: a client id of the settings. A claim is never compared with what the request says. */
+function requireAudience({ aud = [], azp }: JWTPayload, { clientIds }: Provider): void {
   const audience = typeof aud === 'string' ? [aud] : aud
   if (!audience.some((id) => clientIds.includes(id))) {
     throw oauthError('invalid request', `Unacceptable audience in id_token: [${audience.join(' ')}]`)
+  }
+  // Providers that name all applications of a project in `aud` tell by `azp` which one the token was issued to. With a
+  // single audience, `azp` is another part of the same application: Google names the Android client there.
+  if (audience.length > 1 && azp !== undefined && !clientIds.some((id) => id === azp)) {
+    throw oauthError('invalid request', `Unacceptable authorized party in id_token: ${JSON.stringify(azp)}`)
   }
 }
 

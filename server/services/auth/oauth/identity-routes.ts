@@ -5,7 +5,7 @@ import { defineAuthRoute, type AuthRoute } from '../auth-route.ts'
 import { originOf } from '../request-origin.ts'
 import { requireManualLinking } from './manual-linking.ts'
 import { flowParameters } from './oauth-routes.ts'
-import { startProviderFlow } from './provider-flow.ts'
+import { flowTarget, startProviderFlow } from './provider-flow.ts'
 import { isUuid } from '../../../text/uuid.ts'
 
 const unlink = new JsonStatement('select auth.unlink_identity($1::uuid, $2::uuid, $3, $4)', { access: 'write' })
@@ -25,12 +25,13 @@ export const identityRoutes: readonly AuthRoute[] = [
       ...flowParameters,
       skip_http_redirect: '`true` for a response `{url}` instead of a redirect.',
     },
-    success: [302, 'To the provider.'],
+    success: [302, 'To the provider, or to the page with an error if the provider cannot be reached.'],
     errors: { 400: 'The provider is not enabled, or the challenge is not valid.', 404: 'Linking is not enabled.' },
     handler: async ({ context, caller, request, query }) => {
       requireManualLinking(context)
-      const url = await startProviderFlow(context, request, query, caller.id)
-      return query.get('skip_http_redirect') === 'true' ? { status: 200, json: { url } } : { redirect: url }
+      const returnsUrl = query.get('skip_http_redirect') === 'true'
+      const url = await (returnsUrl ? startProviderFlow : flowTarget)(context, request, query, caller.id)
+      return returnsUrl ? { status: 200, json: { url } } : { redirect: url }
     },
   }),
   defineAuthRoute({

@@ -3,7 +3,7 @@ import express, { type Request, type Response } from 'express'
 import { AuthError } from '../auth-error.ts'
 import { defineAuthRoute, type AuthRoute } from '../auth-route.ts'
 import { callbackTarget } from './callback.ts'
-import { startProviderFlow } from './provider-flow.ts'
+import { flowTarget } from './provider-flow.ts'
 
 /** Query parameters of requests that start a flow at a provider. */
 export const flowParameters: Readonly<Record<string, string>> = {
@@ -30,13 +30,13 @@ export const oauthRoutes: readonly AuthRoute[] = [
     summary: 'Sign in with an OpenID Connect provider',
     caller: 'anyone',
     query: { ...flowParameters, invite_token: 'Token of the link of an invitation that the sign-in accepts.' },
-    success: [302, 'To the provider.'],
+    success: [302, 'To the provider, or to the page with an error if the provider cannot be reached.'],
     errors: {
       400: 'The provider is not enabled, or the challenge is not valid.',
       404: 'The invitation is unknown or has expired.',
     },
     handler: async ({ context, request, query }) => ({
-      redirect: await startProviderFlow(context, request, query, undefined),
+      redirect: await flowTarget(context, request, query, undefined),
     }),
   }),
   defineAuthRoute({

@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { createRemoteJWKSet, customFetch, decodeProtectedHeader, jwtVerify, type JWTPayload } from 'jose'
 import type * as OpenId from 'openid-client'
 import { tracedFetch } from '../../../common/traced-fetch.ts'
+import { googleIssuer, knownMetadata } from './known-endpoints.ts'
 import type { ProviderClaims } from './provider-user.ts'
 
 export type OidcOptions = {
@@ -24,8 +25,10 @@ export type ProviderTokens = {
 const timeout = 10
 /** Milliseconds after which the provider is discovered again. */
 const maxAge = 3_600_000
-/** Milliseconds before each further attempt to reach a provider. */
+/** Milliseconds before each further attempt to reach a provider, within its time. */
 const retries: readonly number[] = [200, 800]
+/** Milliseconds after which a provider that could not be reached in the background is discovered again. */
+const pauseAfterFailure = 30_000
 
 /** Algorithms of signatures that a public key verifies. */
 const algorithms = [
@@ -35,17 +38,24 @@ const algorithms = [
 /** Loaded at first use: most servers have no providers, and loading takes 50 ms. */
 const openId = (): Promise<typeof OpenId> => import('openid-client')
 
-type Discovered = {
+/** How to reach a provider. */
+type Connection = {
   readonly configuration: OpenId.Configuration
   readonly keys: ReturnType<typeof createRemoteJWKSet>
-  readonly at: number
 }
 
+/**
+ * A provider, reached by what its discovery document says. Endpoints that are known without it are used until it has been
+ * read, and after an hour it is read again in the background: a provider whose document is not available is usable as soon
+ * as its other endpoints answer.
+ */
 export class OidcProvider {
   readonly #options: OidcOptions
   readonly #now: () => number
-  #discovered: Discovered | undefined
-  #discovering: Promise<Discovered> | undefined
+  #connection: Connection | undefined
+  #discovering: Promise<Connection> | undefined
+  /** When the document is read again. */
+  #staleAt = 0
 
   constructor(options: OidcOptions, now: () => number = Date.now) {
     this.#options = options
@@ -63,7 +73,7 @@ export class OidcProvider {
    */
   async authorizationUrl(parameters: Readonly<Record<string, string>>): Promise<string> {
     const client = await openId()
-    const { configuration } = await this.#discover()
+    const { configuration } = await this.#connect()
     return client.buildAuthorizationUrl(configuration, parameters).href
   }
 
@@ -79,7 +89,7 @@ export class OidcProvider {
     checks: { readonly state: string; readonly nonce: string; readonly codeVerifier: string },
   ): Promise<ProviderTokens> {
     const client = await openId()
-    const { configuration } = await this.#discover()
+    const { configuration } = await this.#connect()
     const tokens = await client.authorizationCodeGrant(configuration, callback, {
       expectedState: checks.state,
       expectedNonce: checks.nonce,
@@ -117,7 +127,7 @@ export class OidcProvider {
    * @throws Error if the token is not valid
    */
   async verifyIdToken(token: string, accessToken: string | undefined): Promise<JWTPayload> {
-    const { configuration, keys } = await this.#discover()
+    const { configuration, keys } = await this.#connect()
     const { issuer } = configuration.serverMetadata()
     const { payload } = await jwtVerify(token, keys, {
       // Google has both forms.
@@ -135,70 +145,102 @@ export class OidcProvider {
     return payload
   }
 
-  /** Discovers the provider, once for concurrent callers, and again after an hour. A failure is not remembered. */
-  async #discover(): Promise<Discovered> {
-    const known = this.#discovered
-    if (known && this.#now() - known.at < maxAge) return known
-    this.#discovering ??= this.#discoverNow().finally(() => (this.#discovering = undefined))
-    try {
-      return (this.#discovered = await this.#discovering)
-    } catch (error) {
-      // What was discovered before is better than nothing.
-      if (known) return known
-      throw error
-    }
+  /** @throws the error of the discovery of a provider about which nothing is known */
+  async #connect(): Promise<Connection> {
+    // What was discovered meanwhile precedes.
+    const assumed = this.#connection ? undefined : await this.#assumed()
+    const known = (this.#connection ??= assumed)
+    if (!known) return this.#discover()
+    if (this.#now() >= this.#staleAt) void this.#discover().catch(() => undefined)
+    return known
   }
 
-  async #discoverNow(): Promise<Discovered> {
+  /** Discovers the provider, once for concurrent callers. */
+  #discover(): Promise<Connection> {
+    this.#discovering ??= this.#discoverNow()
+      .then(
+        (connection) => {
+          this.#staleAt = this.#now() + maxAge
+          return (this.#connection = connection)
+        },
+        (error: unknown) => {
+          this.#staleAt = this.#now() + pauseAfterFailure
+          throw error
+        },
+      )
+      .finally(() => (this.#discovering = undefined))
+    return this.#discovering
+  }
+
+  async #discoverNow(): Promise<Connection> {
     const { issuer, clientId, secret } = this.#options
-    const url = new URL(issuer)
     const client = await openId()
-    const found = await retried(() =>
-      client.discovery(url, clientId, undefined, client.None(), {
+    const configuration = await retried(() =>
+      client.discovery(new URL(issuer), clientId, undefined, authentication(client, secret), {
         timeout,
         [client.customFetch]: tracedFetch,
         // The operator has chosen the scheme.
-        execute: url.protocol === 'http:' ? [client.allowInsecureRequests] : [],
+        execute: this.#isInsecure ? [client.allowInsecureRequests] : [],
       }),
     )
-    const metadata = found.serverMetadata()
-    const configuration = new client.Configuration(
-      metadata,
-      clientId,
-      undefined,
-      authentication(client, metadata, secret),
+    return this.#connectionOf(client, configuration)
+  }
+
+  /** A connection by endpoints that are known without discovery; undefined if there are none. */
+  async #assumed(): Promise<Connection | undefined> {
+    const { issuer, clientId, secret } = this.#options
+    const metadata = knownMetadata(issuer)
+    if (!metadata) return undefined
+    const client = await openId()
+    return this.#connectionOf(
+      client,
+      new client.Configuration(metadata, clientId, undefined, authentication(client, secret)),
     )
+  }
+
+  #connectionOf(client: typeof OpenId, configuration: OpenId.Configuration): Connection {
     configuration.timeout = timeout
     configuration[client.customFetch] = tracedFetch
-    if (url.protocol === 'http:') client.allowInsecureRequests(configuration)
+    if (this.#isInsecure) client.allowInsecureRequests(configuration)
     // Verifies signatures of ID tokens, too, although they come from the provider directly.
     client.enableNonRepudiationChecks(configuration)
-    if (metadata.jwks_uri === undefined) throw new TypeError(`the provider ${issuer} has no jwks_uri`)
-    const keys = createRemoteJWKSet(new URL(metadata.jwks_uri), {
+    const { jwks_uri: address } = configuration.serverMetadata()
+    if (address === undefined) throw new TypeError(`the provider ${this.#options.issuer} has no jwks_uri`)
+    const last = this.#connection
+    // Keys that are known stay known when their address is not available.
+    if (last?.configuration.serverMetadata().jwks_uri === address) return { configuration, keys: last.keys }
+    const keys = createRemoteJWKSet(new URL(address), {
       timeoutDuration: timeout * 1000,
       [customFetch]: tracedFetch,
     })
-    return { configuration, keys, at: this.#now() }
+    return { configuration, keys }
+  }
+
+  get #isInsecure(): boolean {
+    return new URL(this.#options.issuer).protocol === 'http:'
   }
 }
 
-export const googleIssuer = 'https://accounts.google.com'
-
-/** How the client proves its secret. Basic is the default of OpenID Connect. */
-function authentication(client: typeof OpenId, metadata: OpenId.ServerMetadata, secret: string): OpenId.ClientAuth {
+/** How the client proves its secret, by the methods of the provider. Basic is the default of OpenID Connect. */
+function authentication(client: typeof OpenId, secret: string): OpenId.ClientAuth {
   if (secret === '') return client.None()
-  const supported = metadata.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
-  return supported.includes('client_secret_post') && !supported.includes('client_secret_basic')
-    ? client.ClientSecretPost(secret)
-    : client.ClientSecretBasic(secret)
+  const basic = client.ClientSecretBasic(secret)
+  const post = client.ClientSecretPost(secret)
+  return (server, ...rest) => {
+    const supported = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
+    const isPost = supported.includes('client_secret_post') && !supported.includes('client_secret_basic')
+    ;(isPost ? post : basic)(server, ...rest)
+  }
 }
 
-/** Tries again when a provider cannot be reached. */
+/** Tries again when a provider cannot be reached, but not after the time that one request may take. */
 async function retried<T>(task: () => Promise<T>): Promise<T> {
+  const end = performance.now() + timeout * 1000
   for (const delay of retries) {
     try {
       return await task()
-    } catch {
+    } catch (error) {
+      if (performance.now() + delay > end) throw error
       await pause(delay)
     }
   }

@@ -151,7 +151,7 @@ export function requestOf(
     identity_data: user.data,
     email: user.email ?? null,
     email_verified: user.isVerified,
-    aud: audienceOf(request) ?? current.authJwtAud,
+    aud: audienceOf(request, current),
     role: current.authJwtDefaultGroupName,
     autoconfirm: current.authMailerAutoconfirm,
     disable_signup: current.authDisableSignup,
@@ -174,7 +174,8 @@ async function announceUser(
 ): Promise<void> {
   const { beforeUserCreated } = hooks
   if (!beforeUserCreated) return
-  const { authDisableSignup, authJwtAud, authJwtDefaultGroupName } = settings()
+  const current = settings()
+  const { authDisableSignup, authJwtDefaultGroupName } = current
   const address = user.isVerified ? (user.email ?? null) : null
   const [answer] = await database.ask(decide, [provider.name, user.subject, address])
   if ((answer as { readonly decision: string }).decision !== 'create') return
@@ -182,7 +183,7 @@ async function announceUser(
   const now = new Date().toISOString()
   const newUser = draftUser({
     id: randomUUID(),
-    audience: audienceOf(request) ?? authJwtAud,
+    audience: audienceOf(request, current),
     role: authJwtDefaultGroupName,
     ...(user.email === undefined ? {} : { email: user.email }),
     provider: provider.name,

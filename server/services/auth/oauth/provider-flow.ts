@@ -7,7 +7,8 @@ import { redirectRules } from '../request-redirect.ts'
 import { requireInvitation } from './invitation.ts'
 import { readChallenge } from '../pkce.ts'
 import { UnsupportedProvider, type Provider } from './providers.ts'
-import { upstreamFailure } from './upstream-failure.ts'
+import { withError } from './callback-redirect.ts'
+import { UnreachableProvider } from './upstream-failure.ts'
 
 /** Parameters of the authorization request that the service sets itself, or that would replace the whole request. */
 const reserved: ReadonlySet<string> = new Set([
@@ -20,9 +21,32 @@ const reserved: ReadonlySet<string> = new Set([
 /** `openid` makes the provider issue an ID token. */
 const ownScopes: readonly string[] = ['openid', 'email', 'profile']
 
-/** The URL of the provider at which the user continues. */
+type FlowContext = Pick<AuthContext, 'settings' | 'database' | 'providers' | 'flowStates' | 'externalUrl'>
+
+/** Where a browser continues: at the provider, or at the page that started the flow if the provider cannot be reached. */
+export async function flowTarget(
+  context: FlowContext & Pick<AuthContext, 'warn'>,
+  request: Request,
+  query: URLSearchParams,
+  linkingTarget: string | undefined,
+): Promise<string> {
+  try {
+    return await startProviderFlow(context, request, query, linkingTarget)
+  } catch (error) {
+    if (!(error instanceof UnreachableProvider)) throw error
+    const { message, cause, page } = error
+    context.warn(`sign-in with a provider failed: ${message}${cause instanceof Error ? ` (${cause.message})` : ''}`)
+    return withError(page, error)
+  }
+}
+
+/**
+ * The URL of the provider at which the user continues.
+ *
+ * @throws UnreachableProvider; AuthError 400 for an unknown provider or an invalid challenge, 404 for an unknown invitation
+ */
 export async function startProviderFlow(
-  context: Pick<AuthContext, 'settings' | 'database' | 'providers' | 'flowStates' | 'externalUrl'>,
+  context: FlowContext,
   request: Request,
   query: URLSearchParams,
   linkingTarget: string | undefined,
@@ -48,7 +72,7 @@ export async function startProviderFlow(
   // Fails before the flow is stored if the provider cannot be reached.
   const url = new URL(
     await provider.oidc.authorizationUrl(parameters).catch((error: unknown) => {
-      throw upstreamFailure(`Unable to reach the provider ${provider.name}`, error)
+      throw new UnreachableProvider(provider.name, returnTo, error)
     }),
   )
   const { name, emailOptional } = provider

@@ -32,8 +32,7 @@ export function providerUser(issuer: string, claims: ProviderClaims): ProviderUs
   const subject = textOf(claims.sub) ?? ''
   const email = textOf(claims.email)?.toLowerCase()
   const address = email !== undefined && email.length <= maxAddress ? email : undefined
-  // Some providers send the text "true".
-  const isVerified = address !== undefined && (claims.email_verified === true || claims.email_verified === 'true')
+  const isVerified = address !== undefined && isTrue(isMicrosoft(issuer) ? claims.xms_edov : claims.email_verified)
   const profile = Object.fromEntries(
     profileClaims.flatMap((name) => {
       const value = textOf(claims[name])
@@ -63,6 +62,17 @@ export function providerUser(issuer: string, claims: ProviderClaims): ProviderUs
     },
   }
 }
+
+/** Some providers send texts or numbers. */
+const isTrue = (value: unknown): boolean => value === true || value === 'true' || value === 1 || value === '1'
+
+/**
+ * Whether tokens of the issuer are those of a tenant of Microsoft, whose administrator chooses addresses freely. Only the
+ * claim `xms_edov` says that the tenant has proven to own the domain.
+ * https://learn.microsoft.com/entra/identity-platform/migrate-off-email-claim-authorization
+ */
+const isMicrosoft = (issuer: string): boolean =>
+  /^https:\/\/(?:login\.microsoftonline\.com|sts\.windows\.net|[a-z0-9-]+\.ciamlogin\.com)\//.test(issuer)
 
 /** A text that Postgres can store; undefined for anything else, and for empty text. */
 const textOf = (value: unknown): string | undefined =>

@@ -1,6 +1,7 @@
 // The providers of the settings.
 import type { AuthSettings, ProviderSettings } from '../settings.ts'
-import { googleIssuer, OidcProvider } from './oidc-provider.ts'
+import { googleIssuer } from './known-endpoints.ts'
+import { OidcProvider } from './oidc-provider.ts'
 
 /** A provider that is enabled. */
 export type Provider = {
@@ -32,7 +33,7 @@ const known: ReadonlySet<string> = new Set([
   ...['twitter', 'vercel_marketplace', 'workos', 'x', 'zoom'],
 ])
 
-type ProvidersSettings = Pick<AuthSettings, 'authProviders'>
+type ProvidersSettings = Pick<AuthSettings, 'authProviders' | 'authExternalAllowedIdTokenIssuers'>
 
 /** Names of providers in requests: `custom:` stands before those that a client's types do not know. */
 const settingName = (name: string): string => name.toLowerCase().replace(/^custom:/, '')
@@ -62,28 +63,34 @@ export class Providers {
     return this.#provider(key, settings)
   }
 
-  /** The provider with an issuer; undefined if none of the settings has it. @throws UnsupportedProvider */
+  /**
+   * The provider whose ID tokens are accepted by the name of their issuer: one that is enabled, or that is not enabled but
+   * whose issuer is one of GOTRUE_EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS; the issuer is its name then. Undefined for any other
+   * issuer: only the settings say which client ids a token may be for.
+   *
+   * @throws UnsupportedProvider if the provider has no client id
+   */
   findByIssuer(issuer: string): Provider | undefined {
-    for (const [name, settings] of this.#settings().authProviders) {
-      if (settings.enabled && issuerOf(name, settings) === issuer) return this.#provider(name, settings)
-    }
-    return undefined
+    const { authProviders, authExternalAllowedIdTokenIssuers: allowed } = this.#settings()
+    const same = [...authProviders].filter(([name, settings]) => issuerOf(name, settings) === issuer)
+    const [enabled] = same.filter(([, settings]) => settings.enabled)
+    if (enabled) return this.#provider(...enabled)
+    const [complete] = same.filter(([, { clientIds }]) => clientIds.length > 0)
+    return complete && allowed.includes(issuer) ? this.#provider(issuer, complete[1], issuer) : undefined
   }
 
-  /** An issuer of GOTRUE_EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS, whose name is the issuer. */
-  ofIssuer(issuer: string, clientId: string): Provider {
-    const settings: ProviderSettings = {
-      ...{ enabled: true, clientIds: [clientId], secret: '', redirectUri: '', url: issuer },
-      ...{ skipNonceCheck: false, emailOptional: false },
-    }
-    return this.#provider(issuer, settings)
+  /** The issuers of GOTRUE_EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS whose tokens are refused, because no provider has client ids for them. */
+  issuersWithoutClients(): readonly string[] {
+    const { authProviders, authExternalAllowedIdTokenIssuers: allowed } = this.#settings()
+    const complete = [...authProviders].filter(([, { clientIds }]) => clientIds.length > 0)
+    const issuers = new Set(complete.map(([name, settings]) => issuerOf(name, settings)))
+    return allowed.filter((issuer) => !issuers.has(issuer))
   }
 
-  #provider(name: string, settings: ProviderSettings): Provider {
+  #provider(name: string, settings: ProviderSettings, issuer = issuerOf(name, settings)): Provider {
     const { clientIds, secret, redirectUri, skipNonceCheck, emailOptional } = settings
     const [clientId] = clientIds
     if (clientId === undefined) throw new UnsupportedProvider('incomplete', 'missing OAuth client ID')
-    const issuer = issuerOf(name, settings)
     if (!URL.canParse(issuer)) {
       throw new UnsupportedProvider('incomplete', `unable to find URL for the ${name} provider`)
     }
@@ -101,7 +108,7 @@ export class Providers {
     const key = JSON.stringify([options.issuer, options.clientId, options.secret])
     const existing = this.#oidc.get(key)
     if (existing) return existing
-    // Only an operator's settings and the allowed issuers add to it, but client ids of the latter are the caller's.
+    // Only an operator's settings add to it.
     if (this.#oidc.size >= maxProviders) this.#oidc.clear()
     const created = new OidcProvider(options, this.#now)
     this.#oidc.set(key, created)
