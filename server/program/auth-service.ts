@@ -55,6 +55,7 @@ export function startSignIn({ config, env, current, ...options }: SignInOptions)
   const auth = createAuth({
     ...{ ...options, passwords, attempts, signer },
     settings: () => current().config,
+    keys: () => current().config,
     verifier: () => current().verifier,
     trustedProxies: config.trustedProxies,
     isDevelopment: env[embeddedVariable] !== undefined && listensOnLoopback(config),
