@@ -1,8 +1,9 @@
 // The sign-in service at `/auth/v1`, beside the cookie service at `/auth`.
-import express, { type Router } from 'express'
+import type { Router } from 'express'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/config-sources.ts'
 import { listensOnLoopback } from '../config/loopback.ts'
+import { exactRouter } from '../http/exact-router.ts'
 import type { JwtSettings, JwtVerifier } from '../identity/jwt/jwt.ts'
 import { verificationSecret } from '../identity/jwt/key-set.ts'
 import { TokenSigner } from '../identity/jwt/token-signer.ts'
@@ -77,7 +78,7 @@ export function withAuth(
   services: ReadonlyMap<string, Router | Handler>,
   auth: Pick<AuthService, 'router'>,
 ): ReadonlyMap<string, Router | Handler> {
-  const router = express.Router()
+  const router = exactRouter()
   router.use('/v1', auth.router)
   const cookieDoor = services.get('auth')
   if (cookieDoor) router.use(cookieDoor)

@@ -94,11 +94,8 @@ t.test('another address, unknown and expired invitations, banned users, other ow
     t.equal((await fetch(authorize('ann', String(hash)), { redirect: 'manual' })).status, 404, type)
   }
   const dora = await invite('dora')
-  const stored = await database.query<{ token_hash: string }>(
-    'select token_hash from auth.one_time_tokens where user_id = $1',
-    [dora.id],
-  )
-  t.equal((await fetch(authorize('dora', stored.rows[0]?.token_hash ?? ''), { redirect: 'manual' })).status, 404)
+  const stored = await database.query('select token_hash from auth.one_time_tokens where user_id = $1', [dora.id])
+  t.equal((await fetch(authorize('dora', String(stored.rows[0]?.token_hash)), { redirect: 'manual' })).status, 404)
   const mismatch = fragmentOf(await accept('eve', dora.hash))
   t.match(mismatch, { error_code: 'validation_failed', error_description: /^Invited email does not match emails/ })
   t.match(fragmentOf(await accept('eve', '')), { error_code: 'signup_disabled' }, 'nothing was created')
@@ -122,11 +119,10 @@ t.test('another address, unknown and expired invitations, banned users, other ow
 t.test('the database does not have the token of an invitation that is being accepted', async (t) => {
   const { hash } = await invite('hal')
   t.equal((await fetch(authorize('hal', hash), { redirect: 'manual' })).status, 302)
-  const { rows } = await database.query<{ flow: string }>(
-    'select to_json(flow_state)::text as flow from auth.flow_state',
-  )
-  t.ok(rows.some(({ flow }) => /"invite_token":"[0-9a-f]{64}"/.test(flow)))
-  t.notOk(rows.some(({ flow }) => flow.includes(hash)))
+  const { rows } = await database.query('select to_json(flow_state)::text as flow from auth.flow_state')
+  const flows = rows.map(({ flow }) => String(flow))
+  t.ok(flows.some((flow) => /"invite_token":"[0-9a-f]{64}"/.test(flow)))
+  t.notOk(flows.some((flow) => flow.includes(hash)))
 })
 
 t.test('two acceptances of one invitation', async (t) => {

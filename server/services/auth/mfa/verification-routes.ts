@@ -11,14 +11,12 @@ import { factorId } from '../path-ids.ts'
 import { originOf } from '../request-origin.ts'
 import type { AmrMethod } from '../sessions.ts'
 import { given } from '../request-text.ts'
+import { factorGuesses } from '../../secrets.ts'
 import { isUuid, nilUuid } from '../../../text/uuid.ts'
 import { factorOwner, type FactorOwner } from './factor-caller.ts'
 import { accepted, wrongCode, type FactorType } from './factor-refusal.ts'
 import { factorStatements } from './factor-statements.ts'
 import { hashRecoveryCode, recoveryCodeIn } from './recovery-code.ts'
-
-/** Codes that may be tried for one challenge, and for all challenges of a factor within an hour. */
-const attempts = { perChallenge: 5, perFactor: 30 } as const
 
 /** `schemas/auth-challenge-factor-dto.json` */
 type ChallengeFactorDto = { readonly channel?: string | null }
@@ -91,6 +89,7 @@ export const verificationRoutes: readonly AuthRoute[] = [
     caller: 'user',
     limit: 'mfa_challenge_and_verify',
     pathParameters: { factor_id: factorId },
+    secrets: ['factorCode', 'recoveryCode'],
     body: dto<VerifyFactorDto>('AuthVerifyFactorDto'),
     success: [200, 'The session with new tokens.'],
     schema: { type: 'object' },
@@ -115,8 +114,8 @@ export const verificationRoutes: readonly AuthRoute[] = [
         challengeId,
         allowedTypes(context),
         context.settings().authMfaChallengeExpiryDuration,
-        attempts.perChallenge,
-        attempts.perFactor,
+        factorGuesses.perChallenge,
+        factorGuesses.perFactor,
         ip,
       ])
       const attempt = accepted<Attempt>(result, { challengeId })

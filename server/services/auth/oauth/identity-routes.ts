@@ -29,7 +29,7 @@ export const identityRoutes: readonly AuthRoute[] = [
     errors: { 400: 'The provider is not enabled, or the challenge is not valid.', 404: 'Linking is not enabled.' },
     handler: async ({ context, caller, request, query }) => {
       requireManualLinking(context)
-      const url = await startProviderFlow(context, request, query, caller.id)
+      const url = await startProviderFlow(context, request, query, { linkingTarget: caller.id })
       return query.get('skip_http_redirect') === 'true' ? { status: 200, json: { url } } : { redirect: url }
     },
   }),

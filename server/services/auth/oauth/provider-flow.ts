@@ -20,16 +20,23 @@ const reserved: ReadonlySet<string> = new Set([
 /** `openid` makes the provider issue an ID token. */
 const ownScopes: readonly string[] = ['openid', 'email', 'profile']
 
+/** What a flow is for, beside signing in. */
+export type FlowPurpose = {
+  /** Id of the account that gets the identity. */
+  readonly linkingTarget?: string
+  /** The token of an invitation. */
+  readonly inviteToken?: string
+}
+
 /** The URL of the provider at which the user continues. */
 export async function startProviderFlow(
   context: Pick<AuthContext, 'settings' | 'database' | 'providers' | 'flowStates' | 'externalUrl'>,
   request: Request,
   query: URLSearchParams,
-  linkingTarget: string | undefined,
+  { linkingTarget, inviteToken }: FlowPurpose,
 ): Promise<string> {
   const provider = requestedProvider(context.providers, query.get('provider') ?? '')
-  const inviteToken = query.get('invite_token') ?? ''
-  if (inviteToken !== '') await requireInvitation(context, inviteToken)
+  if (inviteToken !== undefined) await requireInvitation(context, inviteToken)
   const challenge = readChallenge(query.get('code_challenge'), query.get('code_challenge_method'))
   const client = await import('openid-client')
   const codeVerifier = client.randomPKCECodeVerifier()
@@ -54,7 +61,7 @@ export async function startProviderFlow(
   const { name, emailOptional } = provider
   const state = await context.flowStates.createAtProvider({
     ...{ provider: name, challenge, codeVerifier, returnTo, linkingTarget, emailOptional },
-    ...(inviteToken === '' ? {} : { inviteToken }),
+    inviteToken,
   })
   url.searchParams.set('state', state)
   return url.href
