@@ -9,6 +9,7 @@ import { createMigratedDatabase } from '../support/database.ts'
 import { cookieSettings } from '../support/mailing-service.ts'
 import { RawConnection, requestHead } from '../support/raw-connection.ts'
 import { seededRandom } from '../support/seeded-random.ts'
+import { until } from '../support/until.ts'
 
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
@@ -164,6 +165,34 @@ t.test('a router distinguishes upper and lower case, whichever service it is of'
       t.equal((await fetch(url + other)).status, 404, other)
     }
   }
+})
+
+t.test('a call is a call, however the letters of /rpc/ are written', async (t) => {
+  await database.query(`
+    create function public.echo(a text) returns text language sql stable as 'select a';
+    grant execute on function public.echo(text) to authenticated;
+    notify pgrst`)
+  const headers = { Authorization: `Bearer ${token}` }
+  const get = async (path: string): Promise<string> => (await fetch(`${url}/rest/v1${path}`, { headers })).text()
+  await until(async () => (await get('/rpc/echo?a=x')) === '"x"')
+  // The second and the third of a form come from the cache.
+  for (const value of ['foo.bar', 'foo.baz', 'foo.qux', 'one', 'two', 'three', 'eq.1', 'eq.2', 'eq.3', 'in.(1,2)']) {
+    const expected = await get(`/rpc/echo?a=${value}`)
+    for (const path of ['/%72pc/echo', '/rp%63/echo', '/%72%70%63/echo', '/rpc/%65cho']) {
+      t.equal(await get(`${path}?a=${value}`), expected, `${path} ${value}`)
+    }
+  }
+  t.match(await get('/RPC/echo?a=x'), /PGRST/)
+  const batch = async (path: string): Promise<string> => {
+    const requests = [
+      { id: '1', method: 'GET', url: '/rpc/echo?a=x' },
+      { id: '2', method: 'GET', url: `${path}?a=$1` },
+    ]
+    const sent = { method: 'POST', headers: { ...headers, 'Content-Type': 'application/json' } }
+    const body = JSON.stringify({ requests })
+    return (await fetch(`${url}/rest/v1/$batch`, { ...sent, body })).text()
+  }
+  t.equal(await batch('/%72pc/echo'), await batch('/rpc/echo'))
 })
 
 t.test('targets that Express reads otherwise are of no service', async (t) => {
