@@ -181,7 +181,8 @@ const coreSettings: AuthSettingTable<CoreKey> = {
   }),
 
   authRateLimitHeader: auth('GOTRUE_RATE_LIMIT_HEADER', types.headerName, null, {
-    description: 'Request header with the address of the client, by which the next limits count. A proxy must set it.',
+    description:
+      'Request header with the address of the client, by which the next limits count. A proxy must set it. All clients of an IPv6 /56 may do twice as much as one, those of a /48 four times as much.',
     defaultInWords: 'the network of the client, see `trusted-proxies`; the same machine is not limited',
     example: '"X-Real-IP"',
   }),
@@ -189,7 +190,7 @@ const coreSettings: AuthSettingTable<CoreKey> = {
     description: `Requests that may send a mail or message, ${perFiveMinutes}`,
   }),
   authRateLimitVerify: auth('GOTRUE_RATE_LIMIT_VERIFY', authTypes.count, 30, {
-    description: `Links and codes ${perFiveMinutes}`,
+    description: `Links, codes and invitations, at all routes together, ${perFiveMinutes}`,
   }),
   authRateLimitTokenRefresh: auth('GOTRUE_RATE_LIMIT_TOKEN_REFRESH', authTypes.count, 150, {
     description: `Requests for tokens ${perFiveMinutes}`,

@@ -218,7 +218,7 @@ export const serviceSettings: { readonly [K in keyof ServiceConfig]: Setting<Ser
     type: types.integer({ min: 1, max: 1_000_000 }),
     default: 100,
     description:
-      'Wrong passwords from one network in 15 minutes, and also registrations. A network is an IPv4 address or the first 64 bits of an IPv6 address.',
+      'Wrong passwords from one network in 15 minutes, and also registrations. A network is an IPv4 address or the first 64 bits of an IPv6 address; all clients of an IPv6 /56 may make twice as many, those of a /48 four times as many.',
   }),
   authWaitingLimit: service({
     name: 'auth-waiting-limit',

@@ -14,6 +14,31 @@ const maxLength = 100
 export const clientNetwork = (request: IncomingMessage, trustedProxies: number): string =>
   networkOf(hopOf(request, trustedProxies))
 
+/** A network for limits. */
+export type LimitedNetwork = {
+  readonly name: string
+  /** How many times as much as a single client it may do. */
+  readonly share: number
+}
+
+/**
+ * The networks that requests of a client count for, the smallest first: whoever has a whole IPv6 /48, as every customer of
+ * many providers and of free tunnels does, has 65,536 networks of the size that a client usually has. A larger network may
+ * have several clients, so it may do twice as much.
+ *
+ * @param network of `clientNetwork`
+ */
+export function limitedNetworks(network: string): readonly LimitedNetwork[] {
+  const [, site, last = ''] = /^([0-9a-f]+:[0-9a-f]+:[0-9a-f]+):([0-9a-f]+)$/.exec(network) ?? []
+  if (site === undefined) return [{ name: network, share: 1 }]
+  const subnet = (Number.parseInt(last, 16) & 0xff00).toString(16)
+  return [
+    { name: network, share: 1 },
+    { name: `${site}:${subnet}/56`, share: 2 },
+    { name: `${site}/48`, share: 4 },
+  ]
+}
+
 /** The address of the client, for `inet` columns; null if it is unknown, as on a Unix socket. */
 export const clientAddress = (request: IncomingMessage, trustedProxies: number): string | null =>
   addressIn(hopOf(request, trustedProxies)) ?? null

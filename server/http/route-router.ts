@@ -1,5 +1,6 @@
 // Creates Express routers from tables of routes.
-import express, { type RequestHandler, type Router } from 'express'
+import type { RequestHandler, Router } from 'express'
+import { exactRouter } from './exact-router.ts'
 import { errorResponder, methodNotAllowed, notFound, type Failure } from './envelope.ts'
 import { noteRoute } from './request-log.ts'
 import type { Route, RouteTools } from './route.ts'
@@ -42,7 +43,7 @@ function createRouter(
   guards: readonly RequestHandler[],
   { onError, failureOf, ...tools }: RouterOptions,
 ): Router {
-  const router = express.Router()
+  const router = exactRouter()
   for (const guard of guards) router.use(guard)
   mountRoutes(router, routes, { basePath: `/${segment}`, tools, methodNotAllowed })
   router.use(notFound)

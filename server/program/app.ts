@@ -1,7 +1,8 @@
 // Composes the routes into a request listener, which tests can use without a port.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import express from 'express'
+import type express from 'express'
 import { sendFailure, unknownPath } from '../http/envelope.ts'
+import { exactRouter, isAmbiguous } from '../http/exact-router.ts'
 import type { Log } from './operations/log.ts'
 import type { RequestRecorder } from './operations/request-recorder.ts'
 import { logRequests } from '../http/request-log.ts'
@@ -61,7 +62,7 @@ export function createApp({
   log,
   recorder,
 }: AppOptions): RequestListener {
-  const router = express.Router()
+  const router = exactRouter()
   const logRequest = logRequests({
     wants: log.wants,
     write: log.write,
@@ -85,6 +86,7 @@ export function createApp({
   }
   const serve = (request: IncomingMessage, response: ServerResponse, target: string): void => {
     if (storage && isBelow(target, storagePath)) logRequest(request, response, () => storage(request, response))
+    else if (isAmbiguous(target)) logRequest(request, response, () => notFound(request, response))
     else router(request as express.Request, response as express.Response, () => notFound(request, response))
   }
   return (request, response) => {

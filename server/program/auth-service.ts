@@ -1,8 +1,9 @@
 // The sign-in service at `/auth/v1`, beside the cookie service at `/auth`.
-import express, { type Router } from 'express'
+import type { Router } from 'express'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/config-sources.ts'
 import { listensOnLoopback } from '../config/loopback.ts'
+import { exactRouter } from '../http/exact-router.ts'
 import type { JwtSettings, JwtVerifier } from '../identity/jwt/jwt.ts'
 import { verificationSecret } from '../identity/jwt/key-set.ts'
 import { TokenSigner } from '../identity/jwt/token-signer.ts'
@@ -55,6 +56,7 @@ export function startSignIn({ config, env, current, ...options }: SignInOptions)
   const auth = createAuth({
     ...{ ...options, passwords, attempts, signer },
     settings: () => current().config,
+    keys: () => current().config,
     verifier: () => current().verifier,
     trustedProxies: config.trustedProxies,
     isDevelopment: env[embeddedVariable] !== undefined && listensOnLoopback(config),
@@ -84,7 +86,7 @@ export function withAuth(
   services: ReadonlyMap<string, Router | Handler>,
   auth: Pick<AuthService, 'router'>,
 ): ReadonlyMap<string, Router | Handler> {
-  const router = express.Router()
+  const router = exactRouter()
   router.use('/v1', auth.router)
   const cookieDoor = services.get('auth')
   if (cookieDoor) router.use(cookieDoor)

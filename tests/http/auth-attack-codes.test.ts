@@ -35,6 +35,9 @@ async function authCode(email: string, path: '/recover' | '/otp', pair: Json): P
   return new URL(response.headers.get('location') ?? 'about:blank').searchParams.get('code') ?? ''
 }
 
+/** The token of a link. */
+const tokenIn = (link: string): string => new URL(link.replaceAll('&amp;', '&')).searchParams.get('token') ?? ''
+
 const exchange = (code: string, verifier: string) =>
   post('/token?grant_type=pkce', { auth_code: code, code_verifier: verifier })
 
@@ -121,10 +124,14 @@ t.test('PKCE is not weakened, nor mixed up', async (t) => {
   }
 })
 
+/** Of codes that are wrong, or too many. */
+const refusals = new Set(['otp_expired', 'over_request_rate_limit'])
+
 t.test('a code serves its purpose, its address, and once', async (t) => {
   const email = await confirmed()
   await post('/recover', { email })
-  const { code } = await sink.next(email)
+  const { code, link } = await sink.next(email)
+  const hash = tokenIn(link)
   const other = await confirmed()
   for (const type of ['signup', 'invite', 'email_change']) {
     t.match(
@@ -135,9 +142,6 @@ t.test('a code serves its purpose, its address, and once', async (t) => {
   }
   t.match(await post('/verify', { type: 'recovery', email: other, token: code }), { status: 403 })
   t.match(await post('/verify', { type: 'reauthentication', email, token: code }), { status: /^4/ })
-  const hash = createHash('sha224')
-    .update(email + code)
-    .digest('hex')
   for (const [type, token_hash] of [
     ['signup', hash],
     ['email_change', hash],
@@ -152,7 +156,76 @@ t.test('a code serves its purpose, its address, and once', async (t) => {
     ...Array.from({ length: 25 }, () => post('/verify', { type: 'recovery', token_hash: hash })),
   ])
   t.equal(answers.filter(({ status }) => status === 200).length, 1)
-  t.strictSame(new Set(answers.filter(({ status }) => status !== 200).map(codeOf)), new Set(['otp_expired']))
+  t.strictSame(new Set(answers.filter(({ status }) => status !== 200).map(codeOf)), refusals)
+})
+
+t.test('neither the address nor the code reveals the token of a link, and the database neither', async (t) => {
+  const pair = { code_challenge: newPair().challenge, code_challenge_method: 's256' }
+  const links = new Set<string>()
+  for (const more of [{}, pair]) {
+    const email = await confirmed()
+    await post('/recover', { email, ...more })
+    const { code, link } = await sink.next(email)
+    const token = tokenIn(link)
+    t.match(token, 'code_challenge' in more ? /^pkce_[0-9a-f]{56}$/ : /^[0-9a-f]{56}$/)
+    links.add(token)
+    const digests = ['sha224', 'sha256', 'md5'].flatMap((kind) =>
+      [email + code, `${email} ${code}`, code].map((text) => createHash(kind).update(text).digest('hex')),
+    )
+    for (const digest of digests) {
+      for (const guess of [digest, `pkce_${digest}`]) {
+        t.equal((await post('/verify', { type: 'recovery', token_hash: guess })).status, 403)
+      }
+    }
+    const { rows } = await database.query(
+      `select to_json(one_time_tokens)::text || to_json(users)::text as row, token_hash, code_hash,
+         recovery_token as column
+       from auth.one_time_tokens join auth.users on users.id = user_id where relates_to = $1`,
+      [email],
+    )
+    t.match(rows, [{ token_hash: /^[0-9a-f]{64}$/, code_hash: /^[0-9a-f]{64}$/, column: /^[0-9a-f]{64}$/ }])
+    const [row, stored, storedCode] = ['row', 'token_hash', 'code_hash'].map((name) => String(rows[0]?.[name]))
+    for (const secret of [token.replace('pkce_', ''), `"${code}"`, ...digests]) t.notOk(row?.includes(secret), secret)
+    for (const guess of [stored, storedCode, `pkce_${stored}`]) {
+      t.equal((await post('/verify', { type: 'recovery', token_hash: guess })).status, 403, 'a stored hash is no token')
+      t.equal((await post('/verify', { type: 'recovery', email, token: guess })).status, 403)
+    }
+    await database.query('update auth.one_time_tokens set wrong_tries = 0')
+    t.equal((await post('/verify', { type: 'recovery', email, token: code })).status, 200)
+  }
+  t.equal(links.size, 2)
+})
+
+t.test('equal codes of two addresses have different hashes, and a code of one is none of the other', async (t) => {
+  const hashes = await database.query(
+    `select distinct auth.code_hash(address, 'the same') as hash from unnest('{a@example.org,b@example.org}'::text[]) as address`,
+  )
+  t.equal(hashes.rows.length, 2)
+})
+
+t.test('a code is valid in another process, and after a change of the keys that keeps the old one', async (t) => {
+  const keyOf = (text: string, kid: string, more: Json = {}): Json => ({
+    ...{ kty: 'oct', kid, alg: 'HS256', k: Buffer.from(text.repeat(32)).toString('base64url'), ...more },
+  })
+  const withKeys = (...keys: readonly Json[]) => ({ GOTRUE_JWT_KEYS: JSON.stringify(keys) })
+  const old = await startAnother(withKeys(keyOf('o', 'old', { key_ops: ['sign', 'verify'] })))
+  const both = await startAnother(
+    withKeys(keyOf('n', 'new', { key_ops: ['sign', 'verify'] }), keyOf('o', 'old', { key_ops: ['verify'] })),
+  )
+  const onlyNew = await startAnother({
+    ...withKeys(keyOf('n', 'new', { key_ops: ['sign', 'verify'] })),
+    PGRST_JWT_SECRET: 'another secret of more than 32 characters',
+  })
+  for (const [process, status] of [
+    [both, 200],
+    [onlyNew, 403],
+  ] as const) {
+    const email = await confirmed()
+    await old.ask('POST', '/otp', { body: { email } })
+    const { code } = await sink.next(email)
+    const used = await process.ask('POST', '/verify', { body: { type: 'email', email, token: code } })
+    t.equal(used.status, status, used.text)
+  }
 })
 
 t.test('fifty guesses at once are five', async (t) => {
@@ -161,10 +234,14 @@ t.test('fifty guesses at once are five', async (t) => {
   const { code } = await sink.next(email)
   const wrong = code === '000000' ? '000001' : '000000'
   const guesses = Array.from({ length: 50 }, () => post('/verify', { type: 'email', email, token: wrong }))
-  t.strictSame(new Set((await Promise.all(guesses)).map(codeOf)), new Set(['otp_expired']))
+  t.strictSame(new Set((await Promise.all(guesses)).map(codeOf)), refusals)
   const { rows } = await database.query('select wrong_tries from auth.one_time_tokens where relates_to = $1', [email])
   t.strictSame(rows, [{ wrong_tries: 5 }])
-  t.equal((await post('/verify', { type: 'email', email, token: code })).status, 403, 'the right one comes too late')
+  await database.query('delete from auth.rate_limits')
+  // Another process does not remember that the account is blocked for the network.
+  const { ask: askAnother } = await startAnother()
+  const late = await askAnother('POST', '/verify', { body: { type: 'email', email, token: code } })
+  t.equal(late.status, 403, 'the right one comes too late')
 })
 
 t.test('when no more mails may be sent, strangers are refused like users', async (t) => {
@@ -229,7 +306,7 @@ t.test('neither responses nor the log contain secrets', async (t) => {
   const email = await confirmed()
   await post('/otp', { email })
   const { code, link } = await sink.next(email)
-  const hash = new URL(link.replaceAll('&amp;', '&')).searchParams.get('token') ?? ''
+  const hash = tokenIn(link)
   const session = sessionOf(await post('/verify', { type: 'email', email, token: code }))
   await ask('GET', `/verify?type=magiclink&token=${hash}`)
   await ask('GET', `/callback?code=${hash}&state=${hash}`)

@@ -86,7 +86,16 @@ t.test('another address, unknown and expired invitations, banned users, other ow
   const unknown = await ask('GET', '/authorize?provider=acme&invite_token=nonsense')
   t.match(unknown, { status: 404, body: { error_code: 'user_not_found', msg: 'User identified by token not found' } })
 
+  // The link of another mail is no invitation, although it confirms an address, too.
+  for (const type of ['signup', 'recovery', 'magiclink']) {
+    const body = { type, email: type === 'signup' ? 'new@example.org' : 'ann@example.org', password: 'correct horse' }
+    const { hashed_token: hash } = (await ask('POST', '/admin/generate_link', { body, token })).body
+    t.equal(typeof hash, 'string', type)
+    t.equal((await fetch(authorize('ann', String(hash)), { redirect: 'manual' })).status, 404, type)
+  }
   const dora = await invite('dora')
+  const stored = await database.query('select token_hash from auth.one_time_tokens where user_id = $1', [dora.id])
+  t.equal((await fetch(authorize('dora', String(stored.rows[0]?.token_hash)), { redirect: 'manual' })).status, 404)
   const mismatch = fragmentOf(await accept('eve', dora.hash))
   t.match(mismatch, { error_code: 'validation_failed', error_description: /^Invited email does not match emails/ })
   t.match(fragmentOf(await accept('eve', '')), { error_code: 'signup_disabled' }, 'nothing was created')
@@ -105,6 +114,15 @@ t.test('another address, unknown and expired invitations, banned users, other ow
     [dora.id],
   )
   t.match(fragmentOf(await accept('fay', fay.hash)), { error_code: 'identity_already_exists' })
+})
+
+t.test('the database does not have the token of an invitation that is being accepted', async (t) => {
+  const { hash } = await invite('hal')
+  t.equal((await fetch(authorize('hal', hash), { redirect: 'manual' })).status, 302)
+  const { rows } = await database.query('select to_json(flow_state)::text as flow from auth.flow_state')
+  const flows = rows.map(({ flow }) => String(flow))
+  t.ok(flows.some((flow) => /"invite_token":"[0-9a-f]{64}"/.test(flow)))
+  t.notOk(flows.some((flow) => flow.includes(hash)))
 })
 
 t.test('two acceptances of one invitation', async (t) => {

@@ -1,5 +1,4 @@
 // Sign-in by mail with supabase-js, against a mail server of the test: sign-up, links, codes, forgotten passwords.
-import { createHash } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { newAddress, password } from '../support/auth.ts'
 import { cookieSettings, startMailingService } from '../support/mailing-service.ts'
@@ -34,10 +33,6 @@ t.test('sign-up is confirmed by the link', async (t) => {
   t.equal(mail.subject, 'Confirm your e-mail address')
   t.match(mail.link, /^http:\/\/127\.0\.0\.1:\d+\/auth\/v1\/verify\?token=[0-9a-f]{56}&type=signup&redirect_to=/)
   t.match(mail.code, /^\d{6}$/)
-  const hash = createHash('sha224')
-    .update(email + mail.code)
-    .digest('hex')
-  t.equal(new URL(mail.link).searchParams.get('token'), hash)
 
   for (let time = 0; time < 3; time += 1) {
     const head = await fetch(mail.link, { method: 'HEAD', redirect: 'manual' })

@@ -1,4 +1,5 @@
 // Phone factors and the hook of MFA attempts, with hooks of the test.
+import { createHash } from 'node:crypto'
 import express from 'express'
 import t from 'tap'
 import { loadConfig } from '../../server/config/load.ts'
@@ -47,6 +48,7 @@ const { context } = createAuth({
   passwords: createPasswords({}, blockingHasher),
   attempts: createAttemptLimits({ query: database.query, ...limits }),
   signer: new TokenSigner(() => config),
+  keys: () => config,
   trustedProxies: 0,
   isDevelopment: false,
   ownOrigin: 'http://localhost',
@@ -102,6 +104,10 @@ t.test('a phone is a second factor: the hook sends the code', async (t) => {
   const { otp = '' } = sent[0]?.sms ?? {}
   const stored = await migrated.query('select otp_code from auth.mfa_challenges where id = $1', [challengeId])
   t.match(stored.rows, [{ otp_code: /^[0-9a-f]{64}$/ }], 'only a hash is stored')
+  for (const parts of [[id, otp], [challengeId, otp], [otp]]) {
+    const computed = createHash('sha256').update(JSON.stringify(parts)).digest('hex')
+    t.not(stored.rows[0]?.otp_code, computed, 'which nobody can compute without the key of the server')
+  }
   const soon = await ask('POST', `/factors/${id}/challenge`, { token })
   t.match([soon.status, codeOf(soon)], [429, 'over_sms_send_rate_limit'])
   t.match(soon.headers.get('retry-after'), /^\d+$/)

@@ -111,6 +111,7 @@ function documentRoutes(handler: Handler): readonly Route[] {
 const docsApplication = (): RequestHandler =>
   express()
     .disable('x-powered-by')
+    .enable('case sensitive routing')
     .use(docsRouter({ documentUrl: '/openapi.json' }), notFound)
 
 /** The page, and the files that it loads, which are hidden. */

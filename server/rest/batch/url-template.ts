@@ -9,6 +9,7 @@ import { batchErrors } from './batch-errors.ts'
 import { isPointer } from '../../text/json-slices.ts'
 import { isReference, referenceText, type Lookup, type Reference } from './references.ts'
 import { Conditions, isLiteral, LiteralText, plainText, type Context } from './value-context.ts'
+import { isCallPath } from '../request/resource.ts'
 
 /** A url with references between its texts, which have one character per byte. */
 export type UrlTemplate = readonly (string | Reference)[]
@@ -69,7 +70,7 @@ export function fillUrl(template: UrlTemplate, isRead: boolean, lookup: Lookup):
   const { path: pathPieces, parameters } = splitUrl(template)
   const scalar = (piece: Reference): Scalar => scalarOf(piece, lookup)
   const path = fillPath(pathPieces, scalar)
-  const isCall = isRead && path.startsWith('/rpc/')
+  const isCall = isRead && isCallPath(path)
   const query = parameters.map((pieces) => fillParameter(pieces, isCall, scalar)).join('&')
   return { path, query }
 }

@@ -6,6 +6,7 @@ import { beginsLikeFilter, isOperator } from '../request/filter.ts'
 import { hasCursorForm, type PageCursor, type PageCursors, type ScopedCursor } from '../request/page-cursor.ts'
 import { utf8Text, parseQueryString } from '../request/query-string.ts'
 import { keyPart, partKind } from './shape-key.ts'
+import { isCallPath } from '../request/resource.ts'
 
 /** How a value becomes a parameter: as it is, as a pattern of LIKE, or split at commas into an array. */
 export type ValueForm = 'plain' | 'pattern' | 'list'
@@ -117,7 +118,7 @@ class ShapeReader {
 
   constructor({ method, path, body }: HttpRequest, cursors: PageCursors | undefined) {
     this.#cursors = cursors
-    this.#isCall = path.startsWith('/rpc/')
+    this.#isCall = isCallPath(path)
     this.#takesArguments = this.#isCall && (method === 'GET' || method === 'HEAD')
     this.key = keyPart(partKind.method, method) + keyPart(partKind.path, path)
     // A request can be rejected for a missing body, so requests with and without one have different shapes.

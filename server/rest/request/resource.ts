@@ -18,6 +18,11 @@ const decodeSegment = (segment: string): string =>
       : segment,
   )
 
+const callPath = /^\/(?:r|%72)(?:p|%70)(?:c|%63)\//
+
+/** Whether a path is below `/rpc/`, however the client has written the letters. */
+export const isCallPath = (path: string): boolean => callPath.test(path)
+
 /** The percent-decoded segments of a path. A slash at the end begins an empty segment; `/` has no segments. */
 export function pathSegments(path: string): string[] {
   if (path === '' || path === '/') return []

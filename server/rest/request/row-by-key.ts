@@ -5,7 +5,7 @@ import { qualifiedKey } from '../../schema-cache/identifier.ts'
 import { errors } from '../errors.ts'
 import type { ApiRequest, HttpRequest } from './api-request.ts'
 import type { Filter } from './filter.ts'
-import { pathSegments } from './resource.ts'
+import { isCallPath, pathSegments } from './resource.ts'
 
 /** The request for the table, and the key's value. */
 export type RowByKey = { readonly http: HttpRequest; readonly id: string }
@@ -13,7 +13,7 @@ export type RowByKey = { readonly http: HttpRequest; readonly id: string }
 /** Whether a path is `/table/id`. */
 export function isRowPath(path: string): boolean {
   const second = path.indexOf('/', 1)
-  if (second < 0 || second === path.length - 1 || path.startsWith('/rpc/')) return false
+  if (second < 0 || second === path.length - 1 || isCallPath(path)) return false
   return !path.includes('/', second + 1)
 }
 

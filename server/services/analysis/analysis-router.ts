@@ -1,8 +1,9 @@
 // The router of the image analysis, below its own prefix.
 import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
-import express, { type RequestHandler, type Router } from 'express'
+import type { ErrorRequestHandler, RequestHandler, Router } from 'express'
 import { publicCors } from '../../http/cors.ts'
+import { exactRouter } from '../../http/exact-router.ts'
 import { givenRequestId, noteRequestId } from '../../http/request-log.ts'
 import { mountRoutes } from '../../http/route-router.ts'
 import { analysisRoutes, type AnalysisRouteSettings } from './analysis-routes.ts'
@@ -24,7 +25,7 @@ export type AnalysisRouterSettings = AnalysisRouteSettings & {
 export function analysisRouter(settings: AnalysisRouterSettings): Router {
   const { prefix, documentation } = settings
   const isRoot = prefix === '/'
-  const router = express.Router()
+  const router = exactRouter()
   router.use(identifyRequest)
   const documents = isRoot ? [] : [...documentation]
   // They have cross-origin headers of their own.
@@ -39,7 +40,7 @@ export function analysisRouter(settings: AnalysisRouterSettings): Router {
       throw new Problem(404, 'Not Found')
     })
   }
-  const answerErrors: express.ErrorRequestHandler = (error: unknown, _request, response, next) => {
+  const answerErrors: ErrorRequestHandler = (error: unknown, _request, response, next) => {
     if (response.headersSent) next(error)
     else respondTo(error, response, settings.onError)
   }

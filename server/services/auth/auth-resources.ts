@@ -4,6 +4,7 @@ import type { AuthAdmin, AuthSubject, AuthUser } from './auth-caller.ts'
 import type { AuthDatabase } from './auth-database.ts'
 import type { AuthHooks } from './auth-hooks.ts'
 import type { AuthLimits } from './auth-limits.ts'
+import type { CodeMacs } from './code-macs.ts'
 import type { Confirmations } from './confirmations.ts'
 import type { CredentialRole } from './credential-role.ts'
 import type { FlowStates } from './flow-states.ts'
@@ -34,6 +35,8 @@ export type AuthResources = {
   /** Providers of OpenID Connect. */
   readonly providers: Providers
   readonly mailer: Mailer
+  /** Keyed hashes of codes. */
+  readonly codeMacs: CodeMacs
   /** Identifies callers; used by `defineAuthRoute`. */
   readonly callers: AuthCallers
   /** Finds the role for logs, metrics and traces; used by `defineAuthRoute`. */

@@ -7,10 +7,11 @@ import type { JsonSchema } from '../../http/json-schema.ts'
 import { dto, type SchemaOf } from '../../http/service-response.ts'
 import type { ServiceParameter, ServiceResponse } from '../../http/service-route.ts'
 import type { DtoValidator } from '../../validation/validator.ts'
+import { secretFields, type SecretField, type SecretName } from '../secrets.ts'
 import type { AuthBodyReader } from './auth-body.ts'
 import type { AuthAdmin, AuthUser } from './auth-caller.ts'
 import type { AuthContext } from './auth-context.ts'
-import type { ClientLimit } from './auth-limits.ts'
+import type { RequestLimit } from './auth-limits.ts'
 import { sendAuthJson } from './auth-response.ts'
 import { queryOf } from './auth-query.ts'
 
@@ -21,7 +22,12 @@ export type AuthTools = {
   readonly readBody: AuthBodyReader
 }
 
-export type AuthRoute = Route<AuthTools>
+export type AuthRoute = Route<AuthTools> & {
+  /** The secrets that the route takes. */
+  readonly secrets: readonly SecretName[]
+  /** Undefined: none; null: the handler counts. */
+  readonly limit: RequestLimit | null | undefined
+}
 
 /** `anyone`: no token is read. `user`: a user's token. `admin`: a token or secret API key with an admin role. */
 export type CallerKind = 'anyone' | 'user' | 'admin'
@@ -39,6 +45,8 @@ export type AuthCall<Kind extends CallerKind, Body, Path = unknown> = {
   /** Path parameters by name. */
   readonly path: Path
   readonly request: Request
+  /** Path of the route as the definition has it, for limits of the handler's. */
+  readonly route: string
   /** For headers and cookies only. */
   readonly response: Response
 }
@@ -61,8 +69,10 @@ export type AuthRouteDefinition<Kind extends CallerKind, Body, Path> = {
   readonly summary: string
   readonly description?: string
   readonly caller: Kind
-  /** Counted before the body is read. */
-  readonly limit?: ClientLimit
+  /** Counted before the body is read. Null where the handler counts. */
+  readonly limit?: RequestLimit | null
+  /** The secrets of the table in `services/secrets.ts` that the route takes. Its doors must name the route. */
+  readonly secrets?: readonly SecretName[]
   /** Schema of the JSON body. A body of another type is 400 `bad_json`. */
   readonly body?: SchemaOf<Body>
   /** Whether a missing body is `{}`, as some clients send it. */
@@ -81,13 +91,24 @@ export type AuthRouteDefinition<Kind extends CallerKind, Body, Path> = {
   readonly handler: (call: AuthCall<Kind, Body, Path>) => AuthReply | Promise<AuthReply>
 }
 
+/** What a route must have whose body has a member with the name of a secret: it cannot be written without a limit. */
+type Guarded<Body> = [Extract<keyof Body, SecretField>] extends [never]
+  ? unknown
+  : { readonly secrets: readonly [SecretName, ...SecretName[]]; readonly limit: RequestLimit | null }
+
 /** Where all routes are. */
 export const authPath = '/auth/v1'
 
-/** A route of `/auth/v1`: notes the role of the credentials, identifies the caller, counts the limit, reads the body, and sends the reply. */
+/**
+ * A route of `/auth/v1`: notes the role of the credentials, identifies the caller, counts the limit, reads the body, and sends the
+ * reply.
+ *
+ * @throws Error when a parameter has the name of a secret, and the definition has no secrets or no limit
+ */
 export function defineAuthRoute<Kind extends CallerKind, Body = undefined, Path = unknown>(
-  definition: AuthRouteDefinition<Kind, Body, Path>,
+  definition: AuthRouteDefinition<Kind, Body, Path> & Guarded<Body>,
 ): AuthRoute {
+  requireLimit(definition)
   const { method, path, id, summary, description, caller, body, hidden } = definition
   const parameters = parametersOf(definition)
   return {
@@ -101,8 +122,24 @@ export function defineAuthRoute<Kind extends CallerKind, Body = undefined, Path 
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined ? {} : { body }),
     responses: responsesOf(definition),
+    secrets: definition.secrets ?? [],
+    limit: definition.limit,
     ...(hidden === true ? { hidden } : {}),
     prepare: (tools) => handlerOf(definition, tools),
+  }
+}
+
+const isSecret = (name: string): boolean => secretFields.some((field) => field === name)
+
+function requireLimit<Kind extends CallerKind, Body, Path>({
+  id,
+  query = {},
+  secrets = [],
+  limit,
+}: AuthRouteDefinition<Kind, Body, Path>): void {
+  const names = Object.keys(query).filter(isSecret)
+  if ((names.length > 0 || secrets.length > 0) && (secrets.length === 0 || limit === undefined)) {
+    throw new Error(`route ${id} takes ${names.join()}: it needs the names of its secrets and a limit`)
   }
 }
 
@@ -133,7 +170,7 @@ function responsesOf<Kind extends CallerKind, Body, Path>(
     500: 'Internal server error, or an error of a trigger or hook.',
     503: 'The database is not available at the moment.',
     ...(caller === 'anyone' ? {} : { 401: 'There is no token.', 403: 'The token is not accepted.' }),
-    ...(limit === undefined ? {} : { 429: 'Too many requests.' }),
+    ...(limit === undefined || limit === null ? {} : { 429: 'Too many requests.' }),
     ...(body === undefined ? {} : { 400: 'The body is not valid.', 413: 'The body is too large.' }),
     ...errors,
   }
@@ -153,14 +190,16 @@ function handlerOf<Kind extends CallerKind, Body, Path>(
   definition: AuthRouteDefinition<Kind, Body, Path>,
   { context, validator, readBody }: AuthTools,
 ): (request: Request, response: Response) => Promise<void> {
-  const { caller: kind, limit, body: schema, bodyOptional = false, success, handler } = definition
+  const { path: route, caller: kind, limit, body: schema, bodyOptional = false, success, handler } = definition
   const readers = Object.entries<PathParameter<unknown>>(definition.pathParameters ?? {})
   const validate = schema && validator.forDto(schema.$ref)
   return async (request, response) => {
     context.credentialRole(request, (role) => noteRole(response, role))
     const identify = identifyBy[kind]
     const caller = (await identify(context, request)) as CallerOf<Kind>
-    if (limit) await context.limits.countRequest(limit, request)
+    const query = queryOf(request)
+    const counted = typeof limit === 'function' ? limit(query) : limit
+    if (counted) await context.limits.countRequest(counted, route, request)
     const path = Object.fromEntries(readers.map(([name, { read }]) => [name, read(String(request.params[name]))]))
     const read = validate && (await readBody(request, response, validate, bodyOptional))
     const reply = await handler({
@@ -169,10 +208,11 @@ function handlerOf<Kind extends CallerKind, Body, Path>(
       // The validator has checked the type.
       body: read?.value as Body,
       bodyMembers: read?.members ?? new Map<string, string>(),
-      query: queryOf(request),
+      query,
       // The readers are those of the parameters.
       path: path as Path,
       request,
+      route,
       response,
     })
     send(response, reply, success[0])

@@ -1,5 +1,6 @@
 // The router of `/auth/v1`.
-import express, { type RequestHandler, type Router } from 'express'
+import type { RequestHandler, Router } from 'express'
+import { exactRouter } from '../../http/exact-router.ts'
 import { mountRoutes } from '../../http/route-router.ts'
 import type { DtoValidator } from '../../validation/validator.ts'
 import { authBodyReader } from './auth-body.ts'
@@ -21,7 +22,7 @@ export type AuthRouterOptions = {
 
 /** Responds to every request: errors, unknown paths and methods have GoTrue's format. */
 export function authRouter({ context, validator, allowedOrigins, onError }: AuthRouterOptions): Router {
-  const router = express.Router()
+  const router = exactRouter()
   router.use(authCors(allowedOrigins, () => context.settings().authCorsAllowedHeaders))
   const tools = { context, validator, readBody: authBodyReader() }
   mountRoutes(router, authRoutes, { basePath: authPath, tools, methodNotAllowed })

@@ -11,6 +11,7 @@ import { createAccessTokens } from './access-tokens.ts'
 import type { AuthContext } from './auth-context.ts'
 import { authDatabase } from './auth-database.ts'
 import { authRouter } from './auth-router.ts'
+import { createCodeMacs, type CodeKeySource } from './code-macs.ts'
 import { BackgroundTasks } from './background-tasks.ts'
 import { createCallers } from './callers.ts'
 import { credentialRole } from './credential-role.ts'
@@ -35,6 +36,8 @@ export type AuthOptions = {
   readonly passwords: Passwords
   readonly attempts: AttemptLimits
   readonly signer: TokenSigner
+  /** What the key of the hashes of codes is derived from; read at each use. */
+  readonly keys: () => CodeKeySource
   readonly trustedProxies: number
   readonly isDevelopment: boolean
   /** Where this server listens, if nothing else is known: `http://localhost:3000`. */
@@ -74,7 +77,8 @@ export function createAuth(options: AuthOptions): AuthService {
   })
   const now = (): number => Date.now()
   const mailer = new Mailer({ settings, isDevelopment, print: options.print, warn })
-  const codeFlows: CodeFlows = new CodeFlows(() => context, database, mailer)
+  const codeMacs = createCodeMacs(options.keys)
+  const codeFlows: CodeFlows = new CodeFlows(() => context, database, codeMacs, mailer)
   const hooks = liveHooks({ settings: () => settings().authHooks, database, warn })
   const ownUrl = `${options.ownOrigin}/auth/v1`
   const issuer = (): string => settings().authJwtIssuer ?? settings().apiExternalUrl ?? ownUrl
@@ -100,6 +104,7 @@ export function createAuth(options: AuthOptions): AuthService {
     providers: new Providers(settings, now),
     confirmations: createConfirmations(() => context, codeFlows, mailer),
     codeFlows,
+    codeMacs,
     mailer,
     callers: createCallers({ settings, database, accessTokens }),
     credentialRole: credentialRole({ verifier, lookupApiKey }),

@@ -1,11 +1,13 @@
 // Counts the rate limits of `/auth/v1` in the database, so that all processes share them.
 import type { IncomingMessage } from 'node:http'
 import type { RateLimiterPostgres } from 'rate-limiter-flexible'
-import { clientNetwork, networkOf } from '../../http/client-address.ts'
+import { clientNetwork, limitedNetworks, networkOf } from '../../http/client-address.ts'
 import type { RunQuery } from '../../postgres/run-query.ts'
+import { guessCounter } from '../accounts/attempt-limit.ts'
 import { limitKey, rateLimiters, secondsOver } from '../accounts/rate-limiter.ts'
 import { authErrors, type AuthError } from './auth-error.ts'
 import type { AuthLimits, ClientLimit, ServiceLimit } from './auth-limits.ts'
+import { codeGuesses } from '../secrets.ts'
 import type { AuthSettings, Rate } from './settings.ts'
 
 export type LimitOptions = {
@@ -68,6 +70,12 @@ function limitedClient(request: IncomingMessage, header: string | null, trustedP
   return isLocal && trustedProxies === 0 ? undefined : network
 }
 
+/**
+ * As in GoTrue, each route that may send mails has a count of its own. All other limits are for guesses or for accounts, of
+ * which all routes together permit only so many.
+ */
+const perRoute: ReadonlySet<ClientLimit> = new Set(['otp'])
+
 /** The limits of one process. */
 export function createAuthLimits({ settings, query, trustedProxies }: LimitOptions): AuthLimits {
   const limiters = new Map<string, RateLimiterPostgres>()
@@ -93,21 +101,31 @@ export function createAuthLimits({ settings, query, trustedProxies }: LimitOptio
     return authErrors.overLimit(sentCodes[name], message, seconds)
   }
 
+  /** Counts a request for each network of its client, unless the client is not limited. */
+  async function countClient(name: ClientLimit, scope: readonly string[], request: IncomingMessage): Promise<void> {
+    const client = limitedClient(request, settings().authRateLimitHeader, trustedProxies)
+    if (client === undefined) return
+    const { variable, rate } = clientLimits[name](settings())
+    let seconds: number | undefined
+    // The smallest network comes first: once it is over its limit, it does not use up those of the larger ones.
+    for (const network of limitedNetworks(client)) {
+      const shared = { ...rate, events: rate.events * network.share }
+      seconds ??= await count(name, shared, limitKey(network.name, ...scope))
+    }
+    if (seconds === undefined) return
+    throw authErrors.overLimit(
+      'over_request_rate_limit',
+      `Request rate limit reached: ${variable} allows ${inWords(rate)}`,
+      seconds,
+    )
+  }
+
+  const guessCode = guessCounter(query, 'code', codeGuesses)
+
   return {
-    countRequest: async (name, request) => {
-      const client = limitedClient(request, settings().authRateLimitHeader, trustedProxies)
-      if (client === undefined) return
-      const { variable, rate } = clientLimits[name](settings())
-      // As in GoTrue, each route has a count of its own.
-      const [, route = ''] = (request.url ?? '').split(/[/?]/, 2)
-      const seconds = await count(name, rate, limitKey(client, route))
-      if (seconds === undefined) return
-      throw authErrors.overLimit(
-        'over_request_rate_limit',
-        `Request rate limit reached: ${variable} allows ${inWords(rate)}`,
-        seconds,
-      )
-    },
+    countRequest: (name, route, request) => countClient(name, perRoute.has(name) ? [route] : [], request),
+    countWrong: (name, secret, request) => countClient(name, ['wrong', secret], request),
+    guessCode: (account, request) => guessCode(account, clientNetwork(request, trustedProxies)),
     countSent: async (name, number = 1) => {
       const { rate } = serviceLimits[name](settings())
       const seconds = rate.events === 0 ? rate.period : await count(name, rate, 'all', number)

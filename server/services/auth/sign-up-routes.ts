@@ -71,12 +71,12 @@ export const signUpRoutes: readonly AuthRoute[] = [
 ]
 
 async function signUpAnonymously(call: Call): Promise<AuthReply> {
-  const { context, request } = call
+  const { context, request, route } = call
   const settings = context.settings()
   if (!settings.authExternalAnonymousUsersEnabled) {
     throw new AuthError(422, 'anonymous_provider_disabled', 'Anonymous sign-ins are disabled')
   }
-  await context.limits.countRequest('anonymous_users', request)
+  await context.limits.countRequest('anonymous_users', route, request)
   if (settings.authDisableSignup) throw authErrors.signupDisabled()
   const wanted = newSignUp(call, 'anonymous', '', null)
   await beforeCreation(call, wanted)
@@ -84,9 +84,9 @@ async function signUpAnonymously(call: Call): Promise<AuthReply> {
 }
 
 async function signUpWithPassword(call: Call): Promise<AuthReply> {
-  const { context, request, body } = call
+  const { context, request, body, route } = call
   const settings = context.settings()
-  await context.limits.countRequest('otp', request)
+  await context.limits.countRequest('otp', route, request)
   if (settings.authDisableSignup) throw authErrors.signupDisabled()
   const { email, phone, password } = body
   if (isEmpty(password)) throw authErrors.invalid('Signup requires a valid password')

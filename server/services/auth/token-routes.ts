@@ -3,7 +3,9 @@ import { dto } from '../../http/service-response.ts'
 import { AuthError } from './auth-error.ts'
 import { defineAuthRoute, type AuthRoute } from './auth-route.ts'
 import { tokenGrants } from './token-grants.ts'
-import { type TokenBody } from './token-grant.ts'
+import type { TokenBody, TokenGrant } from './token-grant.ts'
+
+const grantOf = (query: URLSearchParams): TokenGrant | undefined => tokenGrants.get(query.get('grant_type') ?? '')
 
 export const tokenRoutes: readonly AuthRoute[] = [
   defineAuthRoute({
@@ -13,6 +15,8 @@ export const tokenRoutes: readonly AuthRoute[] = [
     summary: 'Get a session',
     description: 'By password, refresh token, authorization code (PKCE), or the id token of a provider.',
     caller: 'anyone',
+    limit: (query) => grantOf(query)?.limit,
+    secrets: ['password', 'refreshToken', 'authCode', 'idToken'],
     body: dto<TokenBody>('AuthTokenDto'),
     bodyOptional: true,
     query: { grant_type: 'password, refresh_token, pkce or id_token' },
@@ -23,10 +27,9 @@ export const tokenRoutes: readonly AuthRoute[] = [
       422: 'This way to sign in is disabled, or the flow has expired.',
       429: 'Too many requests.',
     },
-    handler: async (call) => {
-      const grant = tokenGrants.get(call.query.get('grant_type') ?? '')
+    handler: (call) => {
+      const grant = grantOf(call.query)
       if (!grant) throw new AuthError(400, 'invalid_credentials', 'unsupported_grant_type')
-      await call.context.limits.countRequest(grant.limit, call.request)
       return grant.handler(call)
     },
   }),

@@ -29,6 +29,7 @@ export const userRoutes: readonly AuthRoute[] = [
       'password ends all other sessions.',
     caller: 'user',
     limit: 'otp',
+    secrets: ['nonce', 'password'],
     body: dto<UpdateUserBody>('AuthUpdateUserDto'),
     success: [200, 'The user as it is now.'],
     errors: {

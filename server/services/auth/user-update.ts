@@ -133,7 +133,9 @@ async function newHash(
       if (isEmpty(body.nonce)) {
         throw new AuthError(400, 'reauthentication_needed', 'Password update requires reauthentication')
       }
+      const guess = await context.limits.guessCode(subjectOf(call), call.request)
       await confirmations.useNonce(caller.id, body.nonce)
+      await guess.giveBack()
     }
   }
   const old = caller.row.has_password ? await storedHashOf(database, caller.id).find() : undefined
@@ -148,13 +150,15 @@ async function newHash(
   return { old: old ?? null, current: await passwords.hash(password) }
 }
 
+/** What guesses count for: the address that the account signs in with. */
+const subjectOf = ({ caller: { id, row } }: Pick<Call, 'caller'>): string => row.email?.toLowerCase() ?? row.phone ?? id
+
 /** Wrong passwords count as those of sign-in do. */
 async function requireCurrentPassword({ context, caller, body, request }: Call, hash: string): Promise<void> {
   const message = 'Current password required when setting new password.'
   if (isEmpty(body.current_password)) throw new AuthError(400, 'current_password_required', message)
-  const { email, phone } = caller.row
   const network = clientNetwork(request, context.trustedProxies)
-  const attempt = await context.attempts.guess(email?.toLowerCase() ?? phone ?? caller.id, network)
+  const attempt = await context.attempts.guess(subjectOf({ caller }), network)
   const passwords = context.passwords.for(workClient(request, context.trustedProxies))
   if (!(await passwords.verify(hash, body.current_password))) {
     throw new AuthError(400, 'current_password_invalid', message)

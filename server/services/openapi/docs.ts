@@ -1,6 +1,7 @@
 // The API reference page: Swagger UI, served without other origins.
 import { createRequire } from 'node:module'
-import express, { type Router } from 'express'
+import type { Router } from 'express'
+import { exactRouter } from '../../http/exact-router.ts'
 
 export type DocsSettings = {
   /** Path of the OpenAPI document on this origin: `/openapi.json`. */
@@ -106,7 +107,7 @@ window.ui = ui
  * also behind a proxy that changes the path.
  */
 export function docsRouter({ documentUrl }: DocsSettings): Router {
-  const router = express.Router()
+  const router = exactRouter()
   const folder = require.resolve('swagger-ui-dist/swagger-ui.css').replace(/swagger-ui\.css$/, '')
   router.use((_request, response, next) => {
     response.set(headers)

@@ -3,6 +3,7 @@ import type { Request } from 'express'
 import { AuthError, authErrors } from '../auth-error.ts'
 import type { AuthResources } from '../auth-resources.ts'
 import type { AuthDatabase } from '../auth-database.ts'
+import type { CodeMacs } from '../code-macs.ts'
 import type { PkceChallenge } from '../confirmations.ts'
 import { originOf } from '../request-origin.ts'
 import { CodeSender, type CodeSenderContext, type MailPurpose } from './code-sender.ts'
@@ -47,9 +48,9 @@ export class CodeFlows {
   readonly #contextNow: () => CodeFlowsContext
 
   /** @param context is read at each call, because it is created together with this object */
-  constructor(context: () => CodeFlowsContext, database: AuthDatabase, mailer: Pick<Mailer, 'send'>) {
+  constructor(context: () => CodeFlowsContext, database: AuthDatabase, macs: CodeMacs, mailer: Pick<Mailer, 'send'>) {
     this.#contextNow = context
-    this.codes = new OneTimeCodes(database)
+    this.codes = new OneTimeCodes(database, macs)
     this.sender = new CodeSender(context, mailer)
   }
 

@@ -1,8 +1,10 @@
-// One-time codes and the tokens of links: stored and used up by the functions of `000011_auth_mail.sql`.
+// One-time codes and the tokens of links: stored and used up by the functions of `000023_random_links.sql`. The token of a
+// link is random, and the database makes it. The database gets a code only as a keyed hash.
 import { randomInt } from 'node:crypto'
 import { JsonStatement } from '../../../postgres/json-statement.ts'
 import { jsonObject, jsonTexts } from '../../../text/json-members.ts'
 import type { AuthDatabase } from '../auth-database.ts'
+import type { CodeMacs } from '../code-macs.ts'
 import type { PkceChallenge } from '../confirmations.ts'
 import type { SessionOrigin, StartedSession } from '../sessions.ts'
 
@@ -62,7 +64,7 @@ export type NewAccount = {
 export type IssuedCode = {
   readonly to: string
   readonly code: string
-  /** The token of the link: the hash that is stored. */
+  /** The token of the link, of which a hash is stored. */
   readonly token: string
 }
 
@@ -127,15 +129,19 @@ export const randomCode = (digits: number): string => String(randomInt(10 ** dig
 
 export class OneTimeCodes {
   readonly #database: AuthDatabase
+  readonly #macs: CodeMacs
 
-  constructor(database: AuthDatabase) {
+  constructor(database: AuthDatabase, macs: CodeMacs) {
     this.#database = database
+    this.#macs = macs
   }
 
   /** Replaces the code of an account for a purpose, in one round trip. */
   async issue(request: CodeRequest): Promise<Issued> {
-    const [row] = await this.#database.askRows(issueStatement, [JSON.stringify(membersOf(request))])
-    return issuedOf(row?.[0], row?.[1])
+    const codes = codesOf(request)
+    const members = { ...membersOf(request), ...this.#membersOf(codes) }
+    const [row] = await this.#database.askRows(issueStatement, [JSON.stringify(members)])
+    return issuedOf(codes, row?.[0], row?.[1])
   }
 
   /** Creates the account of a code unless there is one, in the same round trip. */
@@ -143,16 +149,18 @@ export class OneTimeCodes {
     request: CodeRequest,
     { id, passwordHash, data, aud, role, confirmed }: NewAccount,
   ): Promise<{ readonly isNew: boolean; readonly issued: Issued }> {
-    const members = { ...membersOf(request), new_id: id, password_hash: passwordHash, aud, role, confirmed }
+    const codes = codesOf(request)
+    const coded = { ...membersOf(request), ...this.#membersOf(codes) }
+    const members = { ...coded, new_id: id, password_hash: passwordHash, aud, role, confirmed }
     const text = jsonObject({ ...jsonTexts(members), data })
     const [row] = await this.#database.askRows(issueToNewStatement, [text])
-    return { isNew: row?.[2] === 'created', issued: issuedOf(row?.[0], row?.[1]) }
+    return { isNew: row?.[2] === 'created', issued: issuedOf(codes, row?.[0], row?.[1]) }
   }
 
   /** Uses up a code or link, in one round trip. Of concurrent calls with the same code, one succeeds. */
   async use(presented: PresentedCode, { ip, userAgent }: SessionOrigin): Promise<UsedCode> {
     const [row] = await this.#database.askRows(useStatement, [
-      JSON.stringify({ ...presented, ip, user_agent: userAgent }),
+      JSON.stringify({ ...this.#hashed(presented), ip, user_agent: userAgent }),
     ])
     const result = JSON.parse(row?.[0] ?? 'null') as {
       readonly error?: CodeError
@@ -173,22 +181,44 @@ export class OneTimeCodes {
    * @returns whether it was valid
    */
   async useNonce(userId: string, nonce: string, lifetime: number): Promise<boolean> {
-    const [result] = await this.#database.ask(nonceStatement, [JSON.stringify({ user_id: userId, nonce, lifetime })])
+    const [result] = await this.#database.ask(nonceStatement, [
+      JSON.stringify({ user_id: userId, code_macs: this.#macs.candidates(nonce), lifetime }),
+    ])
     return (result as { readonly valid: boolean }).valid
+  }
+
+  #membersOf([code, currentCode]: Codes): Readonly<Record<string, string>> {
+    return {
+      code_mac: this.#macs.sign(code),
+      ...(currentCode === undefined ? {} : { current_code_mac: this.#macs.sign(currentCode) }),
+    }
+  }
+
+  /** What the database gets of a code or link: it never gets the code itself. */
+  #hashed(presented: PresentedCode): Readonly<Record<string, unknown>> {
+    if (!('token' in presented)) return presented
+    const { token, ...others } = presented
+    return { ...others, code_macs: this.#macs.candidates(token) }
   }
 }
 
+/** The code of a request; of a change of the e-mail address, that for the current mailbox, too. */
+type Codes = readonly [code: string, currentCode?: string]
+
+function codesOf({ code, length, purpose }: CodeRequest): Codes {
+  const first = code ?? randomCode(length)
+  return purpose === 'email_change' ? [first, randomCode(length)] : [first]
+}
+
 function membersOf(request: CodeRequest): Readonly<Record<string, unknown>> {
-  const { purpose, account, only, length, code, frequency, newAddress, secure, side, pkce, passwordHash, audit, ip } =
-    request
+  const { purpose, account, only, frequency, newAddress, secure, side, pkce, passwordHash, audit, ip } = request
   return {
     ...account,
     purpose,
     only,
-    code: code ?? randomCode(length),
     frequency,
     ...(newAddress === undefined ? {} : { [purpose === 'phone_change' ? 'new_phone' : 'new_email']: newAddress }),
-    ...(purpose === 'email_change' ? { secure: secure === true, current_code: randomCode(length), side } : {}),
+    ...(purpose === 'email_change' ? { secure: secure === true, side } : {}),
     ...(pkce === undefined ? {} : { code_challenge: pkce.challenge, code_challenge_method: pkce.method }),
     ...(passwordHash === undefined ? {} : { password_hash: passwordHash }),
     ...(audit === undefined ? {} : { audit: audit.action, audit_type: audit.type, audit_traits: audit.traits ?? {} }),
@@ -196,7 +226,9 @@ function membersOf(request: CodeRequest): Readonly<Record<string, unknown>> {
   }
 }
 
-function issuedOf(result: string | null | undefined, user: string | null | undefined): Issued {
+function issuedOf(codes: Codes, result: string | null | undefined, user: string | null | undefined): Issued {
   const issued = JSON.parse(result ?? 'null') as Issued
-  return issued.status === 'sent' ? { ...issued, user: user ?? '' } : issued
+  if (issued.status !== 'sent') return issued
+  const mails = issued.mails.map((mail, index) => ({ ...mail, code: codes[index] ?? '' }))
+  return { ...issued, mails, user: user ?? '' }
 }

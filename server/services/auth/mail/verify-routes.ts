@@ -33,6 +33,7 @@ export const verifyRoutes: readonly AuthRoute[] = [
       'two confirmations of a new e-mail address returns a message.',
     caller: 'anyone',
     limit: 'verify',
+    secrets: ['linkToken', 'mailedCode'],
     body: bodies.verify,
     success: [200, 'A session, or a message.'],
     errors: {
@@ -53,6 +54,7 @@ export const verifyRoutes: readonly AuthRoute[] = [
       '`GOTRUE_MAILER_VERIFY_BUTTON`, which shows a button instead.',
     caller: 'anyone',
     limit: 'verify',
+    secrets: ['linkToken'],
     query: linkParameters,
     success: [303, 'To the page, with the result.'],
     errors: { 400: 'The token or the type is missing.' },
@@ -74,6 +76,7 @@ export const verifyRoutes: readonly AuthRoute[] = [
     description: 'What the page of `GOTRUE_MAILER_VERIFY_BUTTON` sends. Redirects as `GET /verify`.',
     caller: 'anyone',
     limit: 'verify',
+    secrets: ['linkToken'],
     query: linkParameters,
     success: [303, 'To the page, with the result.'],
     errors: { 400: 'The token or the type is missing.' },
@@ -124,7 +127,10 @@ async function verifyCode({ context, body, request }: AuthCall<'anyone', VerifyB
   const { type } = body
   if (isEmpty(type)) throw authErrors.invalid('Verify requires a verification type')
   const code = codeOf(body, type)
+  const guess =
+    'token' in code ? await context.limits.guessCode('email' in code ? code.email : code.phone, request) : undefined
   const used = await use(context, request, { type, pkce: false, ...code })
+  if (used.kind !== 'error' || used.error !== 'otp_expired') await guess?.giveBack()
   switch (used.kind) {
     case 'error':
       throw failure(used.error, 'token' in code)

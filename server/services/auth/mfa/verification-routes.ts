@@ -1,23 +1,22 @@
 // `/factors/{factor_id}/challenge` and `/verify`: how a second factor raises a session to aal2.
-import { createHash, randomInt, timingSafeEqual } from 'node:crypto'
+import { randomInt, timingSafeEqual } from 'node:crypto'
 import { dto } from '../../../http/service-response.ts'
 import { jsonObject } from '../../../text/json-members.ts'
 import { readChannel } from '../addresses.ts'
 import type { AuthContext } from '../auth-context.ts'
+import type { CodeMacs } from '../code-macs.ts'
 import { AuthError, authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthReply, type AuthRoute } from '../auth-route.ts'
 import { factorId } from '../path-ids.ts'
 import { originOf } from '../request-origin.ts'
 import type { AmrMethod } from '../sessions.ts'
 import { given } from '../request-text.ts'
+import { factorGuesses } from '../../secrets.ts'
 import { isUuid, nilUuid } from '../../../text/uuid.ts'
 import { factorOwner, type FactorOwner } from './factor-caller.ts'
 import { accepted, wrongCode, type FactorType } from './factor-refusal.ts'
 import { factorStatements } from './factor-statements.ts'
 import { hashRecoveryCode, recoveryCodeIn } from './recovery-code.ts'
-
-/** Codes that may be tried for one challenge, and for all challenges of a factor within an hour. */
-const attempts = { perChallenge: 5, perFactor: 30 } as const
 
 /** `schemas/auth-challenge-factor-dto.json` */
 type ChallengeFactorDto = { readonly channel?: string | null }
@@ -68,7 +67,7 @@ export const verificationRoutes: readonly AuthRoute[] = [
         owner.id,
         id,
         allowedTypes(context),
-        hashOf(id, code),
+        context.codeMacs.sign(id, code),
         authMfaChallengeExpiryDuration,
         authMfaPhoneMaxFrequency,
         originOf(request, context).ip,
@@ -90,6 +89,7 @@ export const verificationRoutes: readonly AuthRoute[] = [
     caller: 'user',
     limit: 'mfa_challenge_and_verify',
     pathParameters: { factor_id: factorId },
+    secrets: ['factorCode', 'recoveryCode'],
     body: dto<VerifyFactorDto>('AuthVerifyFactorDto'),
     success: [200, 'The session with new tokens.'],
     schema: { type: 'object' },
@@ -114,12 +114,17 @@ export const verificationRoutes: readonly AuthRoute[] = [
         challengeId,
         allowedTypes(context),
         context.settings().authMfaChallengeExpiryDuration,
-        attempts.perChallenge,
-        attempts.perFactor,
+        factorGuesses.perChallenge,
+        factorGuesses.perFactor,
         ip,
       ])
       const attempt = accepted<Attempt>(result, { challengeId })
-      const match = await matchOf(attempt, { userId: owner.id, factorId: id, code, now: context.now() })
+      const match = await matchOf(context.codeMacs, attempt, {
+        userId: owner.id,
+        factorId: id,
+        code,
+        now: context.now(),
+      })
       await context.hooks.mfaVerificationAttempt?.({
         userId: owner.id,
         factorId: id,
@@ -145,12 +150,6 @@ function allowedTypes({ settings, hooks }: AuthContext): string {
 const newCode = (digits: number): string =>
   Array.from({ length: Math.min(10, Math.max(6, digits)) }, () => randomInt(10)).join('')
 
-/** The hash of a code that was sent, for the database. */
-const hashOf = (id: string, code: string): string =>
-  createHash('sha256')
-    .update(JSON.stringify([id, code]))
-    .digest('hex')
-
 /** Calls the hook that sends messages; the texts are its own. */
 async function sendCode(
   { hooks, limits }: AuthContext,
@@ -164,6 +163,7 @@ async function sendCode(
 
 /** Compares a code, or a recovery code. The database compares the hash of the latter. */
 async function matchOf(
+  macs: CodeMacs,
   { type, status, secret, codeHash }: Attempt,
   { userId, factorId: id, code, now }: { userId: string; factorId: string; code: string; now: number },
 ): Promise<Match | undefined> {
@@ -172,8 +172,7 @@ async function matchOf(
     return { method: 'mfa/recovery_code', recoveryHash: hashRecoveryCode(userId, recoveryCode) }
   }
   if (type === 'phone') {
-    const given = Buffer.from(hashOf(id, code.trim()))
-    const isRight = codeHash !== null && timingSafeEqual(given, Buffer.from(codeHash))
+    const isRight = codeHash !== null && macs.candidates(id, code.trim()).some((mac) => isSame(mac, codeHash))
     return isRight ? { method: 'mfa/phone' } : undefined
   }
   if (secret === null) return undefined
@@ -181,6 +180,11 @@ async function matchOf(
   const { matchingStep } = await import('./totp.ts')
   const totpStep = matchingStep(secret, code, now)
   return totpStep === undefined ? undefined : { method: 'totp', totpStep }
+}
+
+function isSame(one: string, other: string): boolean {
+  const [a, b] = [Buffer.from(one), Buffer.from(other)]
+  return a.length === b.length && timingSafeEqual(a, b)
 }
 
 async function raise(

@@ -23,18 +23,20 @@ import { upstreamFailure } from './upstream-failure.ts'
 
 /**
  * Where a callback continues: the page that started the flow, with a session, a code, or an error. An error before the
- * flow is known goes to the site's URL. Never throws errors of the client or of the provider.
+ * flow is known goes to the site's URL. Throws no other errors of the client, and none of the provider.
  *
  * @param parameters of the query, or of the form of a POST
+ * @throws AuthError 429 when the network has sent too many states that are not valid
  */
 export async function callbackTarget(
   context: AuthContext,
   request: Request,
   parameters: URLSearchParams,
 ): Promise<string> {
+  const taken = await takeFlow(context, request, parameters.get('state'))
   let page = redirectRules(context, request).siteUrl
   try {
-    const flow = await context.flowStates.take(parameters.get('state'))
+    const flow = taken()
     page = flow.referrer
     return await finish(context, request, flow, parameters)
   } catch (error) {
@@ -43,6 +45,19 @@ export async function callbackTarget(
       context.warn(`sign-in with a provider failed: ${known.message}${reasonOf(known.cause)}`)
     }
     return withError(page, known)
+  }
+}
+
+/** The flow of a state, or what is wrong with the state, which is counted. */
+async function takeFlow(context: AuthContext, request: Request, state: string | null): Promise<() => ProviderFlow> {
+  try {
+    const flow = await context.flowStates.take(state)
+    return () => flow
+  } catch (error) {
+    if (error instanceof AuthError && error.status < 500) await context.limits.countWrong('verify', 'state', request)
+    return () => {
+      throw error
+    }
   }
 }
 

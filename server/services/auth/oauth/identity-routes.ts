@@ -30,7 +30,8 @@ export const identityRoutes: readonly AuthRoute[] = [
     handler: async ({ context, caller, request, query }) => {
       requireManualLinking(context)
       const returnsUrl = query.get('skip_http_redirect') === 'true'
-      const url = await (returnsUrl ? startProviderFlow : flowTarget)(context, request, query, caller.id)
+      const start = returnsUrl ? startProviderFlow : flowTarget
+      const url = await start(context, request, query, { linkingTarget: caller.id })
       return returnsUrl ? { status: 200, json: { url } } : { redirect: url }
     },
   }),

@@ -4,6 +4,7 @@ import { AuthError } from '../auth-error.ts'
 import { defineAuthRoute, type AuthRoute } from '../auth-route.ts'
 import { callbackTarget } from './callback.ts'
 import { flowTarget } from './provider-flow.ts'
+import { isEmpty } from '../request-text.ts'
 
 /** Query parameters of requests that start a flow at a provider. */
 export const flowParameters: Readonly<Record<string, string>> = {
@@ -29,15 +30,19 @@ export const oauthRoutes: readonly AuthRoute[] = [
     id: 'authAuthorize',
     summary: 'Sign in with an OpenID Connect provider',
     caller: 'anyone',
+    limit: (query) => (isEmpty(query.get('invite_token')) ? undefined : 'verify'),
+    secrets: ['linkToken'],
     query: { ...flowParameters, invite_token: 'Token of the link of an invitation that the sign-in accepts.' },
     success: [302, 'To the provider, or to the page with an error if the provider cannot be reached.'],
     errors: {
       400: 'The provider is not enabled, or the challenge is not valid.',
       404: 'The invitation is unknown or has expired.',
     },
-    handler: async ({ context, request, query }) => ({
-      redirect: await flowTarget(context, request, query, undefined),
-    }),
+    handler: async ({ context, request, query }) => {
+      const inviteToken = query.get('invite_token')
+      const purpose = isEmpty(inviteToken) ? {} : { inviteToken }
+      return { redirect: await flowTarget(context, request, query, purpose) }
+    },
   }),
   defineAuthRoute({
     method: 'get',
@@ -45,8 +50,11 @@ export const oauthRoutes: readonly AuthRoute[] = [
     id: 'authCallback',
     summary: 'Return from an OpenID Connect provider',
     caller: 'anyone',
+    limit: null,
+    secrets: ['state'],
     query: callbackParameters,
     success: [303, target],
+    errors: { 429: 'Too many unknown states.' },
     handler: async ({ context, request, query }) => ({ redirect: await callbackTarget(context, request, query) }),
   }),
   defineAuthRoute({
@@ -55,8 +63,10 @@ export const oauthRoutes: readonly AuthRoute[] = [
     id: 'authCallbackForm',
     summary: 'Return from an OpenID Connect provider, with parameters in a form',
     caller: 'anyone',
+    limit: null,
+    secrets: ['state'],
     success: [303, target],
-    errors: { 413: 'The form is too large.' },
+    errors: { 413: 'The form is too large.', 429: 'Too many unknown states.' },
     handler: async ({ context, request, response }) => ({
       redirect: await callbackTarget(context, request, await readForm(request, response)),
     }),

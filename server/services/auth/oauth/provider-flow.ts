@@ -23,15 +23,23 @@ const ownScopes: readonly string[] = ['openid', 'email', 'profile']
 
 type FlowContext = Pick<AuthContext, 'settings' | 'database' | 'providers' | 'flowStates' | 'externalUrl'>
 
+/** What a flow is for, beside signing in. */
+export type FlowPurpose = {
+  /** Id of the account that gets the identity. */
+  readonly linkingTarget?: string
+  /** The token of an invitation. */
+  readonly inviteToken?: string
+}
+
 /** Where a browser continues: at the provider, or at the page that started the flow if the provider cannot be reached. */
 export async function flowTarget(
   context: FlowContext & Pick<AuthContext, 'warn'>,
   request: Request,
   query: URLSearchParams,
-  linkingTarget: string | undefined,
+  purpose: FlowPurpose,
 ): Promise<string> {
   try {
-    return await startProviderFlow(context, request, query, linkingTarget)
+    return await startProviderFlow(context, request, query, purpose)
   } catch (error) {
     if (!(error instanceof UnreachableProvider)) throw error
     const { message, cause, page } = error
@@ -49,11 +57,10 @@ export async function startProviderFlow(
   context: FlowContext,
   request: Request,
   query: URLSearchParams,
-  linkingTarget: string | undefined,
+  { linkingTarget, inviteToken }: FlowPurpose,
 ): Promise<string> {
   const provider = requestedProvider(context.providers, query.get('provider') ?? '')
-  const inviteToken = query.get('invite_token') ?? ''
-  if (inviteToken !== '') await requireInvitation(context, inviteToken)
+  if (inviteToken !== undefined) await requireInvitation(context, inviteToken)
   const challenge = readChallenge(query.get('code_challenge'), query.get('code_challenge_method'))
   const client = await import('openid-client')
   const codeVerifier = client.randomPKCECodeVerifier()
@@ -78,7 +85,7 @@ export async function startProviderFlow(
   const { name, emailOptional } = provider
   const state = await context.flowStates.createAtProvider({
     ...{ provider: name, challenge, codeVerifier, returnTo, linkingTarget, emailOptional },
-    ...(inviteToken === '' ? {} : { inviteToken }),
+    inviteToken,
   })
   url.searchParams.set('state', state)
   return url.href
