@@ -129,7 +129,12 @@ t.test('a route of /auth/v1 that takes a secret cannot be written without its na
     success: [200, 'Yes.'],
     handler: () => ({ json: {} }),
   } as const
-  for (const query of [{ token: 'A token.' }, { invite_token: 'Another.', x: 'y' }, { code: 'z' }]) {
+  const queries: readonly Readonly<Record<string, string>>[] = [
+    { token: 'A token.' },
+    { invite_token: 'Another.', x: 'y' },
+    { code: 'z' },
+  ]
+  for (const query of queries) {
     t.throws(() => defineAuthRoute({ ...common, query }), { message: /route new takes/ })
     t.throws(() => defineAuthRoute({ ...common, query, limit: 'verify' }), /needs the names of its secrets and a limit/)
     t.throws(() => defineAuthRoute({ ...common, query, secrets: ['linkToken'] }), /needs the names/)
