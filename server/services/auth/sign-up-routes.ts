@@ -4,6 +4,7 @@ import { dto } from '../../http/service-response.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import { jsonMembers, jsonObject } from '../../text/json-members.ts'
 import { readChannel, readEmail, readPhone } from './addresses.ts'
+import { announceUser, requireOpenSignUp, requireSignUpWith } from './admission.ts'
 import { AuthError, authErrors } from './auth-error.ts'
 import { defineAuthRoute, type AuthCall, type AuthReply, type AuthRoute } from './auth-route.ts'
 import type { PkceChallenge } from './confirmations.ts'
@@ -13,7 +14,6 @@ import { checkPassword } from './password-rules.ts'
 import { readChallenge } from './pkce.ts'
 import { audienceOf, originOf } from './request-origin.ts'
 import { isEmpty } from './request-text.ts'
-import { isTaken } from './taken-address.ts'
 
 /** `schemas/auth-sign-up-dto.json` */
 type SignUpBody = {
@@ -76,7 +76,7 @@ async function signUpAnonymously(call: Call): Promise<AuthReply> {
     throw new AuthError(422, 'anonymous_provider_disabled', 'Anonymous sign-ins are disabled')
   }
   await context.limits.countRequest('anonymous_users', request)
-  if (settings.authDisableSignup) throw authErrors.signupDisabled()
+  requireOpenSignUp(settings)
   const wanted = newSignUp(call, 'anonymous', '', null)
   await beforeCreation(call, wanted)
   return createWithSession(call, wanted)
@@ -86,7 +86,7 @@ async function signUpWithPassword(call: Call): Promise<AuthReply> {
   const { context, request, body } = call
   const settings = context.settings()
   await context.limits.countRequest('otp', request)
-  if (settings.authDisableSignup) throw authErrors.signupDisabled()
+  requireOpenSignUp(settings)
   const { email, phone, password } = body
   if (isEmpty(password)) throw authErrors.invalid('Signup requires a valid password')
   checkPassword(password, settings)
@@ -99,12 +99,7 @@ async function signUpWithPassword(call: Call): Promise<AuthReply> {
     throw authErrors.invalid('PKCE not supported for phone signups')
   }
   const pkce = readChallenge(body.code_challenge, body.code_challenge_method)
-  if (provider === 'email' && !settings.authExternalEmailEnabled) {
-    throw authErrors.emailDisabled(400, 'Email signups are disabled')
-  }
-  if (provider === 'phone' && !settings.authExternalPhoneEnabled) {
-    throw authErrors.phoneDisabled(400, 'Phone signups are disabled')
-  }
+  requireSignUpWith(provider, settings)
   const address = provider === 'email' ? readEmail(email ?? '') : readPhone(phone ?? '')
   // Takes as long for an address that is taken.
   const passwordHash = await context.passwords.hash(password)
@@ -128,15 +123,13 @@ const newSignUp = (
   id: randomUUID(),
 })
 
-/** Calls the hook that may reject a new user. An address that has an account is not new. */
-async function beforeCreation({ context, request }: Call, wanted: SignUp): Promise<void> {
-  const { database, trustedProxies } = context
-  const { beforeUserCreated } = context.hooks
-  if (!beforeUserCreated) return
-  if (wanted.provider !== 'anonymous' && (await isTaken(database, addressOf(wanted)))) return
-  const { ip } = originOf(request, { trustedProxies })
-  await beforeUserCreated(draftOf(wanted), { ip })
-}
+const beforeCreation = ({ context, request }: Call, wanted: SignUp): Promise<void> =>
+  announceUser(
+    context,
+    wanted.provider === 'anonymous' ? undefined : addressOf(wanted),
+    draftOf(wanted),
+    originOf(request, context).ip,
+  )
 
 /** Creates a user whose address needs no confirmation, and starts a session. */
 async function createWithSession({ context, request }: Call, wanted: SignUp): Promise<AuthReply> {

@@ -1,6 +1,8 @@
 // Changes of the caller's account: PUT /user.
 import { clientNetwork } from '../../http/client-address.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
+import { asciiLowerCase } from '../../text/ascii-case.ts'
+import { attemptPassword } from '../accounts/password-attempt.ts'
 import { readChannel, readEmail, readPhone } from './addresses.ts'
 import { AuthError, authErrors } from './auth-error.ts'
 import type { AuthCall, AuthReply } from './auth-route.ts'
@@ -55,7 +57,7 @@ export async function updateUser(call: Call): Promise<AuthReply> {
   if (password !== undefined) checkPassword(password, settings)
   const pkce = readChallenge(body.code_challenge, body.code_challenge_method)
   const change: Change = {
-    email: email === (caller.row.email ?? '').toLowerCase() ? undefined : email,
+    email: email === asciiLowerCase(caller.row.email ?? '') ? undefined : email,
     phone: phone === caller.row.phone ? undefined : phone,
     password,
   }
@@ -65,9 +67,10 @@ export async function updateUser(call: Call): Promise<AuthReply> {
   // An anonymous user may take an address as in a sign-up; a permanent one always confirms it.
   const takesEmail = change.email !== undefined && caller.row.is_anonymous && settings.authMailerAutoconfirm
   const takesPhone = change.phone !== undefined && settings.authSmsAutoconfirm
+  const changer = { userId: caller.id, sessionId: caller.session?.id ?? null }
   const [row] = await database.askRows(changeAccount, [
     caller.id,
-    caller.session?.id ?? null,
+    changer.sessionId,
     hashes !== undefined,
     hashes?.old ?? null,
     hashes?.current ?? null,
@@ -78,10 +81,10 @@ export async function updateUser(call: Call): Promise<AuthReply> {
   ])
   let text = row?.[0] ?? ''
   if (change.email !== undefined && !takesEmail) {
-    text = await confirmations.changeEmail(caller.id, change.email, { request, pkce })
+    text = await confirmations.changeEmail(changer, change.email, { request, pkce })
   }
   if (change.phone !== undefined && !takesPhone) {
-    text = await confirmations.changePhone(caller.id, change.phone)
+    text = await confirmations.changePhone(changer, change.phone)
   }
   return { text }
 }
@@ -150,11 +153,17 @@ async function newHash(
 async function requireCurrentPassword({ context, caller, body, request }: Call, hash: string): Promise<void> {
   const message = 'Current password required when setting new password.'
   if (isEmpty(body.current_password)) throw new AuthError(400, 'current_password_required', message)
+  const { passwords, attempts, hooks } = context
   const { email, phone } = caller.row
-  const network = clientNetwork(request, context.trustedProxies)
-  const attempt = await context.attempts.guess(email?.toLowerCase() ?? phone ?? caller.id, network)
-  if (!(await context.passwords.verify(hash, body.current_password))) {
-    throw new AuthError(400, 'current_password_invalid', message)
+  const attempt = {
+    password: body.current_password,
+    address: email === null ? (phone ?? caller.id) : asciiLowerCase(email),
+    network: clientNetwork(request, context.trustedProxies),
   }
-  await attempt.giveBack()
+  const owner = await attemptPassword(
+    { passwords, limits: attempts, reportAttempt: hooks.passwordVerificationAttempt },
+    attempt,
+    () => Promise.resolve({ id: caller.id, passwordHash: hash }),
+  )
+  if (!owner) throw new AuthError(400, 'current_password_invalid', message)
 }

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import type { Request } from 'express'
 import type { AuthContext } from '../auth-context.ts'
 import { authErrors } from '../auth-error.ts'
+import type { LinkingTarget } from '../flow-states.ts'
 import { redirectRules } from '../request-redirect.ts'
 import { requireInvitation } from './invitation.ts'
 import { readChallenge } from '../pkce.ts'
@@ -25,7 +26,7 @@ export async function startProviderFlow(
   context: Pick<AuthContext, 'settings' | 'database' | 'providers' | 'flowStates' | 'externalUrl'>,
   request: Request,
   query: URLSearchParams,
-  linkingTarget: string | undefined,
+  linkingTarget: LinkingTarget | undefined,
 ): Promise<string> {
   const provider = requestedProvider(context.providers, query.get('provider') ?? '')
   const inviteToken = query.get('invite_token') ?? ''
