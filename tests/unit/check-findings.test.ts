@@ -51,6 +51,7 @@ const empty: CheckCatalogue = {
     creators: [],
     usage: {},
     storage: null,
+    unproven: null,
   },
   ...{
     exposedSchemas: ['public'],

@@ -10,6 +10,7 @@ import {
 import * as exposure from './exposure-lints.ts'
 import type { LintFinding } from './finding.ts'
 import * as leaks from './leak-lints.ts'
+import { unprovenAddresses } from './address-lint.ts'
 import { userMetadata } from './metadata-lint.ts'
 import { PolicyExpressions } from './policy-expression.ts'
 import { listableBuckets } from './bucket-lint.ts'
@@ -52,6 +53,7 @@ const lints: readonly Lint[] = [
   exposure.definerForSignedIn,
   looserWrites,
   writableOwnership,
+  unprovenAddresses,
   volatileCalls,
   callsPerRow,
   leaks.nestedViews,

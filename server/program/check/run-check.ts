@@ -10,7 +10,8 @@ import { levels, type LintFinding } from './finding.ts'
 import { runLints } from './lints.ts'
 import { measureFindings } from './measure.ts'
 
-export type CheckSettings = Pick<Config, 'dbSchemas' | 'dbExtraSearchPath' | 'dbAnonRole' | 'services'>
+export type CheckSettings = Pick<Config, 'dbSchemas' | 'dbExtraSearchPath' | 'dbAnonRole' | 'services'> &
+  Partial<Pick<Config, 'authMailerAutoconfirm'>>
 
 export type CheckOptions = {
   /** Whether to measure what missing indexes cost. */
@@ -36,7 +37,7 @@ const wellKnown = ['anon', 'authenticated', 'service_role']
  */
 export async function runCheck(
   query: RunClientQuery,
-  { dbSchemas, dbExtraSearchPath, dbAnonRole, services }: CheckSettings,
+  { dbSchemas, dbExtraSearchPath, dbAnonRole, services, authMailerAutoconfirm = false }: CheckSettings,
   { measure }: CheckOptions,
 ): Promise<CheckResult> {
   const roles = dbAnonRole === null ? wellKnown : [...wellKnown, dbAnonRole]
@@ -45,7 +46,11 @@ export async function runCheck(
   const storageExposure = await readStorageExposure(query)
   const storage = storageExposure ? checkStorage(storageExposure) : []
   const { findings, unindexed, volatile } = runLints(
-    await readCatalogue(query, { schemas: dbSchemas, anonymousRole: dbAnonRole }),
+    await readCatalogue(query, {
+      schemas: dbSchemas,
+      anonymousRole: dbAnonRole,
+      confirmsAddresses: authMailerAutoconfirm,
+    }),
   )
   const searchPath = [...dbSchemas, ...dbExtraSearchPath]
   const measured = measure
