@@ -27,6 +27,7 @@ await client.query(`
   create table auth.users (id uuid primary key, email text unique, raw_user_meta_data jsonb);
   create function auth.jwt() returns jsonb language sql stable return current_setting('request.jwt.claims', true)::jsonb;
   create function auth.uid() returns uuid language sql stable return (auth.jwt() ->> 'sub')::uuid;
+  create function auth.email() returns text language sql stable return auth.jwt() ->> 'email';
   create function auth.role() returns text language sql stable return auth.jwt() ->> 'role';
   grant execute on all functions in schema auth to anon, authenticated;
   create table public.members (org int, user_id uuid, primary key (org, user_id));
