@@ -36,7 +36,8 @@ export type PostgrestConfig = PostgrestSettings &
   }
 
 /** The parts that a server may have or leave out. */
-export type ServiceName = 'rest' | 'auth' | 'profiles' | 'reports' | 'analysis' | 'storage'
+/** `auth` is sign-in with tokens and with cookies, `auth-v1` with tokens only. */
+export type ServiceName = 'rest' | 'auth' | 'auth-v1' | 'profiles' | 'reports' | 'analysis' | 'storage'
 
 export type DocsMode = 'follow-privileges' | 'ignore-privileges'
 

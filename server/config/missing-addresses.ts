@@ -1,5 +1,6 @@
 // Public addresses of the sign-in service that are missing.
 import type { Config } from './config.ts'
+import { signsIn } from './signing-in.ts'
 import type { MissingSetting } from './missing-setting.ts'
 
 type Settings = Pick<
@@ -15,7 +16,7 @@ export function missingAddresses(settings: Settings): MissingSetting[] {
   const { services, serverPort, apiExternalUrl, authSiteUrl, authSmtpHost, authHooks, authProviders } = settings
   const sendsMails = authSmtpHost !== null || authHooks.get('send_email')?.enabled === true
   const hasProviders = [...authProviders.values()].some(({ enabled }) => enabled)
-  if (!services.includes('auth') || (!sendsMails && !hasProviders)) return []
+  if (!signsIn(services) || (!sendsMails && !hasProviders)) return []
   const ownOrigin = `http://localhost:${serverPort}`
   const missing: MissingSetting[] = []
   if (apiExternalUrl === null) {

@@ -30,10 +30,10 @@ export const serviceSettings: { readonly [K in keyof ServiceConfig]: Setting<Ser
   services: service({
     name: 'services',
     variables: ['SERVICES'],
-    type: types.choices(['rest', 'auth', 'profiles', 'reports', 'analysis', 'storage']),
+    type: types.choices(['rest', 'auth', 'auth-v1', 'profiles', 'reports', 'analysis', 'storage']),
     default: ['rest', 'auth', 'profiles', 'reports', 'analysis', 'storage'],
     description:
-      'What the server has. The routes of other services respond with 404, and migrations create none of their tables: `rest,auth` leaves `public` to tables of your own.',
+      'What the server has. The routes of other services respond with 404, and migrations create none of their tables: `rest,auth` leaves `public` to tables of your own. `auth-v1` in the place of `auth` leaves out the sign-in with cookies (`/auth/signup` and the others).',
   }),
   migrateOnStart: service({
     name: 'migrate-on-start',

@@ -37,6 +37,8 @@ export const failures = {
   notSignedIn: () => new Failure(401, 'You are not currently signed in'),
   wrongCredentials: () => new Failure(401, 'Email or password is incorrect'),
   wrongPassword: () => new Failure(403, 'The current password is wrong'),
+  needsSecondFactor: (cause?: unknown) =>
+    new Failure(403, 'This needs your second factor: verify it at /auth/v1 with the tokens of this session', { cause }),
   addressTaken: (cause?: unknown) => new Failure(409, 'This e-mail address is already registered', { cause }),
   notMigrated: (cause: unknown) =>
     new Failure(503, 'The database is not set up for this: `rowhouse migrate` has not run', { cause }),

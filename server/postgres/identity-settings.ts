@@ -13,6 +13,8 @@ export type SessionOwner = {
   readonly sessionHash: Buffer
   /** Seconds that the session must last from now on. */
   readonly remaining: number
+  /** The limits of the settings as JSON text; null without any. */
+  readonly limits: string | null
 }
 
 /** For whom a transaction acts. */
@@ -62,20 +64,20 @@ export class SettingsText {
 }
 
 /** Writes the calls that set role and claims. The parameters are placeholders. */
-type ActorCalls = (first: string, second: string) => readonly string[]
+type ActorCalls = (first: string, second: string, third: string) => readonly string[]
 
 const ofIdentity: ActorCalls = (role, claims) => [
   `set_config('role', ${role}, true)`,
   `set_config('request.jwt.claims', ${claims}, true)`,
 ]
 /** The claims come first: the role of the user may not look up sessions. */
-const ofSession: ActorCalls = (hash, remaining) => [
-  `set_config('request.jwt.claims', auth.session_claims(${hash}, ${remaining}), true)`,
+const ofSession: ActorCalls = (hash, remaining, limits) => [
+  `set_config('request.jwt.claims', auth.session_claims(${hash}, ${remaining}, ${limits}), true)`,
   `set_config('role', 'authenticated', true)`,
 ]
 const ofLogin: ActorCalls = () => []
 
-/** @param actorCalls gets the last two placeholders */
+/** @param actorCalls gets the last placeholders */
 const settingsText = (access: Access, actorCalls: ActorCalls): SettingsText =>
   new SettingsText((guard) => {
     const first = guard === undefined ? 1 : 3
@@ -83,7 +85,7 @@ const settingsText = (access: Access, actorCalls: ActorCalls): SettingsText =>
       ...(guard === undefined ? [] : [guard]),
       ...(access === 'read' ? ["set_config('transaction_read_only', 'on', true)"] : []),
       resetRole,
-      ...actorCalls(`$${first}`, `$${first + 1}`),
+      ...actorCalls(`$${first}`, `$${first + 1}`, `$${first + 2}`),
     ]
     // All arguments of a function are evaluated, in order. No row comes back.
     return `select where num_nonnulls(${calls.join(', ')}) < 0`
@@ -104,8 +106,8 @@ const asLogin = texts(ofLogin)
  */
 export function identitySettings(actor: Actor | undefined, access: Access): SettingsStatement {
   if (isSessionOwner(actor)) {
-    const { sessionHash, remaining } = actor
-    return statementOf(asOwner[access], [sessionHash, String(remaining)], true)
+    const { sessionHash, remaining, limits } = actor
+    return statementOf(asOwner[access], [sessionHash, String(remaining), limits], true)
   }
   if (actor) return statementOf(asIdentity[access], [actor.role, claimsText(actor)], false)
   return statementOf(asLogin[access], [], false)

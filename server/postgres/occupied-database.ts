@@ -235,7 +235,7 @@ const renameColumn = 'psql --command=\'alter table public.profiles rename column
  */
 export const moveRows = [
   'pg_dump --data-only --column-inserts --table=public.profiles "$OLD" > profiles.sql',
-  "psql --command='copy (select id, lower(email), password_hash, app_role, created_at, updated_at, created_at,",
+  "psql --command='copy (select id, lower(email), password_hash, app_role, created_at, updated_at, true,",
   '  json_strip_nulls(json_build_object($$first_name$$, first_name, $$last_name$$, last_name))',
   '  from auth.users) to stdout\' "$OLD" > users.copy',
   "psql --command='copy (select id, id_hash, user_id, created_at, expires_at, $$aal1$$",
@@ -243,7 +243,7 @@ export const moveRows = [
   'pg_dump --data-only --column-inserts --table=auth.api_keys \\',
   '  --table=\'public.(classification_runs|reports)\' "$OLD" > rows.sql',
   'psql --quiet --output=/dev/null --single-transaction --set=ON_ERROR_STOP=1 --file=profiles.sql \\',
-  "  --command='\\copy auth.users (id, email, encrypted_password, app_role, created_at, updated_at, email_confirmed_at, raw_user_meta_data) from users.copy' \\",
+  "  --command='\\copy auth.users (id, email, encrypted_password, app_role, created_at, updated_at, email_unproven, raw_user_meta_data) from users.copy' \\",
   "  --command='\\copy auth.sessions (id, id_hash, user_id, created_at, not_after, aal) from sessions.copy' \\",
   '  --file=rows.sql "$NEW"',
 ] as const

@@ -11,6 +11,7 @@ import type { AccountsSettings } from '../services/accounts/accounts-table.ts'
 import { createAttemptLimits } from '../services/accounts/attempt-limit.ts'
 import { createPasswords } from '../services/accounts/password.ts'
 import type { SessionSettings } from '../services/accounts/session.ts'
+import { cookieRules } from '../services/auth/cookie-rules.ts'
 import { createAuth, type AuthOptions, type AuthService } from '../services/auth/create-auth.ts'
 import { createTokenDoor } from '../services/auth/token-door.ts'
 import type { Handler } from './app.ts'
@@ -75,7 +76,7 @@ export function startSignIn({ config, env, current, ...options }: SignInOptions)
   const accounts: AccountsParts = {
     ...{ passwords, limits: attempts, signer, allowedOrigins },
     tokenDoor: createTokenDoor(auth.context),
-    isSignUpDisabled: () => current().config.authDisableSignup,
+    rules: cookieRules(auth.context),
     tokens: () => current().config,
   }
   return { auth, accounts }

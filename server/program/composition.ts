@@ -6,6 +6,7 @@ import { version } from '../common/version.ts'
 import type { Config, ServiceName } from '../config/config.ts'
 import type { Environment } from '../config/config-sources.ts'
 import { listensOnLoopback } from '../config/loopback.ts'
+import { signsIn } from '../config/signing-in.ts'
 import { bodyReader } from '../http/json-body.ts'
 import { createRouters, type RouteTable } from '../http/route-router.ts'
 import { authenticate } from '../identity/authenticate.ts'
@@ -16,6 +17,7 @@ import type { Answering } from '../rest/rest-request.ts'
 import type { AccountsSettings } from '../services/accounts/accounts-table.ts'
 import { cookieIdentity } from '../services/accounts/cookie-identity.ts'
 import type { SessionSettings } from '../services/accounts/session.ts'
+import { sessionLimits } from '../services/accounts/session-limits.ts'
 import { createAnalysis, type AnalysisService } from '../services/analysis/analysis.ts'
 import { analysisRoutes } from '../services/analysis/analysis-routes.ts'
 import { authRoutes } from '../services/auth/auth-table.ts'
@@ -74,7 +76,7 @@ export async function compose(options: CompositionOptions): Promise<Composition>
   const parts = partsOf(options)
   const { database, validator, lookupApiKey, metrics, env } = options
   const { config, current, verifier, checksSessions, sessions, allowedOrigins, has, onError, warn } = parts
-  const signIn = has('auth')
+  const signIn = signsIn(config.services)
     ? startSignIn({
         ...{ config, env, database, lookupApiKey, validator, allowedOrigins, onError, warn },
         current: () => ({ config: current(), verifier: verifier() }),
@@ -82,7 +84,7 @@ export async function compose(options: CompositionOptions): Promise<Composition>
       })
     : undefined
   const unusable = (): Promise<string | undefined> => analysis?.unusable() ?? Promise.resolve(undefined)
-  const routers = createRouters(await tablesOf(parts, signIn?.accounts, unusable), {
+  const routers = createRouters(await tablesOf(parts, has('auth') ? signIn?.accounts : undefined, unusable), {
     validator,
     readBody: bodyReader(config.bodyLimit),
     onError,
@@ -204,6 +206,7 @@ function partsOf(options: CompositionOptions): Parts {
       sessionSecrets: config.sessionSecrets,
       secureCookies: config.secureCookies ?? !listensOnLoopback(config),
       trustedProxies: config.trustedProxies,
+      sessionLimits: () => sessionLimits(engine.snapshot.config),
     },
     allowedOrigins: () => engine.snapshot.config.serverCorsAllowedOrigins,
     has: (service) => config.services.includes(service),
@@ -249,7 +252,7 @@ async function tablesOf(
       schemas: await readUsedSchemas(config),
       version,
       routes: () => [
-        ...describedRoutes([...tables, ...(has('auth') ? [{ routes: authRoutes }] : [])]),
+        ...describedRoutes([...tables, ...(signsIn(config.services) ? [{ routes: authRoutes }] : [])]),
         ...(has('analysis') ? analysisRoutes(config.imageBasePath) : []),
         ...(has('storage') ? storageRoutes.flatMap(({ description }) => description ?? []) : []),
       ],

@@ -1,5 +1,6 @@
 // A warning at the start about native packages that are not installed.
 import type { ServiceName } from '../config/config.ts'
+import { signsIn } from '../config/signing-in.ts'
 import { argon2Package } from '../services/accounts/native-hashes.ts'
 
 /** A warning if passwords cannot be hashed here, but a service needs it. */
@@ -7,7 +8,7 @@ export function missingBinaries(
   services: readonly ServiceName[],
   load: () => unknown = argon2Package,
 ): readonly string[] {
-  if (!services.includes('auth')) return []
+  if (!signsIn(services)) return []
   try {
     load()
     return []

@@ -27,6 +27,7 @@ import { embeddedVariable, withEmbedded } from './embedded-environment.ts'
 import { GracefulEnd } from './graceful-end.ts'
 import { keepHeapSmall } from './heap.ts'
 import { missingBinaries } from './missing-binaries.ts'
+import { unprovenAddresses } from './unproven-addresses.ts'
 import { ensureJwtKeysFile } from './jwt-keys-file.ts'
 import { createHttpServer } from './http-server.ts'
 import type { UpgradeHandler } from '../http/upgrade.ts'
@@ -211,7 +212,11 @@ async function serveHere(
     const { config: current } = service.engine.snapshot
     const isEmbedded = options.env[embeddedVariable] !== undefined
     const settings = [...missingSecrets(current), ...(isEmbedded ? [] : missingAddresses(current))]
-    const messages = [...settings.map(missingSettingText), ...missingBinaries(current.services)]
+    const messages = [
+      ...settings.map(missingSettingText),
+      ...missingBinaries(current.services),
+      ...unprovenAddresses(current),
+    ]
     for (const message of messages) options.log.write({ kind: 'warning', message })
   }
   const listening = await listen(

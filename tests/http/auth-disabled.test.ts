@@ -73,7 +73,10 @@ t.test('whoever signs up without confirming keeps no way in', async (t) => {
   const confirming = await start(t, { GOTRUE_MAILER_AUTOCONFIRM: 'true' })
   const email = newAddress()
   const { user } = await signUp(confirming, email)
-  await database.query('update auth.users set email_confirmed_at = null where id = $1', [user.id])
+  await database.query(
+    'update auth.users set email_confirmed_at = null, email_unproven = false, last_sign_in_at = null where id = $1',
+    [user.id],
+  )
   const owner = sessionOf(await confirming('POST', '/signup', { body: { email, password: 'of the owner' } }))
   t.equal(owner.user.id, user.id)
   const body = { email, password }

@@ -86,6 +86,53 @@ t.test('the password of the sign-up whose mail was confirmed is valid', async (t
   await isValid(t, byLink, second)
 })
 
+t.test('a later sign-up of another person does not replace the password that the own mail confirms', async (t) => {
+  const follow = async (link: string) => {
+    const { headers } = await fetch(link, { redirect: 'manual' })
+    return new URL(headers.get('location') ?? '').hash
+  }
+  const email = newAddress()
+  await signUp(email, first)
+  const own = await sink.next(email)
+  await signUp(email, second)
+  const other = await sink.next(email)
+  t.match(await follow(own.link), /access_token=/)
+  await isValid(t, email, first)
+  await isInvalid(t, email, second)
+  t.match(await follow(other.link), /error_code=otp_expired/, 'the first click decides')
+  await isValid(t, email, first)
+
+  const late = newAddress()
+  await signUp(late, first)
+  const stale = await sink.next(late)
+  await signUp(late, second)
+  t.match(await follow((await sink.next(late)).link), /access_token=/)
+  t.match(await follow(stale.link), /error_code=otp_expired/)
+  await isValid(t, late, second)
+  await isInvalid(t, late, first)
+
+  const repeated = newAddress()
+  await signUp(repeated, first)
+  const replaced = await sink.next(repeated)
+  await ask('POST', '/resend', { body: { type: 'signup', email: repeated } })
+  await sink.next(repeated)
+  t.match(await follow(replaced.link), /error_code=otp_expired/, 'a link that is sent again replaces that before')
+
+  const old = newAddress()
+  await signUp(old, first)
+  const expired = await sink.next(old)
+  await signUp(old, second)
+  await database.query(
+    "update auth.earlier_sign_ups set created_at = created_at - interval '1 day' where relates_to = $1",
+    [old],
+  )
+  t.match(await follow(expired.link), /error_code=otp_expired/)
+  const { rows } = await database.query(
+    'select from auth.earlier_sign_ups join auth.users on users.id = user_id where email_confirmed_at is not null',
+  )
+  t.equal(rows.length, 0, 'nothing is left of the others after the confirmation')
+})
+
 t.test('a sign-up that sends no mail changes no password', async (t) => {
   const limited = await startAnother({ GOTRUE_SMTP_MAX_FREQUENCY: '60s' })
   const email = newAddress()

@@ -1,8 +1,9 @@
 // A database of Supabase whose schema auth was made by GoTrue: `migrate` completes it, and it is served as it is.
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import t, { type Test } from 'tap'
 import { migrate, pendingMigrations } from '../../server/postgres/migrate.ts'
 import { OccupiedDatabase } from '../../server/postgres/occupied-database.ts'
+import { hashPassword } from '../../server/services/accounts/password-hash.ts'
 import { fail, signIn, signUp } from '../support/account.ts'
 import { createDatabase, createMigratedDatabase, withClient, type TestDatabase } from '../support/database.ts'
 import { startService } from '../support/service.ts'
@@ -54,7 +55,7 @@ t.test('migrate completes the schema auth and takes nothing away', async (t) => 
   )
   const kept = (
     await database.query(
-      "select to_jsonb(users) - array['app_role', 'email_unproven', 'password_unproven'] as row from auth.users order by id",
+      "select to_jsonb(users) - array['app_role', 'email_unproven', 'password_unproven', 'phone_unproven'] as row from auth.users order by id",
     )
   ).rows
   t.strictSame(kept, users, 'no row was changed')
@@ -169,4 +170,34 @@ t.test('a project table in the way of the product is named, with the remedy', as
     await t.rejects(migrate(client), { message: /table public\.profiles[^]*SERVICES=rest,auth/ })
     t.ok((await migrate(client, { services })).applied.length > 0)
   })
+})
+
+t.test('an account that was opened with a cookie when that confirmed its address', async (t) => {
+  const folder = new URL('../../sql/migrations/', import.meta.url)
+  const names = (await readdir(folder)).sort()
+  const earlier = names.slice(
+    0,
+    names.findIndex((name) => name.includes('proof_of_addresses')),
+  )
+  const files = await Promise.all(earlier.map(async (name) => [name, await readFile(new URL(name, folder), 'utf8')]))
+  const directory = t.testdir(Object.fromEntries(files) as Record<string, string>)
+  const database = await createDatabase()
+  t.teardown(database.drop)
+  const hash = hashPassword('correct horse')
+  await withClient(database.adminUri, async (client) => {
+    await migrate(client, { directory })
+    await client.query("select auth.create_user('ann@example.org', $1, 'Ann', null)", [hash])
+    const before = await client.query('select email_confirmed_at is not null as confirmed from auth.users')
+    t.strictSame(before.rows, [{ confirmed: true }])
+    await migrate(client)
+  })
+  const { rows } = await database.query(
+    `select email_confirmed_at, email_unproven, password_unproven, raw_user_meta_data ->> 'email_verified' as claim,
+       (select identity_data ->> 'email_verified' from auth.identities where user_id = users.id) as identity from auth.users`,
+  )
+  const unproven = { email_confirmed_at: null, email_unproven: true, password_unproven: true }
+  t.strictSame(rows, [{ ...unproven, claim: 'false', identity: 'false' }])
+  const { call } = await startService(t, database.uri('authenticator', 'authenticator'))
+  const ann = await signIn(call, 'ann@example.org')
+  t.equal((await ann.call('GET', '/report')).status, 200, 'it stays in use with a cookie')
 })

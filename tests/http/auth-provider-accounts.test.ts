@@ -137,7 +137,7 @@ for (const by of ['sign-in', 'the identity', 'linking', 'linking with PKCE'] as 
   void t.test(`an account whose address was never proved cannot be prepared for its later owner: ${by}`, async (t) => {
     const email = address('victim')
     const id = await addUser(email, { email_unproven: true, phone: `1666000${++count}`, phone_confirmed_at: 'now' })
-    const [own, foreign] = [subject(), subject()]
+    const [own, foreign, session] = [subject(), subject(), crypto.randomUUID()]
     const identity = (sub: string, its: string) =>
       database.query(
         `insert into auth.identities (provider_id, user_id, identity_data, provider, created_at)
@@ -147,7 +147,7 @@ for (const by of ['sign-in', 'the identity', 'linking', 'linking with PKCE'] as 
     await identity(foreign, address('mallory'))
     if (by === 'the identity') await identity(own, email)
     await database.query(
-      `insert into auth.sessions (id, user_id, created_at) values (gen_random_uuid(), '${id}', now());
+      `insert into auth.sessions (id, user_id, created_at, aal) values ('${session}', '${id}', now(), 'aal2');
        insert into auth.mfa_factors (id, user_id, factor_type, status, created_at, updated_at)
        values (gen_random_uuid(), '${id}', 'totp', 'verified', now(), now());
        insert into auth.flow_state (id, linking_target_id, provider_type, authentication_method)
@@ -166,7 +166,7 @@ for (const by of ['sign-in', 'the identity', 'linking', 'linking with PKCE'] as 
     t.match(await userRow(id), { encrypted_password: 'hash', email_unproven: true })
     const linking = by.startsWith('linking')
     const result = linking
-      ? await link({ user_id: id, subject: own, email, ...(flow ? { flow_id: flow.id } : {}) })
+      ? await link({ user_id: id, session_id: session, subject: own, email, ...(flow ? { flow_id: flow.id } : {}) })
       : await signIn({ subject: own, email })
     t.equal(result.outcome, linking ? 'linked' : 'signed_in')
     if (flow) t.equal(result.auth_code, `code of ${own}`)

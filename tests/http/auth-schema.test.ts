@@ -16,7 +16,7 @@ const columns: Readonly<Record<string, string>> = {
     phone_change text, phone_change_token varchar, phone_change_sent_at timestamptz, confirmed_at timestamptz,
     email_change_token_current varchar, email_change_confirm_status int2, banned_until timestamptz,
     reauthentication_token varchar, reauthentication_sent_at timestamptz, is_sso_user bool, deleted_at timestamptz,
-    is_anonymous bool, app_role text, email_unproven bool, password_unproven bool`,
+    is_anonymous bool, app_role text, email_unproven bool, password_unproven bool, phone_unproven bool`,
   identities: `provider_id text, user_id uuid, identity_data jsonb, provider text, last_sign_in_at timestamptz,
     created_at timestamptz, updated_at timestamptz, email text, id uuid`,
   sessions: `id uuid, user_id uuid, created_at timestamptz, updated_at timestamptz, factor_id uuid, aal aal_level,
@@ -35,7 +35,7 @@ const columns: Readonly<Record<string, string>> = {
   flow_state: `id uuid, user_id uuid, auth_code text, code_challenge_method code_challenge_method, code_challenge text,
     provider_type text, provider_access_token text, provider_refresh_token text, created_at timestamptz,
     updated_at timestamptz, authentication_method text, auth_code_issued_at timestamptz, invite_token text,
-    referrer text, oauth_client_state_id uuid, linking_target_id uuid, email_optional bool`,
+    referrer text, oauth_client_state_id uuid, linking_target_id uuid, email_optional bool, linking_session_id uuid`,
   audit_log_entries: 'instance_id uuid, id uuid, payload json, created_at timestamptz, ip_address varchar',
 }
 

@@ -1,16 +1,30 @@
-// /auth/signup asks for no proof of the address. The owner who proves it later gets the account without its former ways in.
+// Accounts that are used before their address is proved, or whose address is confirmed without proof. The owner who proves
+// it later gets the account without its former ways in.
 import t, { type Test } from 'tap'
-import { password, signUp, type SignedIn } from '../support/account.ts'
-import { codeOf, newAddress, passwordGrant, refreshGrant } from '../support/auth.ts'
+import { password, signUp as signUpWithCookie, type SignedIn } from '../support/account.ts'
+import { codeOf, newAddress, passwordGrant, refreshGrant, sessionOf } from '../support/auth.ts'
+import { startIssuer } from '../support/id-token-issuer.ts'
 import { cookieSettings, startMailingService } from '../support/mailing-service.ts'
+import { raise } from '../support/second-factor.ts'
 import { signToken } from '../support/token.ts'
 
 t.setTimeout(600_000)
-const { ask, call, database, sink } = await startMailingService(t, {
+const issuer = await startIssuer(t)
+const { ask, call, database, sink, startAnother } = await startMailingService(t, {
   ...cookieSettings,
   AUTH_ADDRESS_LIMIT: '100000',
+  ...{ GOTRUE_RATE_LIMIT_OTP: '100000', GOTRUE_RATE_LIMIT_VERIFY: '100000', GOTRUE_RATE_LIMIT_TOKEN_REFRESH: '100000' },
+  ...{ GOTRUE_EXTERNAL_GOOGLE_ENABLED: 'true', GOTRUE_EXTERNAL_GOOGLE_CLIENT_ID: 'app' },
+  ...{ GOTRUE_EXTERNAL_GOOGLE_URL: issuer.issuer, GOTRUE_EXTERNAL_GOOGLE_SKIP_NONCE_CHECK: 'true' },
 })
 const token = await signToken({ role: 'service_role' })
+
+/** Signs up with the cookie. The mail that confirms this sign-up stays unread. */
+async function signUp(_: typeof call, email: string): Promise<SignedIn> {
+  const user = await signUpWithCookie(call, email)
+  await sink.next(email)
+  return user
+}
 
 type Tokens = { readonly access_token: string; readonly refresh_token: string }
 
@@ -45,6 +59,13 @@ const proofs: Readonly<Record<string, (email: string) => Promise<Tokens>>> = {
     const hash = body.hashed_token
     return (await ask('POST', '/verify', { body: { type: 'magiclink', token_hash: hash } })).body as Tokens
   },
+}
+
+/** A sign-in with the verified address at a provider. */
+async function proveByProvider(email: string): Promise<Tokens> {
+  const idToken = await issuer.sign({ sub: crypto.randomUUID(), email, email_verified: true })
+  const body = { provider: 'google', id_token: idToken }
+  return (await ask('POST', '/token?grant_type=id_token', { body })).body as Tokens
 }
 
 /** Checks that no credentials of the user who signed up are valid any more. */
@@ -92,6 +113,7 @@ t.test('an address that was changed with the cookie is not proved, either', asyn
   const email = newAddress()
   const change = await call('PATCH', '/auth/me', { headers, body: { currentPassword: password, email } })
   t.equal(change.status, 200, change.text)
+  await sink.next(email)
   await proofs['a code']?.(email)
   t.equal((await call('GET', '/auth/me', { headers })).status, 401)
   t.equal(codeOf(await passwordGrant(ask, email, password)), 'invalid_credentials')
@@ -106,4 +128,127 @@ t.test('a change of the password alone leaves a proved address proved', async (t
   t.equal((await call('PATCH', '/auth/me', { headers: { Cookie: cookie }, body })).status, 200)
   await proofs['a code']?.(owner.email)
   t.equal((await passwordGrant(ask, owner.email, 'another password')).status, 200)
+})
+
+const confirming = await startAnother({ GOTRUE_MAILER_AUTOCONFIRM: 'true', GOTRUE_SMTP_MAX_FREQUENCY: '0s' })
+
+/** Ways to get an account whose address is confirmed without proof: its tokens, as mallory has them. */
+const openings: Readonly<Record<string, (email: string) => Promise<Tokens>>> = {
+  'a sign-up': async (email) => sessionOf(await confirming.ask('POST', '/signup', { body: { email, password } })),
+  'a sign-up with the cookie': async (email) => {
+    await signUpWithCookie(confirming.call, email)
+    return sessionOf(await passwordGrant(confirming.ask, email, password))
+  },
+  'a provider that has not verified the address': async (email) => {
+    const idToken = await issuer.sign({ sub: `of ${email}`, email, email_verified: false })
+    const body = { provider: 'google', id_token: idToken }
+    return sessionOf(await confirming.ask('POST', '/token?grant_type=id_token', { body }))
+  },
+  'a confirmation by an administrator': async (email) => {
+    const { body } = await ask('POST', '/signup', { body: { email, password } })
+    await sink.next(email)
+    const confirm = { email_confirm: true }
+    await ask('PUT', `/admin/users/${String(body.id)}`, { body: confirm, token })
+    return sessionOf(await passwordGrant(ask, email, password))
+  },
+  'an address of an anonymous user': async (email) => {
+    const anonymous = await startAnother({
+      GOTRUE_MAILER_AUTOCONFIRM: 'true',
+      GOTRUE_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+    })
+    const session = sessionOf(await anonymous.ask('POST', '/signup', { body: {} }))
+    const body = { email, password }
+    t.equal((await anonymous.ask('PUT', '/user', { body, token: session.access_token })).status, 200)
+    return sessionOf(await passwordGrant(ask, email, password))
+  },
+}
+
+for (const [opening, open] of Object.entries(openings)) {
+  for (const [proof, prove] of Object.entries({ ...proofs, 'a provider': proveByProvider })) {
+    // All proofs after the most frequent opening, and one of each kind after the others.
+    if (opening !== 'a sign-up' && proof !== 'a code' && proof !== 'a provider') continue
+    void t.test(`${opening}, then ${proof}: nothing of before is left`, async (t) => {
+      const email = newAddress()
+      const opened = await open(email)
+      const { session } = await raise(ask, opened.access_token)
+      const { id } = session.user
+      const noted = await database.query(
+        'select email_unproven from auth.users where id = $1 and email_confirmed_at <= now()',
+        [id],
+      )
+      t.strictSame(noted.rows, [{ email_unproven: true }], 'that the address is not proved is noted')
+      await database.query(
+        `insert into auth.identities (provider_id, user_id, identity_data, provider, created_at)
+         values ('mallory of ' || $1::text, $1::uuid, jsonb_build_object('sub', 'mallory', 'email', 'm@example.org'), 'google', now())`,
+        [id],
+      )
+      await ask('POST', '/factors/recovery-codes', { token: session.access_token })
+      await ask('PUT', '/user', { token: session.access_token, body: { email: newAddress() } })
+      // The mail of the change.
+      await sink.next(email)
+      const owner = await prove(email)
+      t.equal((await ask('GET', '/user', { token: owner.access_token })).body.id, id, 'the owner has the account')
+      const { rows } = await database.query(
+        `select coalesce(encrypted_password, '') as password, email_unproven, email_change,
+           (select count(*)::int from auth.sessions where user_id = users.id) as sessions,
+           (select count(*)::int from auth.refresh_tokens where user_id = users.id::text) as tokens,
+           (select count(*)::int from auth.mfa_factors where user_id = users.id) as factors,
+           (select count(*)::int from auth.mfa_recovery_codes where user_id = users.id) as codes,
+           (select count(*)::int from auth.one_time_tokens where user_id = users.id) as mails,
+           (select count(*)::int from auth.identities where user_id = users.id) <= 1 as has_one_identity
+         from auth.users where id = $1`,
+        [id],
+      )
+      t.strictSame(rows, [
+        {
+          ...{ password: '', email_unproven: false, email_change: '', sessions: 1, tokens: 1, factors: 0, codes: 0 },
+          ...{ mails: 0, has_one_identity: true },
+        },
+      ])
+      t.equal(codeOf(await passwordGrant(confirming.ask, email, password)), 'invalid_credentials')
+      t.equal((await ask('GET', '/user', { token: session.access_token })).status, 403)
+      t.equal((await refreshGrant(ask, session.refresh_token)).status, 400)
+      await ask('PUT', '/user', { body: { password: 'of the owner' }, token: owner.access_token })
+      await prove(email)
+      t.equal((await passwordGrant(ask, email, 'of the owner')).status, 200, 'the second proof changes nothing')
+    })
+  }
+}
+
+t.test('what an administrator has chosen stays', async (t) => {
+  const email = newAddress()
+  await ask('POST', '/admin/users', { body: { email, password, email_confirm: true }, token })
+  await proofs['a code']?.(email)
+  t.equal((await passwordGrant(ask, email, password)).status, 200)
+})
+
+t.test('a phone number', async (t) => {
+  const numbers = { GOTRUE_EXTERNAL_PHONE_ENABLED: 'true', GOTRUE_SMS_TEST_OTP: '15550200=123456,15550201=123456' }
+  const phones = await startAnother({ ...numbers, GOTRUE_SMS_MAX_FREQUENCY: '0s' })
+  const free = await startAnother({ ...numbers, GOTRUE_SMS_AUTOCONFIRM: 'true', GOTRUE_MAILER_AUTOCONFIRM: 'true' })
+  const prove = async (phone: string) => {
+    await phones.ask('POST', '/otp', { body: { phone } })
+    return sessionOf(await phones.ask('POST', '/verify', { body: { type: 'sms', phone, token: '123456' } }))
+  }
+  const mallory = sessionOf(await free.ask('POST', '/signup', { body: { phone: '15550200', password } }))
+  const owner = await prove('15550200')
+  t.equal(owner.user.id, mallory.user.id)
+  t.equal(
+    codeOf(await phones.ask('POST', '/token?grant_type=password', { body: { phone: '15550200', password } })),
+    'invalid_credentials',
+  )
+  t.equal((await ask('GET', '/user', { token: mallory.access_token })).status, 403)
+
+  const email = newAddress()
+  await ask('POST', '/otp', { body: { email } })
+  const known = sessionOf(
+    await ask('POST', '/verify', { body: { type: 'email', email, token: (await sink.next(email)).code } }),
+  )
+  await free.ask('PUT', '/user', { body: { phone: '15550201', password: 'of the owner' }, token: known.access_token })
+  t.equal((await prove('15550201')).user.id, known.user.id)
+  t.equal(
+    (await passwordGrant(ask, email, 'of the owner')).status,
+    200,
+    'a proved address is another way to the same person',
+  )
 })

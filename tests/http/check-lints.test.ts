@@ -28,6 +28,7 @@ await client.query(`
   create table auth.users (id uuid primary key, email text unique, raw_user_meta_data jsonb);
   create function auth.jwt() returns jsonb language sql stable return current_setting('request.jwt.claims', true)::jsonb;
   create function auth.uid() returns uuid language sql stable return (auth.jwt() ->> 'sub')::uuid;
+  create function auth.email() returns text language sql stable return auth.jwt() ->> 'email';
   create function auth.role() returns text language sql stable return auth.jwt() ->> 'role';
   grant execute on all functions in schema auth to anon, authenticated;
   create table public.members (org int, user_id uuid, primary key (org, user_id));
@@ -53,10 +54,14 @@ const table = (name: string, privileges: string, more = ''): string => `
 const mine = 'owner = (select auth.uid())'
 const readsOwn = (name: string): string => `create policy reads on ${name} for select to authenticated using (${mine});`
 
-async function findings(schemas: readonly string[] = ['public']): Promise<readonly LintFinding[]> {
+async function findings(
+  schemas: readonly string[] = ['public'],
+  confirmsAddresses = false,
+): Promise<readonly LintFinding[]> {
   const catalogue = await readCheckCatalogue((text, values) => client.query(text, values), {
     schemas,
     anonymousRole: 'anon',
+    confirmsAddresses,
   })
   const { findings: found, unindexed } = runLints(catalogue)
   return [...found, ...unindexed.map((it) => it.finding)]
@@ -70,6 +75,8 @@ const listed = (found: readonly LintFinding[]): string[] =>
 
 type Case = {
   readonly sql: string
+  /** Whether the settings confirm addresses without proof. */
+  readonly confirmsAddresses?: boolean
   /** `code schema.name` of all findings. */
   readonly found: readonly string[]
   /** Those that remain after the statements that mend the others. */
@@ -283,6 +290,28 @@ const cases: Readonly<Record<string, Case>> = {
       ${table('public.r', 'select')} create policy p on public.r for select to anon using (${mine} and private.closed(id)); ${readsOwn('public.r')}`,
     found: ['policy_function_not_executable public.t', 'policy_function_not_executable public.u'],
   },
+  policy_trusts_unproven_address: {
+    sql: `${table('public.t', 'select')} create index on public.t (body);
+      create policy p on public.t for select to authenticated using (body = (select auth.email()));
+      ${table('public.s', 'select')} create index on public.s (body);
+      create policy p on public.s for select to authenticated using (body = (select auth.jwt() ->> 'email'));
+      create function private.mine() returns text language plpgsql stable set search_path = ''
+        as $$ begin return lower(auth.email()); end $$;
+      ${table('public.r', 'select')} create index on public.r (body);
+      create policy p on public.r for select to authenticated using (body = (select private.mine()));
+      ${table('public.u', 'select')} create index on public.u (body);
+      create policy p on public.u for select to authenticated using (kind = 'email' and body = (select auth.role()));
+      ${table('public.v', 'select')} create index on public.v (body);
+      create policy p on public.v for select to authenticated using (body = (select auth.jwt() -> 'app_metadata' ->> 'work_email'));`,
+    confirmsAddresses: true,
+    found: ['r', 's', 't'].map((name) => `policy_trusts_unproven_address public.${name}`),
+    left: ['r', 's', 't'].map((name) => `policy_trusts_unproven_address public.${name}`),
+  },
+  'policy_trusts_unproven_address where all addresses are proved': {
+    sql: `${table('public.t', 'select')} create index on public.t (body);
+      create policy p on public.t for select to authenticated using (body = (select auth.email()));`,
+    found: [],
+  },
   write_policy_looser_than_read: {
     sql: `${table('public.t', 'select, insert, update (body), delete')}
       create policy reads on public.t for select to authenticated using (${mine} and kind = 'note');
@@ -445,12 +474,12 @@ const cases: Readonly<Record<string, Case>> = {
   },
 }
 
-for (const [name, { sql, found, left = [], dismissed = [], schemas }] of Object.entries(cases)) {
+for (const [name, { sql, found, left = [], dismissed = [], schemas, confirmsAddresses }] of Object.entries(cases)) {
   t.test(name, async (t) => {
     await client.query('begin')
     t.teardown(() => client.query('rollback'))
     await client.query(sql)
-    const before = await findings(schemas)
+    const before = await findings(schemas, confirmsAddresses)
     t.strictSame(
       [...new Set(listed(before))],
       [...found],
@@ -463,7 +492,7 @@ for (const [name, { sql, found, left = [], dismissed = [], schemas }] of Object.
     const fix = fixMigration(before.filter((it) => it.dismissed === null))
     if (fix === undefined) return
     await client.query(`set local search_path = public; ${fix}`)
-    t.strictSame([...new Set(listed(await findings(schemas)))], [...left], fix)
+    t.strictSame([...new Set(listed(await findings(schemas, confirmsAddresses)))], [...left], fix)
   })
 }
 

@@ -2,6 +2,7 @@
 import { serviceTables } from '../../server/program/service-routes.ts'
 import { TokenSigner } from '../../server/identity/jwt/token-signer.ts'
 import type { RouteTable } from '../../server/http/route-router.ts'
+import { noRules } from './service.ts'
 
 const notCalled = (): never => {
   throw new Error('no handler is called here')
@@ -14,6 +15,7 @@ const parts = {
   secureCookies: false,
   allowedOrigins: notCalled,
   trustedProxies: 0,
+  sessionLimits: notCalled,
 }
 
 export const tables: readonly RouteTable[] = serviceTables({
@@ -25,6 +27,7 @@ export const tables: readonly RouteTable[] = serviceTables({
     limits: { register: notCalled, guess: notCalled },
     signer: new TokenSigner(notCalled),
     tokens: notCalled,
+    rules: noRules,
     tokenDoor: { issueTokens: notCalled, sessionOf: notCalled },
   },
   version: '1.2.3',

@@ -1,4 +1,5 @@
 // The service's routers as a listening server, on a migrated database.
+import { randomUUID } from 'node:crypto'
 import express from 'express'
 import type { Test } from 'tap'
 import { bodyReader } from '../../server/http/json-body.ts'
@@ -8,6 +9,8 @@ import { accountsTable, type AccountsSettings } from '../../server/services/acco
 import type { TokenSettings } from '../../server/services/accounts/access-token.ts'
 import { createAttemptLimits, type AttemptLimitSettings } from '../../server/services/accounts/attempt-limit.ts'
 import { createPasswords } from '../../server/services/accounts/password.ts'
+import type { AccountRules } from '../../server/services/accounts/account-rules.ts'
+import { noLimits } from '../../server/services/accounts/session-limits.ts'
 import { TokenSigner } from '../../server/identity/jwt/token-signer.ts'
 import { databaseFailure } from '../../server/services/database-failure.ts'
 import { Database } from '../../server/postgres/database.ts'
@@ -42,6 +45,20 @@ type Settings = Partial<
 > &
   Partial<AttemptLimitSettings> & { readonly tokens?: () => Partial<TokenSettings> }
 
+/** Without `/auth/v1`, there are no rules but those of the routes. */
+export const noRules: AccountRules = {
+  admitSignUp: () =>
+    Promise.resolve({ id: randomUUID(), audience: 'authenticated', role: 'authenticated', confirms: false }),
+  signedUp: () => Promise.resolve(),
+  admitSignIn: () => undefined,
+  signedIn: () => Promise.resolve(),
+  admitPassword: () => undefined,
+  reportAttempt: undefined,
+  confirmsAddresses: () => false,
+  addressChanged: () => undefined,
+  customClaims: () => Promise.resolve(undefined),
+}
+
 const noTokens = { jwtSecret: null, authJwtKeys: null, authJwtSecret: null, jwtAud: null, jwtRoleClaimKey: '.role' }
 
 /** `authenticatorUri` may name a database that is not migrated or does not exist. */
@@ -69,6 +86,8 @@ export async function startService(
     limits: createAttemptLimits({ query, accountLimit, accountTotalLimit, addressLimit }),
     signer: new TokenSigner(tokens),
     trustedProxies: 0,
+    sessionLimits: () => noLimits,
+    rules: noRules,
     allowedOrigins: () => [],
     // `startApplication` has /auth/v1, too.
     tokenDoor: {

@@ -177,13 +177,16 @@ const claims = {
   ...{ aal: 'aal1', session_id: 'b', is_anonymous: false },
 }
 const claimsOf = (value: Readonly<Record<string, unknown>>): string =>
-  claimsOfHook({ value, text: JSON.stringify(value) })
+  claimsOfHook({ value, text: JSON.stringify(value) }, JSON.stringify(claims))
 
 t.test('a hook may add claims, and change their values', (t) => {
   const changed = { ...claims, role: 'editor', tenant: { id: 7 }, aud: ['a', 'b'], amr: [{ method: 'password' }] }
   t.strictSame(JSON.parse(claimsOf({ claims: changed })), changed)
   const text = '{"claims": {"n": 12345678901234567890}}'
-  t.equal(claimsOfHook({ value: { claims: { ...claims, n: 1 } }, text }), '{"n": 12345678901234567890}')
+  t.equal(
+    claimsOfHook({ value: { claims: { ...claims, n: 1 } }, text }, JSON.stringify(claims)),
+    '{"n": 12345678901234567890}',
+  )
   t.end()
 })
 
@@ -198,6 +201,13 @@ t.test('a hook must not remove claims that clients rely on, or change their type
     message:
       /- exp: Invalid type. Expected: integer, given: string\n- app_metadata: .*array\n- iss: .*integer\n- email: .*null\n/,
   })
+  const { email, ...unconfirmed } = claims
+  t.equal(email, '')
+  t.strictSame(
+    claimsOfHook({ value: { claims: unconfirmed }, text: '{}' }, JSON.stringify(unconfirmed)),
+    JSON.stringify(unconfirmed),
+    'an address that the hook did not get need not come back',
+  )
   t.throws(() => claimsOf({}), { status: 500, message: 'output claims field is missing' })
   t.throws(() => claimsOf({ claims: 'x' }), { status: 500, message: 'output claims must be an object' })
   t.end()

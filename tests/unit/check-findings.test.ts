@@ -52,6 +52,7 @@ const empty: CheckCatalogue = {
     creators: [],
     usage: {},
     storage: null,
+    unproven: null,
   },
   ...{
     exposedSchemas: ['public'],

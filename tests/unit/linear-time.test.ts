@@ -184,7 +184,7 @@ t.test('references of a batch', async (t) => {
       (size) => {
         const conditions = new Conditions()
         conditions.read(`(${unit.repeat(size)}`)
-        conditions.value('1')
+        conditions.value('1', true)
       },
       20_000,
     )

@@ -124,6 +124,7 @@ type KeyRow = {
   hash: Buffer
   role: string
   user_id: string | null
+  /** Null if it is not confirmed. */
   email: string | null
   expires_at: Date | null
   /** All columns. A database whose migrations are older has no limits. */
@@ -147,7 +148,9 @@ async function findKey(query: KeyQuery, hash: Buffer): Promise<KeyRow | undefine
 
 function identityOf({ role, user_id: userId, email, row }: KeyRow): Identity {
   const identity =
-    userId === null ? lastingIdentity(role, {}) : lastingIdentity('authenticated', { sub: userId, email })
+    userId === null
+      ? lastingIdentity(role, {})
+      : lastingIdentity('authenticated', { sub: userId, ...(email === null ? {} : { email }) })
   const { limits } = parseLimits(Object.entries(row.limits ?? {}).map(([name, value]) => [name, String(value)]))
   return limits && row.id !== undefined ? { ...identity, key: { keyId: row.id, limits } } : identity
 }

@@ -1,5 +1,5 @@
 // What the lints look at: schemas, privileges and policies of a database as plain data.
-import { isInternalRole } from '../../identity/internal-role.ts'
+import { authAdminRole, isInternalRole } from '../../identity/internal-role.ts'
 import { decodeRow, introspectionQuery } from '../../schema-cache/introspection.ts'
 import { introspectionSettings } from '../../schema-cache/load.ts'
 import type { RunClientQuery } from '../operations/exposure.ts'
@@ -218,6 +218,9 @@ export type DatabaseRow = {
 
 export type Bucket = { readonly id: string; readonly name: string; readonly public: boolean }
 
+/** Why there can be addresses that count as confirmed without proof. */
+export type UnprovenAddresses = 'settings' | 'accounts'
+
 export type CheckCatalogue = DatabaseRow & {
   readonly exposedSchemas: readonly string[]
   /** `db-extra-search-path`: where requests look for names as well. */
@@ -239,6 +242,8 @@ export type CheckCatalogue = DatabaseRow & {
   readonly buckets: readonly Bucket[]
   /** Schemas with tables whose statistics the connected role may not read. */
   readonly hidden: readonly string[]
+  /** Null if there are no such addresses, as far as the connected role sees. */
+  readonly unproven: UnprovenAddresses | null
 }
 
 export type CheckScope = {
@@ -250,6 +255,8 @@ export type CheckScope = {
   readonly extraSearchPath?: readonly string[]
   /** Functions that the server calls by itself. */
   readonly settingFunctions?: readonly SettingFunction[]
+  /** Whether the settings confirm addresses without proof. */
+  readonly confirmsAddresses: boolean
 }
 
 /** The role of requests with an account, as in Supabase. */
@@ -266,7 +273,7 @@ const serverRole = 'service_role'
  */
 export async function readCheckCatalogue(
   query: RunClientQuery,
-  { schemas, anonymousRole, extraSearchPath = [], settingFunctions = [] }: CheckScope,
+  { schemas, anonymousRole, extraSearchPath = [], settingFunctions = [], confirmsAddresses }: CheckScope,
 ): Promise<CheckCatalogue> {
   const read = async <T>(name: string, ...values: string[]): Promise<T[]> => {
     const statement = introspectionQuery(`check/${name}`, ...values)
@@ -301,7 +308,22 @@ export async function readCheckCatalogue(
     bloated: await read('bloat'),
     buckets: await readBuckets(query, database),
     hidden: (await read<{ readonly schema: string }>('hidden')).map(({ schema }) => schema),
+    unproven: confirmsAddresses ? 'settings' : (await hasUnproven(query)) ? 'accounts' : null,
   }
+}
+
+/** Whether an address of the sign-in service was confirmed without proof, if the connected role can switch to its role. */
+async function hasUnproven(query: RunClientQuery): Promise<boolean> {
+  const { rows: readers } = await query(
+    `select from pg_attribute join pg_roles on rolname = '${authAdminRole}'
+     where attrelid = to_regclass('auth.users') and attname = 'email_unproven'
+       and pg_has_role(session_user, pg_roles.oid, 'member') and has_table_privilege(pg_roles.oid, attrelid, 'select')`,
+  )
+  if (readers.length === 0) return false
+  await query(`select set_config('role', '${authAdminRole}', true)`)
+  const { rows } = await query('select from auth.users where email_unproven and email_confirmed_at is not null limit 1')
+  await query(`select set_config('role', 'none', true)`)
+  return rows.length > 0
 }
 
 /** The buckets of the storage service, if the connected role, or one that it can switch to, sees all of them. */

@@ -94,6 +94,7 @@ export const ownLints: Readonly<Record<string, LintFacts>> = {
   policy_function_not_executable: security('Policy calls function that its role may not execute'),
   write_policy_looser_than_read: security('Write policy looser than read policy'),
   policy_column_writable: security('Column of a policy can be changed'),
+  policy_trusts_unproven_address: security('Policy trusts unproven address'),
   policy_calls_volatile_function: performance('Policy calls volatile function'),
   policy_calls_function_per_row: performance('Policy calls function per row'),
   policy_column_without_index: performance('Column of a policy without index'),

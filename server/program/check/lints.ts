@@ -12,6 +12,7 @@ import type { LintFinding } from './finding.ts'
 import { FunctionNeeds } from './function-needs.ts'
 import { policyFunctionsNotExecutable } from './policy-function-lint.ts'
 import * as leaks from './leak-lints.ts'
+import { unprovenAddresses } from './address-lint.ts'
 import { userMetadata } from './metadata-lint.ts'
 import { PolicyExpressions } from './policy-expression.ts'
 import { listableBuckets } from './bucket-lint.ts'
@@ -55,6 +56,7 @@ const lints: readonly Lint[] = [
   policyFunctionsNotExecutable,
   looserWrites,
   writableOwnership,
+  unprovenAddresses,
   volatileCalls,
   callsPerRow,
   leaks.nestedViews,

@@ -19,7 +19,7 @@ export function userMetadata(view: SchemaView, expressions: PolicyExpressions): 
     const trees = expressions.trees(policy)
     const isRead =
       view.isOwnSchema(relation.schema) &&
-      (trees.some((tree) => readsMetadata(tree, expressions)) ||
+      (trees.some((tree) => readsKey(tree, expressions, hasMetadataConstant)) ||
         trees.some((tree) => [...nodesOf(tree)].some((node) => isColumn(node, columns))) ||
         trees.some((tree) => callsMetadataReader(tree, view)))
     // The list of exposed objects goes by the text, and a dismissed finding takes its place.
@@ -49,11 +49,11 @@ const mentionsMetadata = (text: string | null): boolean =>
   (/auth\.jwt\(\)[^]*user[^]metadata/.test(text) ||
     /current.setting\([^]*request\.jwt\.claims[^]*\)[^]*user.metadata/.test(text))
 
-/** Whether an operator or function has the key `user_metadata` beside something that reads the claims. */
-function readsMetadata(tree: TreeValue, expressions: PolicyExpressions): boolean {
+/** Whether an operator or function has a key, for instance `user_metadata`, beside something that reads the claims. */
+export function readsKey(tree: TreeValue, expressions: PolicyExpressions, isKey: (node: TreeNode) => boolean): boolean {
   for (const node of nodesOf(tree)) {
     const operands = operandsOf(node)
-    const keys = operands.filter((it) => [...nodesOf(it)].some(hasMetadataConstant))
+    const keys = operands.filter((it) => [...nodesOf(it)].some(isKey))
     if (keys.length > 0 && operands.some((it) => !keys.includes(it) && expressions.dependsOnCaller(it))) return true
   }
   return false
@@ -66,13 +66,15 @@ function operandsOf({ tag, fields }: TreeNode): TreeValue[] {
   return Array.isArray(list) ? (list as TreeValue[]) : []
 }
 
-/** Whether the bytes of a constant of any type contain the key. */
-function hasMetadataConstant({ tag, fields }: TreeNode): boolean {
+/** The bytes of a constant of any type, as text; undefined for another node. */
+export function constantText({ tag, fields }: TreeNode): string | undefined {
   const value = fields.get('constvalue')
-  if (tag !== 'CONST' || !Array.isArray(value)) return false
+  if (tag !== 'CONST' || !Array.isArray(value)) return undefined
   const bytes = (value as readonly TreeValue[]).slice(2, -1).map((byte) => (Number(byte) + 256) % 256)
-  return namesUserMetadata.test(Buffer.from(bytes).toString('latin1'))
+  return Buffer.from(bytes).toString('latin1')
 }
+
+const hasMetadataConstant = (node: TreeNode): boolean => namesUserMetadata.test(constantText(node) ?? '')
 
 const isColumn = ({ tag, fields }: TreeNode, numbers: ReadonlySet<number>): boolean =>
   tag === 'VAR' && fields.get('varlevelsup') === '0' && numbers.has(Number(fields.get('varattno')))

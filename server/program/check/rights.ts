@@ -86,6 +86,7 @@ const nothing: CheckCatalogue = {
   ...{ version: 0, equalities: [], extensions: [], schemas: {}, functionDefaults: [], creators: [], usage: {} },
   ...{
     storage: null,
+    unproven: null,
     exposedSchemas: [],
     extraSearchPath: [],
     anonymous: '',

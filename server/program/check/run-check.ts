@@ -13,7 +13,8 @@ import { unseenBy, type Unseen } from './unseen.ts'
 import { settingFunctions, type FunctionSettings } from './setting-functions.ts'
 
 export type CheckSettings = Pick<Config, 'dbSchemas' | 'dbExtraSearchPath' | 'dbAnonRole' | 'services'> &
-  FunctionSettings
+  FunctionSettings &
+  Partial<Pick<Config, 'authMailerAutoconfirm'>>
 
 export type CheckOptions = {
   /** Whether to measure what missing indexes cost. */
@@ -74,6 +75,7 @@ export const scopeOf = (settings: CheckSettings): CheckScope => ({
   anonymousRole: settings.dbAnonRole,
   extraSearchPath: settings.dbExtraSearchPath,
   settingFunctions: settingFunctions(settings),
+  confirmsAddresses: settings.authMailerAutoconfirm ?? false,
 })
 
 async function readCatalogue(query: RunClientQuery, scope: CheckScope): Promise<CheckCatalogue> {

@@ -1,4 +1,5 @@
 // Creates accounts and keys for development, on a connection of the database's owner.
+import { randomUUID } from 'node:crypto'
 import type { Client } from '../../postgres/connection/client.ts'
 import { createAccount } from '../../services/accounts/account.ts'
 import { hashPassword } from '../../services/accounts/password-hash.ts'
@@ -11,7 +12,10 @@ export function developmentAccounts(client: Client): DevelopmentAccounts {
   return {
     createUser: async (email, password) => {
       const passwordHash = hashPassword(password)
-      const account = await createAccount(query, { email, passwordHash, firstName: 'Developer', lastName: null })
+      const account = await createAccount(query, {
+        ...{ email, passwordHash, firstName: 'Developer', lastName: null },
+        parts: { id: randomUUID(), audience: 'authenticated', role: 'authenticated', confirms: true },
+      })
       return account?.id ?? null
     },
     createKey: async (wanted) => (await createApiKey(client, wanted)).key,

@@ -67,7 +67,7 @@ async function findOwner(client: Client, email: string | undefined): Promise<str
   const { rows } = await client.query<{ id: string }>(
     email === undefined
       ? `select id from auth.users where email::text like 'developer%@example.com' order by created_at desc limit 1`
-      : 'select id from auth.users where lower(email::text) = lower($1)',
+      : 'select id from auth.users where lower(email::text collate "C") = lower($1 collate "C")',
     email === undefined ? [] : [email],
   )
   if (email !== undefined && !rows[0]) throw new CommandError(`There is no account with the address ${email}.`)

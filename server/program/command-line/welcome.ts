@@ -1,6 +1,7 @@
 // The text that `serve` prints in development: its address, the keys, and three requests to paste.
 import pc from 'picocolors'
 import type { ServiceName } from '../../config/config.ts'
+import { signsIn } from '../../config/signing-in.ts'
 import type { DevelopmentKeys } from './development-keys.ts'
 
 /** Quotes a word for a POSIX shell. */
@@ -91,7 +92,7 @@ export function welcome({
 ${bold(green(`rowhouse is ready at ${url}`))}
 
   API reference     ${cyan(`${url}/docs`)}
-${services.includes('auth') ? signInLines.join('') : ''}\
+${signsIn(services) ? signInLines.join('') : ''}\
   Database          ${cyan(databaseUri)}  ${dim('rowhouse psql, rowhouse url')}
 
   User key          ${user.key}  ${dim(`acts as ${user.email}${services.includes('analysis') ? '; requests 1 and 2 use it' : ''}`)}

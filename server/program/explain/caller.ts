@@ -52,13 +52,14 @@ async function ofKey(query: Query, key: string): Promise<Identity> {
 const accountSql = `
   select json_build_object(
     'sub', users.id, 'aud', coalesce(users.aud, ''), 'role', coalesce(nullif(users.role, ''), 'authenticated'),
-    'email', coalesce(users.email, ''), 'phone', coalesce(users.phone, ''),
+    'email', case when users.email_confirmed_at is not null or users.email is null then coalesce(users.email, '') end,
+    'phone', coalesce(users.phone, ''),
     'app_metadata', coalesce(users.raw_app_meta_data, '{}'), 'user_metadata', coalesce(users.raw_user_meta_data, '{}'),
     'is_anonymous', coalesce((to_jsonb(users) ->> 'is_anonymous')::boolean, false),
     'app_role', to_jsonb(users) ->> 'app_role'
   ) as claims
-  from auth.users where lower(users.email) = lower($1)
-  order by users.email = lower($1) desc, users.created_at limit 1`
+  from auth.users where lower(users.email collate "C") = lower($1 collate "C")
+  order by users.email = lower($1 collate "C") desc, users.created_at limit 1`
 
 async function ofAccount(query: Query, address: string): Promise<Identity> {
   // The role of the sign-in service reads accounts; the one that serves requests may not.
@@ -71,11 +72,13 @@ async function ofAccount(query: Query, address: string): Promise<Identity> {
   const [row] = await query(accountSql, [address])
   if (!row) throw new CommandError(`There is no account with the address ${address}.`)
   const claims = row.claims as Record<string, unknown> & { readonly role: string }
-  const { app_role: appRole, ...others } = claims
+  const { app_role: appRole, email, ...others } = claims
   return {
     role: claims.role,
     claims: {
       ...others,
+      // An address that is not confirmed is no claim.
+      ...(email === null ? {} : { email }),
       ...{ aal: 'aal1', amr: [{ method: 'password', timestamp: Math.floor(Date.now() / 1000) }] },
       ...(appRole === null ? {} : { app_role: appRole }),
     },

@@ -25,7 +25,7 @@ const pageHeaders = {
 function servicesOf({ services, restBasePath, entrypoint }: Home): string {
   const all: readonly (readonly [service: ServiceName, path: string | undefined, description: string])[] = [
     ['rest', restBasePath, 'The REST API.'],
-    ['auth', authPath, 'Sign-in.'],
+    [services.includes('auth-v1') ? 'auth-v1' : 'auth', authPath, 'Sign-in.'],
     ['storage', storagePath, 'Files.'],
     ['reports', '/report', 'Vehicle valuation reports.'],
     ['analysis', entrypoint.api_prefix, 'Image analysis.'],

@@ -62,7 +62,8 @@ const hasRole = async (name: string, query: RunOwnerQuery): Promise<boolean> =>
 type Account = {
   readonly id: string
   readonly role: string | null
-  readonly email: string
+  /** Null if it is not confirmed. */
+  readonly email: string | null
   readonly phone: string | null
   readonly aud: string | null
   readonly app_metadata: unknown
@@ -85,20 +86,21 @@ async function identityOfAccount(
   }
   const rows = await query(
     `select to_jsonb(account) as account from (
-      select id, aud, role, email::text as email, phone, coalesce(raw_app_meta_data, '{}') as app_metadata,
+      select id, aud, role, case when email_confirmed_at is not null then email::text end as email, phone, coalesce(raw_app_meta_data, '{}') as app_metadata,
         coalesce(raw_user_meta_data, '{}') as user_metadata, is_anonymous
-      from auth.users where lower(email::text) = lower($1)
+      from auth.users where lower(email::text collate "C") = lower($1 collate "C")
     ) as account`,
     [email],
   )
   const account = rows[0]?.account as Account | undefined
   if (!account) throw new UnknownCaller(`There is no account with the address ${email}. Add it to seed.sql.`)
-  const { id, phone, aud, ...more } = account
+  const { id, email: confirmed, phone, aud, ...more } = account
   const acting = role ?? nonEmpty(account.role, 'authenticated')
   return {
     role: acting,
     claims: {
       ...more,
+      ...(confirmed === null ? {} : { email: confirmed }),
       sub: id,
       aud: nonEmpty(aud, 'authenticated'),
       phone: phone ?? '',

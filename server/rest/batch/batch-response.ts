@@ -3,7 +3,7 @@ import { lenientUtf8Text } from '../request/query-string.ts'
 import { HeaderList, isFramingHeader } from '../response/header.ts'
 import { unstreamedBytes, type RestResponse } from '../response/result.ts'
 import { batchErrors } from './batch-errors.ts'
-import { elements, members } from './json-slices.ts'
+import { elements, members } from '../../text/json-slices.ts'
 import { isJsonType, isTextType } from './part-headers.ts'
 
 /** The response to one request, and its body if that is JSON. */

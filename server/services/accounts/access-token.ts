@@ -4,6 +4,7 @@ import type { KeySource } from '../../identity/jwt/key-set.ts'
 import type { TokenSigner } from '../../identity/jwt/token-signer.ts'
 import { parseRoleClaim, roleInClaims } from '../../identity/role-claim/role-claim.ts'
 import { Failure } from '../../http/envelope.ts'
+import type { AccountRules } from './account-rules.ts'
 import { sessionIdentity, type Session } from './session.ts'
 
 export type TokenSettings = Pick<JwtSettings, 'jwtAud' | 'jwtRoleClaimKey'> & KeySource
@@ -19,14 +20,16 @@ export type AccessToken = {
 const lifetime = 15 * 60
 
 /**
- * Returns a function that creates tokens, signed with the same key as those of `/auth/v1`.
+ * Returns a function that creates tokens, signed with the same key as those of `/auth/v1`. With a hook for access tokens,
+ * the claims are those that it returns.
  *
  * @param settings read for each token, because they may change
- * @throws Failure 503 without a key; 501 when the settings' keys cannot sign, or expect the role in another claim
+ * @throws Failure 503 without a key; the error of the hook; 501 when the settings' keys cannot sign, or expect the role in another claim
  */
 export function accessTokens(
   settings: () => TokenSettings,
   signer: TokenSigner,
+  customClaims: AccountRules['customClaims'],
 ): (session: Session) => Promise<AccessToken> {
   return async (session) => {
     const { jwtSecret, authJwtKeys, authJwtSecret, jwtAud, jwtRoleClaimKey } = settings()
@@ -36,10 +39,15 @@ export function accessTokens(
     const { role, claims } = sessionIdentity(session)
     const iat = Math.floor(Date.now() / 1000)
     const aud = jwtAud === null ? {} : { aud: jwtAud }
-    const payload = { ...claims, role, session_id: session.id, ...aud, iat, exp: iat + lifetime }
+    const exp = iat + lifetime
+    const times = { audience: jwtAud ?? undefined, issuedAt: iat, expiresAt: exp }
+    const custom = await customClaims(session, times)
+    const payload = custom ?? JSON.stringify({ ...claims, role, session_id: session.id, ...aud, iat, exp })
     const roleClaim = parseRoleClaim(jwtRoleClaimKey)
-    const isFound = roleClaim.kind !== 'invalid' && roleInClaims(roleClaim, payload) === role
-    const token = await signer.sign(JSON.stringify(payload))
+    const found = roleClaim.kind === 'invalid' ? undefined : roleInClaims(roleClaim, JSON.parse(payload))
+    // The hook may choose another role.
+    const isFound = custom === undefined ? found === role : found !== undefined
+    const token = await signer.sign(payload)
     if (token === undefined) {
       throw new Failure(501, 'Tokens cannot be made here: the keys of the settings can verify, but not sign')
     }

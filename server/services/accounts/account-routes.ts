@@ -6,10 +6,12 @@ import { uuidParameter } from '../../http/path-id.ts'
 import { defineRoute, type Route } from '../../http/route.ts'
 import { done, dto, failure, success } from '../../http/service-response.ts'
 import { changeAccount, deleteAccount, findPassword, normalisedEmail, userDto } from './account.ts'
+import type { AccountRules } from './account-rules.ts'
 import { addressTaken, clearsCookie, tooMany } from './account-response.ts'
 import type { AttemptLimits } from './attempt-limit.ts'
 import type { Passwords } from './password.ts'
 import { workClient } from './work-client.ts'
+import { attemptPassword } from './password-attempt.ts'
 import { endingSession, signedIn } from './session-access.ts'
 import { clearSessionCookies } from './session-cookie.ts'
 import { listSessions, revokeNamedSessions, type Session, type SessionSettings } from './session.ts'
@@ -17,6 +19,7 @@ import { listSessions, revokeNamedSessions, type Session, type SessionSettings }
 export type AccountSettings = SessionSettings & {
   readonly passwords: Passwords
   readonly limits: AttemptLimits
+  readonly rules: AccountRules
 }
 
 /** `schemas/update-account-dto.json` and `schemas/delete-account-dto.json`. */
@@ -24,22 +27,19 @@ type UpdateAccountDto = { readonly currentPassword: string; readonly email?: str
 type DeleteAccountDto = { readonly password: string }
 
 export function accountRoutes(settings: AccountSettings): readonly Route[] {
-  const { query, passwords, limits, trustedProxies } = settings
+  const { query, passwords, limits, rules, trustedProxies } = settings
 
-  /**
-   * Checks the password of the signed-in account, and returns its hash. An account with a second factor must have used it,
-   * as at `/auth/v1`: otherwise the password alone would be enough to replace it.
-   */
-  async function confirmPassword(request: Request, { account, aal }: Session, password: string): Promise<string> {
-    const { hash: passwordHash, hasVerifiedFactor } = await findPassword(query, account.id)
-    if (hasVerifiedFactor && aal === 'aal1') {
-      throw new Failure(403, 'This needs your second factor: verify it at /auth/v1 with the tokens of this session')
-    }
-    const attempt = await limits.guess(normalisedEmail(account.email), clientNetwork(request, trustedProxies))
-    const right = await passwords.for(workClient(request, trustedProxies)).verify(passwordHash, password)
-    if (passwordHash === undefined || !right) throw failures.wrongPassword()
-    await attempt.giveBack()
-    return passwordHash
+  /** Checks the password of the signed-in account, and returns its hash. */
+  async function confirmPassword(request: Request, { account }: Session, password: string): Promise<string> {
+    const { id, email } = account
+    const attempt = { password, address: normalisedEmail(email), network: clientNetwork(request, trustedProxies) }
+    const owner = await attemptPassword(
+      { passwords: passwords.for(workClient(request, trustedProxies)), limits, reportAttempt: rules.reportAttempt },
+      attempt,
+      async () => ({ id, passwordHash: await findPassword(query, id) }),
+    )
+    if (!owner) throw failures.wrongPassword()
+    return owner.passwordHash
   }
 
   return [
@@ -61,7 +61,8 @@ export function accountRoutes(settings: AccountSettings): readonly Route[] {
       id: 'changeAccount',
       tag: 'accounts',
       summary: 'Change your e-mail address or password',
-      description: 'A new password ends all other sessions.',
+      description:
+        'A new password ends all other sessions. A new address is used at once, but is no claim of yours until you have confirmed it.',
       access: signedIn(settings),
       body: dto<UpdateAccountDto>('UpdateAccountDto'),
       success: success(200, 'The account as it is now.', dto('OwnAccountDto')),
@@ -73,16 +74,21 @@ export function accountRoutes(settings: AccountSettings): readonly Route[] {
         429: tooMany,
       },
       handler: async ({ caller, body, request }) => {
+        const { id: userId, email: oldEmail } = caller.account
+        if (body.password !== undefined) rules.admitPassword(body.password)
+        const passwordHash = await confirmPassword(request, caller, body.currentPassword)
         const hashing = passwords.for(workClient(request, trustedProxies))
+        const newPasswordHash = body.password === undefined ? undefined : await hashing.hash(body.password)
         const changed = await changeAccount(query, {
-          userId: caller.account.id,
-          sessionId: caller.id,
-          passwordHash: await confirmPassword(request, caller, body.currentPassword),
+          ...{ userId, sessionId: caller.id, passwordHash, newPasswordHash },
           email: body.email === undefined ? undefined : normalisedEmail(body.email),
-          newPasswordHash: body.password === undefined ? undefined : await hashing.hash(body.password),
+          confirms: rules.confirmsAddresses(),
           ip: clientAddress(request, trustedProxies),
         })
         if (!changed) throw failures.wrongPassword()
+        if (changed.email !== normalisedEmail(oldEmail)) {
+          rules.addressChanged(request, { id: userId, passwordHash: newPasswordHash ?? passwordHash })
+        }
         const { createdAt } = changed
         return { details: { ...userDto(changed), appRole: caller.appRole, createdAt } }
       },
@@ -106,7 +112,8 @@ export function accountRoutes(settings: AccountSettings): readonly Route[] {
       handler: async ({ caller, body, request, response }) => {
         const passwordHash = await confirmPassword(request, caller, body.password)
         const ip = clientAddress(request, trustedProxies)
-        if (!(await deleteAccount(query, caller.account.id, passwordHash, ip))) throw failures.wrongPassword()
+        const deletion = { userId: caller.account.id, sessionId: caller.id, passwordHash, ip }
+        if (!(await deleteAccount(query, deletion))) throw failures.wrongPassword()
         clearSessionCookies(response, settings)
         return { message: 'user deleted successfully' }
       },
@@ -121,7 +128,7 @@ export function accountRoutes(settings: AccountSettings): readonly Route[] {
       access: signedIn(settings),
       success: success(200, 'The sessions that have not ended.', { type: 'array', items: dto('SessionDto') }),
       handler: async ({ caller }) => {
-        const sessions = await listSessions(caller.account.id, query)
+        const sessions = await listSessions(caller.account.id, settings)
         return {
           details: sessions.map((session) => ({ ...session, current: session.id === caller.id })),
         }
@@ -138,7 +145,12 @@ export function accountRoutes(settings: AccountSettings): readonly Route[] {
         id: uuidParameter('Id of the session; `others` for all but the session of this request.', 'others'),
       },
       success: success(200, 'The number of sessions that were ended.', dto('RevokedSessionsDto')),
-      errors: { 404: failure('The caller has no such session.') },
+      errors: {
+        403: failure(
+          'A second factor was not verified, which ending other sessions requires, or the request comes from a page of another site.',
+        ),
+        404: failure('The caller has no such session.'),
+      },
       handler: async ({ caller, path: { id }, response }) => {
         const revoked = await revokeNamedSessions(caller, id, query)
         if (revoked === 0 && id !== 'others') throw new Failure(404, 'You have no such session')

@@ -2,6 +2,7 @@
 import { isNotMigrated, sqlState } from '../../postgres/database-error.ts'
 import type { RunQuery } from '../../postgres/run-query.ts'
 import { Failure, failures } from '../../http/envelope.ts'
+import { asciiLowerCase } from '../../text/ascii-case.ts'
 
 export type Account = {
   readonly id: string
@@ -10,11 +11,22 @@ export type Account = {
   readonly lastName: string | null
 }
 
+/** What a new account is created with. */
+export type NewAccountParts = {
+  readonly id: string
+  readonly audience: string
+  readonly role: string
+  /** Whether addresses are confirmed without proof. */
+  readonly confirms: boolean
+}
+
 export type NewAccount = Omit<Account, 'id' | 'firstName'> & {
   readonly firstName: string | null
   readonly passwordHash: string
   /** Address of the client, for the audit log. */
   readonly ip?: string | null
+  /** By default, the address is confirmed later, if at all. */
+  readonly parts?: NewAccountParts
 }
 
 /** `schemas/user-dto.json` */
@@ -26,8 +38,8 @@ export type UserDto = {
   readonly fullName?: string
 }
 
-/** The address in lower case. The JSON Schemas accept only ASCII, so the result does not depend on the locale. */
-export const normalisedEmail = (email: string): string => email.toLowerCase()
+/** The address in lower case. The JSON Schemas accept only ASCII. */
+export const normalisedEmail = asciiLowerCase
 
 /** An account as its owner sees it. The full name is left out without a last name. */
 export const userDto = ({ id, email, firstName, lastName }: Account): UserDto => ({
@@ -40,7 +52,7 @@ export const userDto = ({ id, email, firstName, lastName }: Account): UserDto =>
 /**
  * Runs a statement that calls a function of the schema `auth`.
  *
- * @throws Failure 503 when the function is missing, or the login role of the program may not execute it
+ * @throws Failure as `fromAccounts`
  */
 export const askAccounts = (
   query: RunQuery,
@@ -48,16 +60,24 @@ export const askAccounts = (
   values: unknown[],
 ): Promise<readonly Record<string, unknown>[]> => fromAccounts(() => query(text, values))
 
+/** The error that `auth.fail` raises. */
+const refused = 'AU000'
+
+const lacksSecondFactor = (error: unknown): boolean =>
+  sqlState(error) === refused && error instanceof Error && error.message.includes('"insufficient_aal"')
+
 /**
  * Runs `ask`, which calls a function of the schema `auth`.
  *
- * @throws Failure 503 when the function is missing, or the login role of the program may not execute it
+ * @throws Failure 503 when the function is missing, or the login role of the program may not execute it; 403 when the
+ *   session has not used the second factor of its account, which the change requires
  */
 export async function fromAccounts<T>(ask: () => Promise<T>): Promise<T> {
   try {
     return await ask()
   } catch (error) {
     if (isNotMigrated(error) || sqlState(error) === '42501') throw failures.notMigrated(error)
+    if (lacksSecondFactor(error)) throw failures.needsSecondFactor(error)
     throw error
   }
 }
@@ -75,22 +95,25 @@ const accountOf = ({ id, email, first_name: firstName, last_name: lastName }: Ac
 })
 
 /**
- * Creates an account with a confirmed address; undefined when the address is already registered.
+ * Creates an account that can be used before its address is confirmed; undefined when the address is already registered.
  *
  * @throws Failure 400 with the message that a trigger of the project raised
  */
 export async function createAccount(
   query: RunQuery,
-  { email, passwordHash, firstName, lastName, ip = null }: NewAccount,
+  { email, passwordHash, firstName, lastName, ip = null, parts }: NewAccount,
 ): Promise<Account | undefined> {
   try {
     const [row] = await askAccounts(
       query,
-      'select id, email, first_name, last_name from auth.create_user($1, $2, $3, $4, $5)',
-      [email, passwordHash, firstName, lastName, ip],
+      `select id, email, first_name, last_name
+      from auth.create_user($1, $2, $3, $4, $5, $6, coalesce($7, 'authenticated'), coalesce($8, 'authenticated'), $9)`,
+      [email, passwordHash, firstName, lastName, ip, parts?.id, parts?.audience, parts?.role, parts?.confirms === true],
     )
     return row && accountOf(row as AccountRow)
   } catch (error) {
+    // Another request has changed the account of the address.
+    if (sqlState(error) === refused) return undefined
     if (sqlState(error) === raised) throw new Failure(400, (error as Error).message, { cause: error })
     throw error
   }
@@ -99,7 +122,7 @@ export async function createAccount(
 export type FoundAccount = Account & {
   /** Undefined for an account that signs in without a password. */
   readonly passwordHash: string | undefined
-  /** Whether the address was confirmed. */
+  /** Whether the address is confirmed, or the account was opened with a cookie, which needs no confirmation. */
   readonly isConfirmed: boolean
   readonly isBanned: boolean
 }
@@ -121,19 +144,10 @@ export async function findAccount(query: RunQuery, email: string): Promise<Found
   }
 }
 
-export type FoundPassword = {
-  /** Undefined when the account does not exist, or has no password. */
-  readonly hash: string | undefined
-  readonly hasVerifiedFactor: boolean
-}
-
-/** The hash of an account's password, and whether the account has a second factor. */
-export async function findPassword(query: RunQuery, userId: string): Promise<FoundPassword> {
-  const [row] = await askAccounts(query, 'select hash, has_verified_factor from auth.find_password($1)', [userId])
-  return {
-    hash: typeof row?.hash === 'string' ? row.hash : undefined,
-    hasVerifiedFactor: row?.has_verified_factor === true,
-  }
+/** The hash of an account's password; undefined when the account does not exist, or has no password. */
+export async function findPassword(query: RunQuery, userId: string): Promise<string | undefined> {
+  const [row] = await askAccounts(query, 'select hash from auth.find_password($1)', [userId])
+  return typeof row?.hash === 'string' ? row.hash : undefined
 }
 
 /** Replaces the hash of a password. False when it has changed meanwhile. */
@@ -152,6 +166,8 @@ export type AccountChange = {
   readonly passwordHash: string
   readonly email: string | undefined
   readonly newPasswordHash: string | undefined
+  /** Whether a new address is confirmed without proof. */
+  readonly confirms: boolean
   /** The session that a new password does not end. */
   readonly sessionId: string
   /** Address of the client, for the audit log. */
@@ -161,17 +177,17 @@ export type AccountChange = {
 /**
  * Changes an account. Undefined when its password was changed meanwhile, or the account was deleted.
  *
- * @throws Failure 409 when the address is already registered
+ * @throws Failure 409 when the address is already registered, 403 without the second factor of the account
  */
 export async function changeAccount(
   query: RunQuery,
-  { userId, passwordHash, email, newPasswordHash, sessionId, ip }: AccountChange,
+  { userId, passwordHash, email, newPasswordHash, confirms, sessionId, ip }: AccountChange,
 ): Promise<(Account & { readonly createdAt: Date }) | undefined> {
   try {
     const [row] = await askAccounts(
       query,
-      'select id, email, first_name, last_name, created_at from auth.change_user($1, $2, $3, $4, $5, $6)',
-      [userId, passwordHash, email ?? null, newPasswordHash ?? null, sessionId, ip],
+      'select id, email, first_name, last_name, created_at from auth.change_user($1, $2, $3, $4, $5, $6, $7)',
+      [userId, passwordHash, email ?? null, newPasswordHash ?? null, sessionId, ip, confirms],
     )
     if (!row) return undefined
     const changed = row as AccountRow & { created_at: Date }
@@ -182,13 +198,17 @@ export async function changeAccount(
   }
 }
 
-/** Deletes an account with all its data, files included. False when its password was changed meanwhile, or it was already deleted. */
+/**
+ * Deletes an account with all its data, files included. False when its password was changed meanwhile, or it was already
+ * deleted.
+ *
+ * @throws Failure 403 without the second factor of the account
+ */
 export async function deleteAccount(
   query: RunQuery,
-  userId: string,
-  passwordHash: string,
-  ip: string | null,
+  { userId, passwordHash, sessionId, ip }: Pick<AccountChange, 'userId' | 'passwordHash' | 'sessionId' | 'ip'>,
 ): Promise<boolean> {
-  const [row] = await askAccounts(query, 'select auth.delete_user($1, $2, $3) as deleted', [userId, passwordHash, ip])
+  const values = [userId, passwordHash, ip, sessionId]
+  const [row] = await askAccounts(query, 'select auth.delete_user($1, $2, $3, $4) as deleted', values)
   return row?.deleted === true
 }

@@ -5,6 +5,7 @@ import type { RouteTable } from '../../http/route-router.ts'
 import type { TokenSigner } from '../../identity/jwt/token-signer.ts'
 import type { TokenSettings } from './access-token.ts'
 import { accountRoutes } from './account-routes.ts'
+import type { AccountRules } from './account-rules.ts'
 import type { AttemptLimits } from './attempt-limit.ts'
 import { exchangeRoutes, type TokenDoor } from './exchange-routes.ts'
 import type { Passwords } from './password.ts'
@@ -20,8 +21,8 @@ export type AccountsSettings = SessionSettings & {
   readonly signer: TokenSigner
   /** Sessions of tokens, which `/auth/v1` issues. */
   readonly tokenDoor: TokenDoor
-  /** Whether sign-up is disabled; read at each sign-up. By default, it is enabled. */
-  readonly isSignUpDisabled?: () => boolean
+  /** What `/auth/v1` decides about sign-ups, sign-ins and passwords. */
+  readonly rules: AccountRules
   /** Read for each token. */
   readonly tokens: () => TokenSettings
 }

@@ -10,6 +10,7 @@ import { userDto } from './account.ts'
 import { setsCookie } from './account-response.ts'
 import { signedIn } from './session-access.ts'
 import { addCookie, revokeSessionsOf, type SessionSettings } from './session.ts'
+import type { SessionLimits } from './session-limits.ts'
 
 /** A session, by the claims `session_id` and `sub` of its tokens. */
 export type TokenSession = { readonly sessionId: string; readonly userId: string }
@@ -21,7 +22,7 @@ export type TokenDoor = {
    *
    * @returns `schemas/token-session-dto.json`, as JSON text; undefined when the session has ended
    */
-  readonly issueTokens: (session: TokenSession) => Promise<string | undefined>
+  readonly issueTokens: (session: TokenSession, limits: SessionLimits) => Promise<string | undefined>
   /**
    * The session of the request's bearer token, which is valid and has not ended.
    *
@@ -46,7 +47,10 @@ export function exchangeRoutes(settings: ExchangeSettings): readonly Route[] {
       access: signedIn(settings),
       success: success(200, 'The tokens, as `/auth/v1/token` returns them.', dto('TokenSessionDto')),
       handler: async ({ caller }) => {
-        const tokens = await tokenDoor.issueTokens({ sessionId: caller.id, userId: caller.account.id })
+        const tokens = await tokenDoor.issueTokens(
+          { sessionId: caller.id, userId: caller.account.id },
+          settings.sessionLimits(),
+        )
         if (tokens === undefined) throw new Failure(401, 'You are not currently signed in')
         return { details: new JsonText(tokens) }
       },
@@ -62,9 +66,7 @@ export function exchangeRoutes(settings: ExchangeSettings): readonly Route[] {
       access: bearer(tokenDoor),
       success: success(201, 'The account.', dto('UserDto'), { headers: setsCookie }),
       errors: {
-        403: failure(
-          'The account is anonymous or has no confirmed address, or the request comes from a page of another site.',
-        ),
+        403: failure('The account is anonymous or has no address, or the request comes from a page of another site.'),
       },
       handler: async ({ caller, request, response }) => {
         const account = await addCookie(response, caller, settings)

@@ -11,6 +11,7 @@ import type { CookieValue } from '../../http/cookie.ts'
 import { failures } from '../../http/envelope.ts'
 import { clientAddress, userAgentOf } from '../../http/client-address.ts'
 import { sendSessionCookies, sessionCookies, type CookieSettings } from './session-cookie.ts'
+import { limitsParameter, type SessionLimits } from './session-limits.ts'
 import { noteRole } from '../../http/request-log.ts'
 
 export type SessionSettings = CookieSettings & {
@@ -19,6 +20,8 @@ export type SessionSettings = CookieSettings & {
   readonly query: RunQuery
   /** Number of proxies in front of this server that add to `X-Forwarded-For`. */
   readonly trustedProxies: number
+  /** Those of the settings, which can be reloaded. */
+  readonly sessionLimits: () => SessionLimits
   /** Whether a session is always found by a statement of its own. By default, that is done only when needed. */
   readonly findsSessionsFirst?: boolean
 }
@@ -29,6 +32,8 @@ export type Session = {
   /** Public id; unlike that of the cookie, it may be shown. */
   readonly id: string
   readonly account: Account
+  /** Whether the address of the account is confirmed: only then it is a claim. */
+  readonly isEmailConfirmed: boolean
   /** The claim `app_role`, if the account has one. */
   readonly appRole: string | null
   /** The claim `aal`: `aal2` after a second factor. */
@@ -37,6 +42,8 @@ export type Session = {
   readonly createdAt: Date
   /** Null for a session of tokens without a fixed end. */
   readonly expiresAt: Date | null
+  /** When the use of the session was last noted. */
+  readonly usedAt: Date
 }
 
 /** Seconds until a session ends, unless it is used in its second half. */
@@ -67,18 +74,29 @@ export async function beginSession(
   const [row] = await askAccounts(
     settings.query,
     "select auth.create_session($1, $2, $3, $4 * interval '1 second', $5, $6) as expires_at",
-    [userId, passwordHash, hashOf(id), lifetime, userAgentOf(request), clientAddress(request, settings.trustedProxies)],
+    [
+      userId,
+      passwordHash,
+      hashOf(id),
+      lifetimeOf(settings),
+      userAgentOf(request),
+      clientAddress(request, settings.trustedProxies),
+    ],
   )
   if (!(row?.expires_at instanceof Date)) return false
-  sendSessionCookies(response, { id, expires: now() + lifetime }, settings)
+  sendSessionCookies(response, { id, expires: now() + lifetimeOf(settings) }, settings)
   return true
 }
+
+/** Seconds that a new session lasts. */
+const lifetimeOf = ({ sessionLimits }: Pick<SessionSettings, 'sessionLimits'>): number =>
+  Math.min(lifetime, sessionLimits().timebox ?? Infinity)
 
 /**
  * Gives a session of tokens a cookie, and sets it on the response. Until it ends, the session has both.
  *
  * @param token the ids of the session and of its user
- * @returns the account; undefined when the session has ended, or the account is banned or has no confirmed address
+ * @returns the account; undefined when the session has ended, or the account is banned or has no address
  */
 export async function addCookie(
   response: ServerResponse,
@@ -88,8 +106,8 @@ export async function addCookie(
   const id = randomBytes(32).toString('base64url')
   const [row] = await askAccounts(
     settings.query,
-    'select email, first_name, last_name, expires_at from auth.add_cookie($1, $2, $3)',
-    [token.sessionId, token.userId, hashOf(id)],
+    'select email, first_name, last_name, expires_at from auth.add_cookie($1, $2, $3, $4)',
+    [token.sessionId, token.userId, hashOf(id), limitsParameter(settings.sessionLimits())],
   )
   if (!row) return undefined
   const { email, first_name, last_name, expires_at } = row as CookieRow
@@ -136,7 +154,10 @@ export async function requireSession(request: IncomingMessage, settings: Session
 export function sessionOwner({ headers }: IncomingMessage, settings: SessionSettings): SessionOwner | undefined {
   const [cookie, another] = sessionCookies(headers, settings)
   if (!cookie || another || cookie.expires <= now() + half) return undefined
-  return { sessionHash: hashOf(cookie.id), remaining: half }
+  const limits = settings.sessionLimits()
+  // Under a limit of inactivity, the use has to be noted.
+  if (limits.inactivity !== null) return undefined
+  return { sessionHash: hashOf(cookie.id), remaining: half, limits: limitsParameter(limits) }
 }
 
 /**
@@ -159,7 +180,8 @@ async function findSessions(request: IncomingMessage, settings: SessionSettings)
   const cookies = sessionCookies(request.headers, settings)
   if (cookies.length === 0) return []
   const hashes = JSON.stringify(cookies.map(({ id }) => hashOf(id).toString('hex')))
-  const rows = (await fromAccounts(() => settings.database.ask(sessionsOfHashes, undefined, [hashes]))) as FoundRow[]
+  const values = [hashes, limitsParameter(settings.sessionLimits())]
+  const rows = (await fromAccounts(() => settings.database.ask(sessionsOfHashes, undefined, values))) as FoundRow[]
   return rows.flatMap(({ place, session }) => {
     const cookie = cookies[place - 1]
     return cookie ? [sessionOf(cookie, session)] : []
@@ -170,25 +192,27 @@ async function findSessions(request: IncomingMessage, settings: SessionSettings)
 const sessionsOfHashes = new JsonStatement(
   "select json_build_object('place', place, 'session', row_to_json(found)) " +
     'from json_array_elements_text($1::json) with ordinality as given(hash, place) ' +
-    "cross join lateral auth.find_session(decode(hash, 'hex')) as found order by place",
+    "cross join lateral auth.find_session(decode(hash, 'hex'), $2) as found order by place",
   { access: 'read', hasNoEffect: true },
 )
 
 type FoundRow = { readonly place: number; readonly session: SessionRow }
 
-const sessionOf = (
-  cookie: CookieValue,
-  { id, user_id, email, first_name, last_name, app_role, aal, registered_at, created_at, expires_at }: SessionRow,
-): Session => ({
-  cookie,
-  id,
-  account: { id: user_id, email, firstName: first_name, lastName: last_name },
-  appRole: app_role,
-  aal,
-  registeredAt: new Date(registered_at),
-  createdAt: new Date(created_at),
-  expiresAt: expires_at === null ? null : new Date(expires_at),
-})
+function sessionOf(cookie: CookieValue, row: SessionRow): Session {
+  const { id, user_id, email, first_name, last_name, app_role, aal, registered_at, created_at, expires_at } = row
+  return {
+    cookie,
+    id,
+    account: { id: user_id, email, firstName: first_name, lastName: last_name },
+    isEmailConfirmed: row.email_confirmed,
+    appRole: app_role,
+    aal,
+    registeredAt: new Date(registered_at),
+    createdAt: new Date(created_at),
+    expiresAt: expires_at === null ? null : new Date(expires_at),
+    usedAt: new Date(row.used_at),
+  }
+}
 
 type SessionRow = {
   id: string
@@ -201,20 +225,27 @@ type SessionRow = {
   registered_at: string
   created_at: string
   expires_at: string | null
+  email_confirmed: boolean
+  used_at: string
 }
 
+/** Extends a session in its second half, and notes its use for the limit of inactivity. */
 async function renew(session: Session, response: ServerResponse, settings: SessionSettings): Promise<void> {
   const soon = now() + half
   const { cookie, createdAt } = session
+  const { timebox, inactivity } = settings.sessionLimits()
+  const noted = inactivity === null ? Infinity : secondsOf(session.usedAt) + inactivity / 10
+  if (noted <= now()) await askAccounts(settings.query, 'select auth.note_use($1)', [hashOf(cookie.id)])
   // A session without a fixed end needs no extension, only its cookie does.
   const end = session.expiresAt === null ? Infinity : secondsOf(session.expiresAt)
   if (Math.min(cookie.expires, end) > soon) return
   let expires = Math.min(end, now() + lifetime)
-  if (end <= soon && Math.min(now() + lifetime, secondsOf(createdAt) + longest) > end) {
+  const maxAge = Math.min(longest, timebox ?? Infinity)
+  if (end <= soon && Math.min(now() + lifetime, secondsOf(createdAt) + maxAge) > end) {
     const [row] = await askAccounts(
       settings.query,
       "select auth.extend_session($1, $2 * interval '1 second', $3 * interval '1 second') as expires_at",
-      [hashOf(cookie.id), lifetime, longest],
+      [hashOf(cookie.id), lifetime, maxAge],
     )
     // The session has just ended. The request continues, and the cookie stays as it is.
     if (!(row?.expires_at instanceof Date)) return
@@ -249,11 +280,14 @@ export type ListedSession = {
 }
 
 /** The sessions of a user that have not ended, with cookies and with tokens, newest first, at most 100. */
-export async function listSessions(userId: string, query: RunQuery): Promise<readonly ListedSession[]> {
+export async function listSessions(
+  userId: string,
+  { query, sessionLimits }: Pick<SessionSettings, 'query' | 'sessionLimits'>,
+): Promise<readonly ListedSession[]> {
   const rows = await askAccounts(
     query,
-    'select id, created_at, refreshed_at, expires_at, has_cookie, user_agent from auth.list_sessions($1)',
-    [userId],
+    'select id, created_at, refreshed_at, expires_at, has_cookie, user_agent from auth.list_sessions($1, $2)',
+    [userId, limitsParameter(sessionLimits())],
   )
   return rows.map((row) => {
     const listed = row as ListedRow
@@ -277,19 +311,22 @@ type ListedRow = {
   user_agent: string | null
 }
 
-/** Ends the user's session with that id, or with `others` all but the given session. Returns how many were ended. */
+/**
+ * Ends the user's session with that id, or with `others` all but the given session. Returns how many were ended.
+ *
+ * @throws Failure 403 for another session, if the user has a second factor that the given session has not used
+ */
 export async function revokeNamedSessions(session: Session, id: string, query: RunQuery): Promise<number> {
-  const [only, except] = id === 'others' ? [null, session.id] : [id, null]
-  const [row] = await askAccounts(query, 'select auth.revoke_sessions($1, $2, $3) as revoked', [
+  const [row] = await askAccounts(query, 'select auth.revoke_own_sessions($1, $2, $3) as revoked', [
     session.account.id,
-    only,
-    except,
+    session.id,
+    id === 'others' ? null : id,
   ])
   return Number(row?.revoked)
 }
 
-/** The role and claims of the session's user in the database. */
-export const sessionIdentity = ({ account: { id, email }, appRole, aal }: Session): Identity => ({
+/** The role and claims of the session's user in the database. The address is a claim only if it is confirmed. */
+export const sessionIdentity = ({ account: { id, email }, isEmailConfirmed, appRole, aal }: Session): Identity => ({
   role: 'authenticated',
-  claims: { sub: id, email, aal, ...(appRole === null ? {} : { app_role: appRole }) },
+  claims: { sub: id, ...(isEmailConfirmed ? { email } : {}), aal, ...(appRole === null ? {} : { app_role: appRole }) },
 })

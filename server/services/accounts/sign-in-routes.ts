@@ -15,9 +15,11 @@ import {
   userDto,
   type FoundAccount,
 } from './account.ts'
+import type { AccountRules } from './account-rules.ts'
 import { addressTaken, clearsCookie, setsCookie, tooMany } from './account-response.ts'
 import type { AttemptLimits } from './attempt-limit.ts'
 import type { Passwords } from './password.ts'
+import { attemptPassword } from './password-attempt.ts'
 import { currentHash, type StoredHash } from './rehash.ts'
 import { endingSession, everyone, signedIn } from './session-access.ts'
 import { clearSessionCookies } from './session-cookie.ts'
@@ -27,8 +29,7 @@ import { beginSession, revokeSession, revokeSessionsOf, type Session, type Sessi
 export type SignInSettings = SessionSettings & {
   readonly passwords: Passwords
   readonly limits: AttemptLimits
-  /** Whether sign-up is disabled; read at each sign-up. By default, it is enabled. */
-  readonly isSignUpDisabled?: () => boolean
+  readonly rules: AccountRules
   /** Read for each token. */
   readonly tokens: () => TokenSettings
   /** Shared with `/auth/v1`. */
@@ -42,12 +43,12 @@ type SignUpDto = SignInDto & { readonly firstName: string; readonly lastName?: s
 const replaces = 'Ends the session of the request, if it has one: the new session replaces it.'
 
 export function signInRoutes(settings: SignInSettings): readonly Route[] {
-  const { query, passwords, limits, trustedProxies, isSignUpDisabled = () => false } = settings
-  const createToken = accessTokens(settings.tokens, settings.signer)
+  const { query, passwords, limits, rules, trustedProxies } = settings
+  const createToken = accessTokens(settings.tokens, settings.signer, rules.customClaims)
 
   const storedHash = (userId: string): StoredHash => ({
     replace: (old, replacement) => replaceHash(query, userId, old, replacement),
-    find: async () => (await findPassword(query, userId)).hash,
+    find: () => findPassword(query, userId),
   })
 
   return [
@@ -57,7 +58,7 @@ export function signInRoutes(settings: SignInSettings): readonly Route[] {
       id: 'signUp',
       tag: 'accounts',
       summary: 'Create an account, and sign in',
-      description: replaces,
+      description: `The address is no claim of yours until you have confirmed it, with the mail that the server sends if it can. ${replaces}`,
       access: everyone(settings),
       body: dto<SignUpDto>('SignUpDto'),
       success: success(201, 'The new account.', dto('UserDto'), { headers: setsCookie }),
@@ -67,14 +68,15 @@ export function signInRoutes(settings: SignInSettings): readonly Route[] {
         429: tooMany,
       },
       handler: async ({ body, request, response }) => {
-        if (isSignUpDisabled()) throw new Failure(403, 'You cannot sign up here at the moment')
         const email = normalisedEmail(body.email)
+        const { password: secret, firstName, lastName = null } = body
         await limits.register(email, clientNetwork(request, trustedProxies))
-        const passwordHash = await passwords.for(workClient(request, trustedProxies)).hash(body.password)
-        const { firstName, lastName = null } = body
+        const parts = await rules.admitSignUp(request, { email, password: secret, firstName, lastName })
+        const passwordHash = await passwords.for(workClient(request, trustedProxies)).hash(secret)
         const ip = clientAddress(request, trustedProxies)
-        const account = await createAccount(query, { email, passwordHash, firstName, lastName, ip })
+        const account = await createAccount(query, { email, passwordHash, firstName, lastName, ip, parts })
         if (!account) throw failures.addressTaken()
+        await rules.signedUp(request, { id: account.id, passwordHash })
         const password = { userId: account.id, passwordHash }
         if (!(await beginSession(request, response, password, settings))) throw failures.notSignedIn()
         await revokeSessionsOf(request, settings)
@@ -97,24 +99,27 @@ export function signInRoutes(settings: SignInSettings): readonly Route[] {
       errors: {
         401: failure('Email or password is incorrect.'),
         403: failure(
-          'The account is banned, its address is not confirmed yet, or the request comes from a page of another site.',
+          'Sign-in with a password is disabled, the account is banned, its address is not confirmed yet, or the request comes from a page of another site.',
         ),
         429: tooMany,
       },
       handler: async ({ body, request, response }) => {
-        const email = normalisedEmail(body.email)
-        const attempt = await limits.guess(email, clientNetwork(request, trustedProxies))
-        const account = await findAccount(query, email)
+        rules.admitSignIn()
+        const address = normalisedEmail(body.email)
         const hashing = passwords.for(workClient(request, trustedProxies))
-        const right = await hashing.verify(account?.passwordHash, body.password)
-        if (account?.passwordHash === undefined || !right) throw failures.wrongCredentials()
+        const account = await attemptPassword(
+          { passwords: hashing, limits, reportAttempt: rules.reportAttempt },
+          { password: body.password, address, network: clientNetwork(request, trustedProxies) },
+          () => findAccount(query, address),
+        )
+        if (!account) throw failures.wrongCredentials()
         requireAccess(account)
         const { id: userId, passwordHash } = account
         const hash = await currentHash(hashing, body.password, passwordHash, storedHash(userId))
+        await rules.signedIn(userId)
         if (!(await beginSession(request, response, { userId, passwordHash: hash }, settings)))
           throw failures.wrongCredentials()
         await revokeSessionsOf(request, settings)
-        await attempt.giveBack()
         return { message: 'user signed in successfully', details: userDto(account) }
       },
     }),

@@ -1,4 +1,5 @@
 // E-mail addresses and phone numbers of requests.
+import { asciiLowerCase } from '../../text/ascii-case.ts'
 import { authErrors } from './auth-error.ts'
 
 /** https://html.spec.whatwg.org/multipage/input.html#valid-e-mail-address */
@@ -14,7 +15,7 @@ export function readEmail(text: string): string {
   if (text === '') throw authErrors.invalid('An email address is required')
   if (text.length > 255) throw authErrors.invalid('An email address is too long')
   if (!email.test(text)) throw authErrors.invalid('Unable to validate email address: invalid format')
-  return text.toLowerCase()
+  return asciiLowerCase(text)
 }
 
 /** A phone number without plus sign and spaces. */

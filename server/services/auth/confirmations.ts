@@ -18,6 +18,9 @@ export type SignUpOptions = {
   readonly passwordHash: string | null
 }
 
+/** A user, and the session that changes the account; null for a token without one. */
+export type Changer = { readonly userId: string; readonly sessionId: string | null }
+
 export type Confirmations = {
   /**
    * Stores a new code for the address of an unconfirmed user, and sends it after the commit.
@@ -43,11 +46,11 @@ export type Confirmations = {
   /**
    * Begins to change the address of a user. Returns the user object with `new_email`.
    *
-   * @throws AuthError 422 `email_exists`, 429
+   * @throws AuthError 422 `email_exists`, 401 `insufficient_aal`, 429
    */
-  readonly changeEmail: (userId: string, email: string, options: ConfirmationOptions) => Promise<string>
+  readonly changeEmail: (changer: Changer, email: string, options: ConfirmationOptions) => Promise<string>
   /** The same for a phone number. */
-  readonly changePhone: (userId: string, phone: string) => Promise<string>
+  readonly changePhone: (changer: Changer, phone: string) => Promise<string>
   /** Checks and uses up the code of GET /reauthenticate. @throws AuthError 422 `reauthentication_not_valid` */
   readonly useNonce: (userId: string, nonce: string) => Promise<void>
 }

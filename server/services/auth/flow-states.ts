@@ -9,6 +9,7 @@ import type { AmrMethod, SessionOrigin, StartedSession } from './sessions.ts'
 import { isUuid } from '../../text/uuid.ts'
 
 const create = new JsonStatement('select auth.create_flow_state($1::json)', { access: 'write' })
+const startLinking = new JsonStatement('select auth.start_linking($1::json)', { access: 'write' })
 const issue = new JsonStatement('select auth.issue_auth_code($1::uuid, $2)', { access: 'write' })
 const exchange = new JsonStatement(
   "select result, started from auth.exchange_auth_code($1, $2, $3::float8 * interval '1 second', $4, $5)",
@@ -28,6 +29,9 @@ export type NewFlow = {
   readonly challenge: PkceChallenge
 }
 
+/** An account that gets an identity, and the session that asks for it; null for a token without one. */
+export type LinkingTarget = { readonly userId: string; readonly sessionId: string | null }
+
 /** A flow at a provider. */
 export type NewProviderFlow = {
   readonly provider: string
@@ -37,8 +41,8 @@ export type NewProviderFlow = {
   readonly codeVerifier: string
   /** Where the flow returns to. It must have been checked. */
   readonly returnTo: string
-  /** The account that gets the identity; undefined to sign in. */
-  readonly linkingTarget: string | undefined
+  /** Whose account gets the identity; undefined to sign in. */
+  readonly linkingTarget: LinkingTarget | undefined
   /** The token of the invitation that the sign-in accepts. */
   readonly inviteToken?: string | undefined
   readonly emailOptional: boolean
@@ -60,6 +64,7 @@ export type ProviderFlow = {
   readonly code_verifier: string
   readonly referrer: string
   readonly linking_target_id: string | null
+  readonly linking_session_id: string | null
   readonly invite_token: string | null
   readonly email_optional: boolean
   readonly is_pkce: boolean
@@ -86,7 +91,11 @@ export class FlowStates {
     await this.#create({ user_id: userId, authentication_method: method, provider_type: provider }, challenge)
   }
 
-  /** Starts a flow at a provider, and returns its id, the parameter `state`. */
+  /**
+   * Starts a flow at a provider, and returns its id, the parameter `state`.
+   *
+   * @throws AuthError 403 `insufficient_aal` for a link by a session that has not used the second factor of its account
+   */
   createAtProvider(flow: NewProviderFlow): Promise<string> {
     const { provider, challenge, codeVerifier, returnTo, linkingTarget, inviteToken, emailOptional } = flow
     const members = {
@@ -94,16 +103,16 @@ export class FlowStates {
       authentication_method: 'oauth',
       code_verifier: codeVerifier,
       referrer: returnTo,
-      ...(linkingTarget === undefined ? {} : { linking_target_id: linkingTarget }),
+      ...(linkingTarget && { linking_target_id: linkingTarget.userId, session_id: linkingTarget.sessionId }),
       ...(inviteToken === undefined ? {} : { invite_token: inviteToken }),
       email_optional: emailOptional,
     }
-    return this.#create(members, challenge)
+    return this.#create(members, challenge, linkingTarget ? startLinking : create)
   }
 
-  async #create(members: object, challenge: PkceChallenge | undefined): Promise<string> {
+  async #create(members: object, challenge: PkceChallenge | undefined, statement = create): Promise<string> {
     const pkce = challenge && { code_challenge: challenge.challenge, code_challenge_method: challenge.method }
-    const [created] = await this.#database.ask(create, [JSON.stringify({ ...members, ...pkce })])
+    const [created] = await this.#database.ask(statement, [JSON.stringify({ ...members, ...pkce })])
     return (created as { readonly id: string }).id
   }
 

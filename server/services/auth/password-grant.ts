@@ -1,9 +1,12 @@
 // Sign-in with a password.
 import { clientNetwork } from '../../http/client-address.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
+import { asciiLowerCase } from '../../text/ascii-case.ts'
+import { attemptPassword } from '../accounts/password-attempt.ts'
 import { currentHash } from '../accounts/rehash.ts'
 import { workClient } from '../accounts/work-client.ts'
 import { normalisedPhone } from './addresses.ts'
+import { confirmsAtSignIn, requireSignInWith } from './admission.ts'
 import { authErrors } from './auth-error.ts'
 import { weakPasswordMember } from './password-rules.ts'
 import { audienceOf, originOf } from './request-origin.ts'
@@ -12,6 +15,7 @@ import { storedHashOf } from './stored-hash.ts'
 import type { TokenGrant, TokenCall } from './token-grant.ts'
 
 const findSignIn = new JsonStatement('select auth.find_sign_in($1, $2, $3)', { access: 'read', hasNoEffect: true })
+const confirmUnproven = new JsonStatement('select to_json(auth.confirm_unproven($1))', { access: 'write' })
 const startSession = new JsonStatement("select auth.start_session($1, 'password', $2, $3, $4, $5)", {
   access: 'write',
 })
@@ -21,6 +25,7 @@ type SignInRow = {
   readonly password_hash: string | null
   readonly banned: boolean
   readonly email_confirmed: boolean
+  readonly email_unproven: boolean
   readonly phone_confirmed: boolean
 }
 
@@ -33,22 +38,27 @@ export const passwordGrant: TokenGrant = {
     const passwords = context.passwords.for(workClient(request, context.trustedProxies))
     const { provider, address } = addressOf(call)
     const password = body.password ?? ''
-    const attempt = await attempts.guess(address, clientNetwork(request, context.trustedProxies))
-    const [row] = (await database.ask(findSignIn, [
-      provider === 'email' ? address : null,
-      provider === 'phone' ? address : null,
-      audienceOf(request, settings),
-    ])) as SignInRow[]
-    const hash = row?.password_hash ?? undefined
-    const isRight = await passwords.verify(hash, password)
-    if (row) await hooks.passwordVerificationAttempt?.({ userId: row.id, valid: isRight })
-    if (!row || hash === undefined || !isRight) throw authErrors.invalidCredentials()
-    await attempt.giveBack()
+    const row = await attemptPassword(
+      { passwords, limits: attempts, reportAttempt: hooks.passwordVerificationAttempt },
+      { password, address, network: clientNetwork(request, context.trustedProxies) },
+      async () => {
+        const [found] = (await database.ask(findSignIn, [
+          provider === 'email' ? address : null,
+          provider === 'phone' ? address : null,
+          audienceOf(request, settings),
+        ])) as SignInRow[]
+        return found && { ...found, passwordHash: found.password_hash ?? undefined }
+      },
+    )
+    if (!row) throw authErrors.invalidCredentials()
     // Only the owner of the password learns these.
     if (row.banned) throw authErrors.userBanned(400)
-    if (provider === 'email' && !row.email_confirmed) throw authErrors.emailNotConfirmed()
+    if (provider === 'email' && !row.email_confirmed) {
+      if (!confirmsAtSignIn(row, settings)) throw authErrors.emailNotConfirmed()
+      await database.ask(confirmUnproven, [row.id])
+    }
     if (provider === 'phone' && !row.phone_confirmed) throw authErrors.phoneNotConfirmed()
-    const stored = await currentHash(passwords, password, hash, storedHashOf(database, row.id))
+    const stored = await currentHash(passwords, password, row.passwordHash, storedHashOf(database, row.id))
     const { ip, userAgent } = originOf(request, context)
     const traits = JSON.stringify({ provider })
     const [started] = await database.askRows(startSession, [row.id, ip, userAgent, traits, stored])
@@ -65,15 +75,11 @@ function addressOf({ body, context }: TokenCall): { readonly provider: 'email' |
     throw authErrors.invalid('Only an email address or phone number should be provided on login.')
   }
   if (!isEmpty(email)) {
-    if (!settings.authExternalEmailEnabled) {
-      throw authErrors.emailDisabled(422, 'Email logins are disabled')
-    }
-    return { provider: 'email', address: email.toLowerCase() }
+    requireSignInWith('email', settings)
+    return { provider: 'email', address: asciiLowerCase(email) }
   }
   if (!isEmpty(phone)) {
-    if (!settings.authExternalPhoneEnabled) {
-      throw authErrors.phoneDisabled(422, 'Phone logins are disabled')
-    }
+    requireSignInWith('phone', settings)
     return { provider: 'phone', address: normalisedPhone(phone) }
   }
   throw authErrors.invalid('missing email or phone')

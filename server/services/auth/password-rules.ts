@@ -21,6 +21,15 @@ type PasswordRules = Pick<AuthSettings, 'authPasswordMinLength' | 'authPasswordR
  */
 export function checkPassword(password: string, rules: PasswordRules): void {
   requireHashable(password)
+  requireStrong(password, rules)
+}
+
+/**
+ * Checks a new password, whatever its length in bytes: the cookie routes accept longer ones.
+ *
+ * @throws AuthError 422 `weak_password` with the reasons
+ */
+export function requireStrong(password: string, rules: PasswordRules): void {
   const weakness = weaknessOf(password, rules)
   if (weakness) throw authErrors.weakPassword(weakness.message, weakness.reasons)
 }

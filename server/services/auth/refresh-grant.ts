@@ -1,4 +1,5 @@
 // Exchanges a refresh token for its successor and a new access token.
+import { sessionLimits } from '../accounts/session-limits.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import { jsonMembers } from '../../text/json-members.ts'
 import { AuthError, authErrors } from './auth-error.ts'
@@ -29,14 +30,15 @@ export const refreshGrant: TokenGrant = {
   },
 }
 
-const rules = (settings: AuthSettings): (string | boolean | null)[] => [
-  interval(settings.authRefreshTokenReuseInterval),
-  settings.authRefreshTokenRotationEnabled,
-  interval(settings.authSessionsTimebox),
-  interval(settings.authSessionsInactivityTimeout),
-  interval(settings.authSessionsAllowLowAal),
-  settings.authSessionsSinglePerUser,
-]
+function rules(settings: AuthSettings): (string | boolean | null)[] {
+  const { timebox, inactivity, lowAal, singlePerUser } = sessionLimits(settings)
+  return [
+    interval(settings.authRefreshTokenReuseInterval),
+    settings.authRefreshTokenRotationEnabled,
+    ...[timebox, inactivity, lowAal].map(interval),
+    singlePerUser,
+  ]
+}
 
 type Refusal = { readonly status: number; readonly code: string; readonly message: string; readonly reason: string }
 

@@ -4,8 +4,8 @@ import type { AuthDatabase } from './auth-database.ts'
 import type { AuthHooks } from './auth-hooks.ts'
 import type { AuthSettings } from './settings.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
-import { jsonMembers, jsonObject, jsonTexts } from '../../text/json-members.ts'
-import { userObject } from './user-object.ts'
+import { jsonObject, jsonTexts } from '../../text/json-members.ts'
+import { issuedParts, tokenPayload, type IssuedParts, type IssuedRow, type PayloadOptions } from './token-payload.ts'
 
 /** Methods of the claim `amr`. */
 export type AmrMethod =
@@ -74,6 +74,8 @@ export type Sessions = {
   ) => Promise<IssuedSession>
   /** Signs the access token of a session that a function of the database has started or changed. */
   readonly respond: (started: StartedSession, extras: SessionExtras) => Promise<IssuedSession>
+  /** The claims of an access token of a session, as the hook for access tokens returns them, as JSON text. */
+  readonly claims: (started: StartedSession, times: Omit<PayloadOptions, 'issuer'>) => Promise<string>
 }
 
 export type SessionOptions = {
@@ -90,33 +92,20 @@ export type SessionOptions = {
 const startSession = new JsonStatement('select auth.start_session($1, $2, $3, $4, $5)', { access: 'write' })
 
 export function createSessions({ settings, database, accessTokens, hooks, issuer, now }: SessionOptions): Sessions {
+  const claimsOf = async (
+    parts: IssuedParts,
+    times: Omit<PayloadOptions, 'issuer'>,
+    method: AmrMethod,
+  ): Promise<string> => {
+    const payload = tokenPayload(parts, { issuer: issuer(), ...times })
+    return (await hooks().customAccessToken?.(payload, method)) ?? payload
+  }
   const respond: Sessions['respond'] = async (started, { method, members = {} }) => {
-    const parts = jsonMembers(started)
-    const userText = userObject(parts.get('user') ?? '{}')
-    const user = jsonMembers(userText)
-    const session = JSON.parse(parts.get('session') ?? '{}') as IssuedRow
+    const parts = issuedParts(started)
+    const { userText, session } = parts
     const issuedAt = Math.floor(now() / 1000)
     const expiresAt = expiryOf(session, issuedAt, settings())
-    const appRole = parts.get('app_role') ?? 'null'
-    const payload = jsonObject({
-      iss: JSON.stringify(issuer()),
-      sub: user.get('id'),
-      aud: user.get('aud'),
-      exp: String(expiresAt),
-      iat: String(issuedAt),
-      email: user.get('email'),
-      phone: user.get('phone'),
-      app_metadata: user.get('app_metadata'),
-      user_metadata: user.get('user_metadata'),
-      role: user.get('role'),
-      aal: JSON.stringify(session.aal),
-      amr: JSON.stringify(session.amr),
-      session_id: JSON.stringify(session.id),
-      is_anonymous: user.get('is_anonymous'),
-      app_role: appRole === 'null' ? undefined : appRole,
-    })
-    const claims = await hooks().customAccessToken?.(payload, method)
-    const accessToken = await accessTokens.sign(claims ?? payload)
+    const accessToken = await accessTokens.sign(await claimsOf(parts, { issuedAt, expiresAt }, method))
     const expiresIn = expiresAt - issuedAt
     const text = jsonObject({
       access_token: JSON.stringify(accessToken),
@@ -131,22 +120,13 @@ export function createSessions({ settings, database, accessTokens, hooks, issuer
   }
   return {
     respond,
+    claims: (started, times) => claimsOf(issuedParts(started), times, 'token_refresh'),
     start: async (userId, method, { ip, userAgent }, { provider, members } = {}) => {
       const traits = provider === undefined ? null : JSON.stringify({ provider })
       const [row] = await database.askRows(startSession, [userId, method, ip, userAgent, traits])
       return respond(row?.[0] ?? '', { method, ...(members === undefined ? {} : { members }) })
     },
   }
-}
-
-type IssuedRow = {
-  readonly id: string
-  readonly aal: string
-  readonly amr: readonly unknown[]
-  /** Seconds since 1970. */
-  readonly created_at: number
-  readonly has_verified_factor: boolean
-  readonly refresh_token: string
 }
 
 /** Seconds since 1970. A session that lacks the user's second factor may have a limit of its own. */

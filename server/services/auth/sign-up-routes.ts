@@ -5,6 +5,7 @@ import { JsonStatement } from '../../postgres/json-statement.ts'
 import { jsonMembers, jsonObject } from '../../text/json-members.ts'
 import { workClient } from '../accounts/work-client.ts'
 import { readChannel, readEmail, readPhone } from './addresses.ts'
+import { announceUser, requireOpenSignUp, requireSignUpWith } from './admission.ts'
 import { AuthError, authErrors } from './auth-error.ts'
 import { defineAuthRoute, type AuthCall, type AuthReply, type AuthRoute } from './auth-route.ts'
 import type { PkceChallenge } from './confirmations.ts'
@@ -14,7 +15,6 @@ import { checkPassword } from './password-rules.ts'
 import { readChallenge } from './pkce.ts'
 import { audienceOf, originOf } from './request-origin.ts'
 import { isEmpty } from './request-text.ts'
-import { isTaken } from './taken-address.ts'
 
 /** `schemas/auth-sign-up-dto.json` */
 type SignUpBody = {
@@ -77,7 +77,7 @@ async function signUpAnonymously(call: Call): Promise<AuthReply> {
     throw new AuthError(422, 'anonymous_provider_disabled', 'Anonymous sign-ins are disabled')
   }
   await context.limits.countRequest('anonymous_users', route, request)
-  if (settings.authDisableSignup) throw authErrors.signupDisabled()
+  requireOpenSignUp(settings)
   const wanted = newSignUp(call, 'anonymous', '', null)
   await beforeCreation(call, wanted)
   return createWithSession(call, wanted)
@@ -87,7 +87,7 @@ async function signUpWithPassword(call: Call): Promise<AuthReply> {
   const { context, request, body, route } = call
   const settings = context.settings()
   await context.limits.countRequest('otp', route, request)
-  if (settings.authDisableSignup) throw authErrors.signupDisabled()
+  requireOpenSignUp(settings)
   const { email, phone, password } = body
   if (isEmpty(password)) throw authErrors.invalid('Signup requires a valid password')
   checkPassword(password, settings)
@@ -100,12 +100,7 @@ async function signUpWithPassword(call: Call): Promise<AuthReply> {
     throw authErrors.invalid('PKCE not supported for phone signups')
   }
   const pkce = readChallenge(body.code_challenge, body.code_challenge_method)
-  if (provider === 'email' && !settings.authExternalEmailEnabled) {
-    throw authErrors.emailDisabled(400, 'Email signups are disabled')
-  }
-  if (provider === 'phone' && !settings.authExternalPhoneEnabled) {
-    throw authErrors.phoneDisabled(400, 'Phone signups are disabled')
-  }
+  requireSignUpWith(provider, settings)
   const address = provider === 'email' ? readEmail(email ?? '') : readPhone(phone ?? '')
   // Takes as long for an address that is taken.
   const passwordHash = await context.passwords.for(workClient(request, context.trustedProxies)).hash(password)
@@ -129,15 +124,13 @@ const newSignUp = (
   id: randomUUID(),
 })
 
-/** Calls the hook that may reject a new user. An address that has an account is not new. */
-async function beforeCreation({ context, request }: Call, wanted: SignUp): Promise<void> {
-  const { database, trustedProxies } = context
-  const { beforeUserCreated } = context.hooks
-  if (!beforeUserCreated) return
-  if (wanted.provider !== 'anonymous' && (await isTaken(database, addressOf(wanted)))) return
-  const { ip } = originOf(request, { trustedProxies })
-  await beforeUserCreated(draftOf(wanted), { ip })
-}
+const beforeCreation = ({ context, request }: Call, wanted: SignUp): Promise<void> =>
+  announceUser(
+    context,
+    wanted.provider === 'anonymous' ? undefined : addressOf(wanted),
+    draftOf(wanted),
+    originOf(request, context).ip,
+  )
 
 /** Creates a user whose address needs no confirmation, and starts a session. */
 async function createWithSession({ context, request }: Call, wanted: SignUp): Promise<AuthReply> {

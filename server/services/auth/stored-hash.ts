@@ -7,11 +7,7 @@ const find = new JsonStatement('select to_json(encrypted_password) from auth.use
   access: 'read',
   hasNoEffect: true,
 })
-const replace = new JsonStatement(
-  'with changed as (update auth.users set encrypted_password = $3 where id = $1 and encrypted_password = $2 ' +
-    'returning 1) select to_json(exists (select from changed))',
-  { access: 'write' },
-)
+const replace = new JsonStatement('select to_json(auth.rehash_password($1, $2, $3))', { access: 'write' })
 
 export const storedHashOf = (database: Pick<AuthDatabase, 'ask'>, userId: string): StoredHash => ({
   replace: async (old, replacement) => (await database.ask(replace, [userId, old, replacement]))[0] === true,

@@ -1,6 +1,8 @@
 // Changes of the caller's account: PUT /user.
 import { clientNetwork } from '../../http/client-address.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
+import { asciiLowerCase } from '../../text/ascii-case.ts'
+import { attemptPassword } from '../accounts/password-attempt.ts'
 import { workClient } from '../accounts/work-client.ts'
 import { readChannel, readEmail, readPhone } from './addresses.ts'
 import { AuthError, authErrors } from './auth-error.ts'
@@ -56,7 +58,7 @@ export async function updateUser(call: Call): Promise<AuthReply> {
   if (password !== undefined) checkPassword(password, settings)
   const pkce = readChallenge(body.code_challenge, body.code_challenge_method)
   const change: Change = {
-    email: email === (caller.row.email ?? '').toLowerCase() ? undefined : email,
+    email: email === asciiLowerCase(caller.row.email ?? '') ? undefined : email,
     phone: phone === caller.row.phone ? undefined : phone,
     password,
   }
@@ -66,9 +68,10 @@ export async function updateUser(call: Call): Promise<AuthReply> {
   // An anonymous user may take an address as in a sign-up; a permanent one always confirms it.
   const takesEmail = change.email !== undefined && caller.row.is_anonymous && settings.authMailerAutoconfirm
   const takesPhone = change.phone !== undefined && settings.authSmsAutoconfirm
+  const changer = { userId: caller.id, sessionId: caller.session?.id ?? null }
   const [row] = await database.askRows(changeAccount, [
     caller.id,
-    caller.session?.id ?? null,
+    changer.sessionId,
     hashes !== undefined,
     hashes?.old ?? null,
     hashes?.current ?? null,
@@ -79,10 +82,10 @@ export async function updateUser(call: Call): Promise<AuthReply> {
   ])
   let text = row?.[0] ?? ''
   if (change.email !== undefined && !takesEmail) {
-    text = await confirmations.changeEmail(caller.id, change.email, { request, pkce })
+    text = await confirmations.changeEmail(changer, change.email, { request, pkce })
   }
   if (change.phone !== undefined && !takesPhone) {
-    text = await confirmations.changePhone(caller.id, change.phone)
+    text = await confirmations.changePhone(changer, change.phone)
   }
   return { text }
 }
@@ -151,17 +154,24 @@ async function newHash(
 }
 
 /** What guesses count for: the address that the account signs in with. */
-const subjectOf = ({ caller: { id, row } }: Pick<Call, 'caller'>): string => row.email?.toLowerCase() ?? row.phone ?? id
+const subjectOf = ({ caller: { id, row } }: Pick<Call, 'caller'>): string =>
+  row.email === null ? (row.phone ?? id) : asciiLowerCase(row.email)
 
 /** Wrong passwords count as those of sign-in do. */
 async function requireCurrentPassword({ context, caller, body, request }: Call, hash: string): Promise<void> {
   const message = 'Current password required when setting new password.'
   if (isEmpty(body.current_password)) throw new AuthError(400, 'current_password_required', message)
-  const network = clientNetwork(request, context.trustedProxies)
-  const attempt = await context.attempts.guess(subjectOf({ caller }), network)
+  const { attempts, hooks } = context
   const passwords = context.passwords.for(workClient(request, context.trustedProxies))
-  if (!(await passwords.verify(hash, body.current_password))) {
-    throw new AuthError(400, 'current_password_invalid', message)
+  const attempt = {
+    password: body.current_password,
+    address: subjectOf({ caller }),
+    network: clientNetwork(request, context.trustedProxies),
   }
-  await attempt.giveBack()
+  const owner = await attemptPassword(
+    { passwords, limits: attempts, reportAttempt: hooks.passwordVerificationAttempt },
+    attempt,
+    () => Promise.resolve({ id: caller.id, passwordHash: hash }),
+  )
+  if (!owner) throw new AuthError(400, 'current_password_invalid', message)
 }

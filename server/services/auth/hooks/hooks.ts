@@ -87,7 +87,7 @@ const customAccessToken =
       claims,
       authentication_method: JSON.stringify(method),
     })
-    return claimsOfHook(response)
+    return claimsOfHook(response, claims)
   }
 
 /** A hook that gets a user object. */

@@ -39,14 +39,16 @@ const types: Readonly<Record<string, readonly [name: string, test: (value: unkno
 /**
  * The claims in the response of a custom access token hook, as JSON text.
  *
+ * @param sent the claims that the hook got, as JSON text: an address that is not confirmed is none of them
  * @throws AuthError 500 if there are none, or if a claim is missing or of the wrong type
  */
-export function claimsOfHook({ value, text }: HookResponse): string {
+export function claimsOfHook({ value, text }: HookResponse, sent: string): string {
   const { claims } = value
   if (!('claims' in value)) throw failed('output claims field is missing')
   if (!isJsonObject(claims)) throw failed('output claims must be an object')
+  const given = jsonMembers(sent)
   const faults = [
-    ...required.filter((name) => !(name in claims)).map((name) => `(root): ${name} is required`),
+    ...required.filter((name) => given.has(name) && !(name in claims)).map((name) => `(root): ${name} is required`),
     ...Object.entries(types).flatMap(([name, [type, test]]) =>
       name in claims && !test(claims[name])
         ? [`${name}: Invalid type. Expected: ${type}, given: ${typeOf(claims[name])}`]

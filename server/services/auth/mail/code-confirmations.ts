@@ -41,12 +41,12 @@ export function createConfirmations(
       const { user_metadata: data = {} } = userOf(user)
       mailer.send('existing_account', address.email, { SiteURL: siteUrl, Email: address.email, Data: data })
     },
-    changeEmail: async (userId, email, { request, pkce }) => {
-      const options = { request, pkce, newAddress: email }
+    changeEmail: async ({ userId, sessionId }, email, { request, pkce }) => {
+      const options = { request, pkce, newAddress: email, sessionId }
       return requireSent(await flows.mail('email_change', { user_id: userId }, options)).user
     },
-    changePhone: async (userId, phone) => {
-      const options = { request: undefined, newAddress: phone }
+    changePhone: async ({ userId, sessionId }, phone) => {
+      const options = { request: undefined, newAddress: phone, sessionId }
       const { issued } = await flows.message('phone_change', { user_id: userId }, options)
       if (issued.status === 'exists') throw authErrors.phoneExists()
       return requireSent(issued).user

@@ -29,6 +29,7 @@ export type FlowOptions = {
   readonly phone?: string
   readonly side?: CodeRequest['side']
   readonly passwordHash?: CodeRequest['passwordHash']
+  readonly sessionId?: CodeRequest['sessionId']
   readonly audit?: CodeRequest['audit']
 }
 
@@ -60,7 +61,7 @@ export class CodeFlows {
 
   /** The request for a code, with the settings of its kind. */
   request(purpose: CodePurpose, account: AccountKey, options: FlowOptions): CodeRequest {
-    const { request, pkce, only, newAddress, side, passwordHash, audit } = options
+    const { request, pkce, only, newAddress, side, passwordHash, sessionId, audit } = options
     const settings = this.#context.settings()
     const byPhone = isByPhone(purpose)
     const phone = newAddress ?? options.phone ?? ('phone' in account ? account.phone : undefined)
@@ -77,6 +78,7 @@ export class CodeFlows {
       ...(newAddress === undefined ? {} : { newAddress }),
       ...(side === undefined ? {} : { side }),
       ...(passwordHash === undefined ? {} : { passwordHash }),
+      ...(sessionId === undefined ? {} : { sessionId }),
       ...(audit === undefined ? {} : { audit }),
     }
   }

@@ -52,6 +52,11 @@ export class Mailer {
     })
   }
 
+  /** Whether mails are sent, or kept for development. */
+  get delivers(): boolean {
+    return this.#options.settings().authSmtpHost !== null || this.mailbox !== undefined
+  }
+
   /** Checks mail server and templates, and reports problems. Never rejects. */
   async check(): Promise<void> {
     const { authSmtpHost, authSmtpAdminEmail } = this.#options.settings()

@@ -43,6 +43,8 @@ export type CodeRequest = {
   readonly pkce?: PkceChallenge | undefined
   /** Hash of the password of the sign-up that is confirmed; null without a password, left out if the code is sent again. */
   readonly passwordHash?: string | null
+  /** The session that asks for a change of the address; null for a token without one. Left out of other requests. */
+  readonly sessionId?: string | null
   readonly audit?: { readonly action: string; readonly type: string; readonly traits?: object }
   /** Client address, for the audit log. */
   readonly ip: string | null
@@ -114,6 +116,10 @@ export type UsedCode =
 const issueStatement = new JsonStatement("select result, result -> 'user' from auth.issue_code($1::json) as result", {
   access: 'write',
 })
+const issueChangeStatement = new JsonStatement(
+  "select result, result -> 'user' from auth.issue_change_code($1::json) as result",
+  { access: 'write' },
+)
 const issueToNewStatement = new JsonStatement(
   `select result -> 'issued', result -> 'issued' -> 'user', result ->> 'outcome'
   from auth.issue_code_to_new_account($1::json) as result`,
@@ -136,11 +142,16 @@ export class OneTimeCodes {
     this.#macs = macs
   }
 
-  /** Replaces the code of an account for a purpose, in one round trip. */
+  /**
+   * Replaces the code of an account for a purpose, in one round trip.
+   *
+   * @throws AuthError 401 `insufficient_aal` for a session that has not used the second factor of its account
+   */
   async issue(request: CodeRequest): Promise<Issued> {
     const codes = codesOf(request)
     const members = { ...membersOf(request), ...this.#membersOf(codes) }
-    const [row] = await this.#database.askRows(issueStatement, [JSON.stringify(members)])
+    const statement = request.sessionId === undefined ? issueStatement : issueChangeStatement
+    const [row] = await this.#database.askRows(statement, [JSON.stringify(members)])
     return issuedOf(codes, row?.[0], row?.[1])
   }
 
@@ -211,7 +222,7 @@ function codesOf({ code, length, purpose }: CodeRequest): Codes {
 }
 
 function membersOf(request: CodeRequest): Readonly<Record<string, unknown>> {
-  const { purpose, account, only, frequency, newAddress, secure, side, pkce, passwordHash, audit, ip } = request
+  const { purpose, account, only, frequency, newAddress, secure, side, pkce, passwordHash, sessionId, audit, ip } = request
   return {
     ...account,
     purpose,
@@ -221,6 +232,7 @@ function membersOf(request: CodeRequest): Readonly<Record<string, unknown>> {
     ...(purpose === 'email_change' ? { secure: secure === true, side } : {}),
     ...(pkce === undefined ? {} : { code_challenge: pkce.challenge, code_challenge_method: pkce.method }),
     ...(passwordHash === undefined ? {} : { password_hash: passwordHash }),
+    ...(sessionId === undefined ? {} : { session_id: sessionId }),
     ...(audit === undefined ? {} : { audit: audit.action, audit_type: audit.type, audit_traits: audit.traits ?? {} }),
     ip,
   }

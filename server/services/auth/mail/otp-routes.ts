@@ -1,6 +1,7 @@
 // POST /otp and /magiclink: sign-in with a code or link, without a password.
 import type { Request } from 'express'
 import { readChannel, readEmail, readPhone } from '../addresses.ts'
+import { requireOpenSignUp, requireSignInWith } from '../admission.ts'
 import type { AuthContext } from '../auth-context.ts'
 import { AuthError, authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthCall, type AuthReply, type AuthRoute } from '../auth-route.ts'
@@ -81,9 +82,7 @@ const otpDisabled = (): AuthError => new AuthError(422, 'otp_disabled', 'Signups
 async function sendMagicLink({ context, body, bodyMembers, request }: Call, creates: boolean): Promise<AuthReply> {
   const { codeFlows } = context
   const settings = context.settings()
-  if (!settings.authExternalEmailEnabled) {
-    throw authErrors.emailDisabled(422, 'Email logins are disabled')
-  }
+  requireSignInWith('email', settings)
   if (!settings.authExternalEmailMagicLinkEnabled) {
     throw authErrors.emailDisabled(422, 'Login with magic link is disabled')
   }
@@ -134,7 +133,7 @@ async function issueOrCreate(
     isNew = true
     const isAbsent = known.status === 'absent'
     if (isAbsent && !creates) throw otpDisabled()
-    if (context.settings().authDisableSignup) throw authErrors.signupDisabled()
+    requireOpenSignUp(context.settings())
     return createWithCode(context, request, purposeIfNew, account, { pkce, isNew: isAbsent })
   })
   return { issued, isNew }

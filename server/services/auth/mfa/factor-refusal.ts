@@ -43,8 +43,8 @@ const expired = (message: string): AuthError => new AuthError(422, 'mfa_challeng
 /** By reason. */
 const refusals: Readonly<Record<string, (subject: Subject, refusal: Refusal) => AuthError | undefined>> = {
   session_not_found: authErrors.sessionNotFound,
-  insufficient_aal: ({ protectedAction: action }) =>
-    action && authErrors.insufficientAal(action.status, `AAL2 required to ${action.name}`),
+  insufficient_aal: ({ protectedAction: action = { name: 'verify a new factor', status: 403 } }) =>
+    authErrors.insufficientAal(action.status, `AAL2 required to ${action.name}`),
   mfa_factor_not_found: notFound,
   challenge_not_found: () =>
     new AuthError(422, 'mfa_factor_not_found', 'MFA factor with the provided challenge ID not found'),

@@ -91,8 +91,8 @@ async function finish(
 }
 
 function signedInBy(context: AuthContext, flow: ProviderFlow, attempt: ProviderSignIn): Promise<SignedIn> {
-  const { linking_target_id: target, invite_token: invitation } = flow
-  if (target !== null) return linkToAccount(context, target, attempt)
+  const { linking_target_id: userId, linking_session_id: sessionId, invite_token: invitation } = flow
+  if (userId !== null) return linkToAccount(context, { userId, sessionId }, attempt)
   return invitation === null ? signInWithProvider(context, attempt) : acceptInvitation(context, invitation, attempt)
 }
 

@@ -4,6 +4,7 @@ import type { JWTPayload } from 'jose'
 import type { AuthContext } from '../auth-context.ts'
 import { AuthError, authErrors } from '../auth-error.ts'
 import type { AuthCall, AuthReply } from '../auth-route.ts'
+import type { LinkingTarget } from '../flow-states.ts'
 import { originOf } from '../request-origin.ts'
 import { requireManualLinking } from './manual-linking.ts'
 import { linkToAccount, signInWithProvider, type ProviderSignIn } from './provider-accounts.ts'
@@ -39,12 +40,13 @@ export async function idTokenGrant({
   if (textOf(body.provider) === '' && (textOf(body.client_id) === '' || textOf(body.issuer) === '')) {
     throw oauthError('invalid request', 'provider or client_id and issuer required')
   }
-  let linkingTarget: string | undefined
+  let linkingTarget: LinkingTarget | undefined
   if (body.link_identity === true) {
     if (request.headers.authorization === undefined) {
       throw oauthError('invalid request', 'Linking requires a valid user access token in Authorization')
     }
-    linkingTarget = (await context.callers.user(request)).id
+    const { id, session } = await context.callers.user(request)
+    linkingTarget = { userId: id, sessionId: session?.id ?? null }
     requireManualLinking(context)
   }
   const provider = providerOf(context, body)

@@ -8,10 +8,13 @@ import { flowParameters } from './oauth-routes.ts'
 import { flowTarget, startProviderFlow } from './provider-flow.ts'
 import { isUuid } from '../../../text/uuid.ts'
 
-const unlink = new JsonStatement('select auth.unlink_identity($1::uuid, $2::uuid, $3, $4)', { access: 'write' })
+const unlink = new JsonStatement('select auth.unlink_identity($1::uuid, $2::uuid, $3, $4, $5::uuid)', {
+  access: 'write',
+})
 
 type Unlinking = {
-  readonly outcome: 'unlinked' | 'user_not_found' | 'single_identity' | 'not_found' | 'email_conflict'
+  readonly outcome:
+    'unlinked' | 'insufficient_aal' | 'user_not_found' | 'single_identity' | 'not_found' | 'email_conflict'
 }
 
 export const identityRoutes: readonly AuthRoute[] = [
@@ -26,12 +29,16 @@ export const identityRoutes: readonly AuthRoute[] = [
       skip_http_redirect: '`true` for a response `{url}` instead of a redirect.',
     },
     success: [302, 'To the provider, or to the page with an error if the provider cannot be reached.'],
-    errors: { 400: 'The provider is not enabled, or the challenge is not valid.', 404: 'Linking is not enabled.' },
+    errors: {
+      400: 'The provider is not enabled, or the challenge is not valid.',
+      403: 'The session needs aal2.',
+      404: 'Linking is not enabled.',
+    },
     handler: async ({ context, caller, request, query }) => {
       requireManualLinking(context)
       const returnsUrl = query.get('skip_http_redirect') === 'true'
-      const start = returnsUrl ? startProviderFlow : flowTarget
-      const url = await start(context, request, query, { linkingTarget: caller.id })
+      const linkingTarget = { userId: caller.id, sessionId: caller.session?.id ?? null }
+      const url = await (returnsUrl ? startProviderFlow : flowTarget)(context, request, query, { linkingTarget })
       return returnsUrl ? { status: 200, json: { url } } : { redirect: url }
     },
   }),
@@ -51,6 +58,7 @@ export const identityRoutes: readonly AuthRoute[] = [
     },
     success: [200, 'The identity is removed.'],
     errors: {
+      403: 'The session needs aal2.',
       404: 'Linking is not enabled, or the id is not a UUID.',
       422: 'The account has no such identity, or no other one.',
     },
@@ -59,7 +67,7 @@ export const identityRoutes: readonly AuthRoute[] = [
       const id = path.identity_id
       if (!isUuid(id)) throw new AuthError(404, 'validation_failed', 'identity_id must be an UUID')
       const { ip } = originOf(request, context)
-      const values = [caller.id, id, context.settings().authMailerAutoconfirm, ip]
+      const values = [caller.id, id, context.settings().authMailerAutoconfirm, ip, caller.session?.id ?? null]
       const [result] = (await context.database.ask(unlink, values)) as Unlinking[]
       requireUnlinked(result?.outcome ?? 'user_not_found')
       return { json: {} }
@@ -71,6 +79,8 @@ function requireUnlinked(outcome: Unlinking['outcome']): void {
   switch (outcome) {
     case 'unlinked':
       return
+    case 'insufficient_aal':
+      throw authErrors.insufficientAal(403, 'AAL2 required to unlink an identity')
     case 'user_not_found':
       throw authErrors.userNotFound()
     case 'single_identity': {

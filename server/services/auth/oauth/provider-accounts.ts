@@ -6,6 +6,7 @@ import { JsonStatement } from '../../../postgres/json-statement.ts'
 import type { AuthContext } from '../auth-context.ts'
 import { AuthError, authErrors } from '../auth-error.ts'
 import { draftUser } from '../draft-user.ts'
+import type { LinkingTarget } from '../flow-states.ts'
 import { audienceOf } from '../request-origin.ts'
 import type { SessionOrigin, StartedSession } from '../sessions.ts'
 import type { Provider } from './providers.ts'
@@ -52,7 +53,10 @@ type SignInResult =
 type LinkResult =
   | { readonly outcome: 'linked'; readonly auth_code: string | null }
   | { readonly outcome: 'needs_verification'; readonly user: AccountOfUser }
-  | { readonly outcome: 'already_linked' | 'linked_to_other' | 'email_exists' | 'user_banned' | 'user_not_found' }
+  | {
+      readonly outcome:
+        'insufficient_aal' | 'already_linked' | 'linked_to_other' | 'email_exists' | 'user_banned' | 'user_not_found'
+    }
 
 /** The user object of an account. */
 type AccountOfUser = { readonly email: string }
@@ -101,16 +105,16 @@ export async function signInWithProvider(context: AccountsContext, attempt: Prov
 /**
  * Adds an identity to an account.
  *
- * @param userId the account
- * @throws AuthError 422 `identity_already_exists` or `email_not_confirmed`, 400 `email_exists`, 403 `user_banned`
+ * @throws AuthError 422 `identity_already_exists` or `email_not_confirmed`, 400 `email_exists`, 403 `user_banned` or
+ *   `insufficient_aal`
  */
 export async function linkToAccount(
   context: AccountsContext,
-  userId: string,
+  { userId, sessionId }: LinkingTarget,
   attempt: ProviderSignIn,
 ): Promise<SignedIn> {
   const { provider, request } = attempt
-  const text = JSON.stringify({ ...requestOf(context, attempt), user_id: userId })
+  const text = JSON.stringify({ ...requestOf(context, attempt), user_id: userId, session_id: sessionId })
   const { result, started } = await askAccount<LinkResult>(context, link, text)
   switch (result.outcome) {
     case 'linked':
@@ -118,6 +122,8 @@ export async function linkToAccount(
     case 'needs_verification':
       await context.confirmations.confirmEmail(JSON.stringify(result.user), { request, passwordHash: null })
       throw new AuthError(422, 'email_not_confirmed', unverified(provider.name))
+    case 'insufficient_aal':
+      throw authErrors.insufficientAal(403, 'AAL2 required to link an identity')
     case 'already_linked':
       throw new AuthError(422, 'identity_already_exists', 'Identity is already linked')
     case 'linked_to_other':

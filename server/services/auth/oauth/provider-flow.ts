@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import type { Request } from 'express'
 import type { AuthContext } from '../auth-context.ts'
 import { authErrors } from '../auth-error.ts'
+import type { LinkingTarget } from '../flow-states.ts'
 import { redirectRules } from '../request-redirect.ts'
 import { requireInvitation } from './invitation.ts'
 import { readChallenge } from '../pkce.ts'
@@ -25,8 +26,8 @@ type FlowContext = Pick<AuthContext, 'settings' | 'database' | 'providers' | 'fl
 
 /** What a flow is for, beside signing in. */
 export type FlowPurpose = {
-  /** Id of the account that gets the identity. */
-  readonly linkingTarget?: string
+  /** Whose account gets the identity. */
+  readonly linkingTarget?: LinkingTarget
   /** The token of an invitation. */
   readonly inviteToken?: string
 }

@@ -1,4 +1,5 @@
 // A user as a provider describes it, by the claims of an ID token and of its user information.
+import { asciiLowerCase } from '../../../text/ascii-case.ts'
 
 /** Claims of a provider. */
 export type ProviderClaims = Readonly<Record<string, unknown>>
@@ -6,7 +7,7 @@ export type ProviderClaims = Readonly<Record<string, unknown>>
 export type ProviderUser = {
   /** The id of the user at the provider. */
   readonly subject: string
-  /** In lower case; undefined if the provider does not tell it. */
+  /** With ASCII letters in lower case; undefined if the provider does not tell it. */
   readonly email: string | undefined
   /** Whether the provider knows that the address is the user's. */
   readonly isVerified: boolean
@@ -30,8 +31,8 @@ const maxAddress = 255
  */
 export function providerUser(issuer: string, claims: ProviderClaims): ProviderUser {
   const subject = textOf(claims.sub) ?? ''
-  const email = textOf(claims.email)?.toLowerCase()
-  const address = email !== undefined && email.length <= maxAddress ? email : undefined
+  const email = textOf(claims.email)
+  const address = email !== undefined && email.length <= maxAddress ? asciiLowerCase(email) : undefined
   const isVerified = address !== undefined && isTrue(isMicrosoft(issuer) ? claims.xms_edov : claims.email_verified)
   const profile = Object.fromEntries(
     profileClaims.flatMap((name) => {

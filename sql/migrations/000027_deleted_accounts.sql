@@ -16,12 +16,17 @@ comment on column rowhouse.deleted_accounts.deleted_at is 'When it was deleted.'
 alter table rowhouse.deleted_accounts enable row level security;
 revoke all on rowhouse.deleted_accounts from anon, authenticated, service_role;
 
-create or replace function auth.delete_user(user_id uuid, password_hash text, ip text default null) returns boolean
+create or replace function auth.delete_user(
+  user_id uuid, password_hash text, ip text default null, session_id uuid default null
+)
+returns boolean
 language plpgsql security definer set search_path = ''
 as $$
 declare
   deleted auth.users;
 begin
+  perform from auth.users where users.id = $1 for update;
+  perform auth.require_second_factor($1, $4, 403, 'AAL2 required to delete the account');
   delete from auth.users where users.id = $1 and users.encrypted_password = $2 returning users.* into deleted;
   if not found then
     return false;
@@ -35,7 +40,7 @@ begin
   return true;
 end
 $$;
-comment on function auth.delete_user(uuid, text, text) is
-  'Deletes an account with all its rows and files. Returns false if the password has changed.';
+comment on function auth.delete_user(uuid, text, text, uuid) is
+  'Deletes an account with all its rows and files, for one of its sessions. Returns false if the password has changed.';
 
 call rowhouse.end_private_functions();

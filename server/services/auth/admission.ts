@@ -1,0 +1,56 @@
+// Who may sign up and sign in: what both doors ask, `/auth/v1` and the cookie's.
+import type { AuthContext } from './auth-context.ts'
+import { authErrors } from './auth-error.ts'
+import type { AuthSettings } from './settings.ts'
+import { isTaken } from './taken-address.ts'
+
+/** @throws AuthError 422 `signup_disabled` */
+export function requireOpenSignUp({ authDisableSignup }: Pick<AuthSettings, 'authDisableSignup'>): void {
+  if (authDisableSignup) throw authErrors.signupDisabled()
+}
+
+type Providers = Pick<AuthSettings, 'authExternalEmailEnabled' | 'authExternalPhoneEnabled'>
+
+/** @throws AuthError 400 `email_provider_disabled`, `phone_provider_disabled` */
+export function requireSignUpWith(provider: 'email' | 'phone', settings: Providers): void {
+  if (provider === 'email' && !settings.authExternalEmailEnabled) {
+    throw authErrors.emailDisabled(400, 'Email signups are disabled')
+  }
+  if (provider === 'phone' && !settings.authExternalPhoneEnabled) {
+    throw authErrors.phoneDisabled(400, 'Phone signups are disabled')
+  }
+}
+
+/** @throws AuthError 422 `email_provider_disabled`, `phone_provider_disabled` */
+export function requireSignInWith(provider: 'email' | 'phone', settings: Providers): void {
+  if (provider === 'email' && !settings.authExternalEmailEnabled) {
+    throw authErrors.emailDisabled(422, 'Email logins are disabled')
+  }
+  if (provider === 'phone' && !settings.authExternalPhoneEnabled) {
+    throw authErrors.phoneDisabled(422, 'Phone logins are disabled')
+  }
+}
+
+/**
+ * Calls the hook that may reject a new user. An address that has an account is not new.
+ *
+ * @param address undefined for an anonymous user
+ * @param user the user object as JSON text, before the user is created
+ * @throws the error of the hook
+ */
+export async function announceUser(
+  { database, hooks }: Pick<AuthContext, 'database' | 'hooks'>,
+  address: { readonly email: string } | { readonly phone: string } | undefined,
+  user: string,
+  ip: string | null,
+): Promise<void> {
+  if (!hooks.beforeUserCreated) return
+  if (address && (await isTaken(database, address))) return
+  await hooks.beforeUserCreated(user, { ip })
+}
+
+/** Whether an account signs in although its address is not confirmed: the settings confirm it without proof. */
+export const confirmsAtSignIn = (
+  account: { readonly email_confirmed: boolean; readonly email_unproven: boolean },
+  { authMailerAutoconfirm }: Pick<AuthSettings, 'authMailerAutoconfirm'>,
+): boolean => authMailerAutoconfirm && account.email_unproven && !account.email_confirmed
