@@ -11,9 +11,10 @@ export class ParseQueue {
   #last: Promise<number> = Promise.resolve(0)
 
   /** Runs `work` after all earlier work, and resolves to its result. */
-  run<T>(work: () => T | Promise<T>): Promise<T> {
-    // The queue does not wait for a promise that the work returns.
-    return this.#after(() => Promise.resolve({ value: work() })).then(({ value }) => value)
+  run<T>(work: () => T): Promise<Awaited<T>> {
+    // In an object, because the queue does not wait for a promise that the work returns.
+    const result = this.#after(() => Promise.resolve({ value: work() })).then(({ value }) => value)
+    return result as Promise<Awaited<T>>
   }
 
   /**

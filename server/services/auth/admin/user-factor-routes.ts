@@ -43,7 +43,7 @@ export const userFactorRoutes: readonly AuthRoute[] = [
         await context.database.askRows(adminStatements.updateFactor, [
           path.user_id,
           path.factor_id,
-          friendly_name ? friendly_name : null,
+          friendly_name === '' ? null : (friendly_name ?? null),
           phone ? readPhone(phone) : null,
           caller.role,
           originOf(request, context).ip,
