@@ -9,7 +9,7 @@ export default tseslint.config(
   {
     languageOptions: {
       parserOptions: {
-        projectService: { allowDefaultProject: ['*.js', '*.mjs', 'tests/*.mjs'] },
+        projectService: { allowDefaultProject: ['*.js', '*.mjs', 'tests/*.mjs', 'tests/support/costs/*.mjs'] },
         tsconfigRootDir: import.meta.dirname,
       },
     },
@@ -31,5 +31,5 @@ export default tseslint.config(
     files: ['tests/fixtures/types/queries.ts'],
     rules: { '@typescript-eslint/no-unused-vars': 'off' },
   },
-  { files: ['*.js', 'tests/*.mjs'], ...tseslint.configs.disableTypeChecked },
+  { files: ['*.js', 'tests/**/*.mjs'], ...tseslint.configs.disableTypeChecked },
 )

@@ -59,7 +59,7 @@ declare
   -- They may be Supabase's.
   owner constant regrole := (select relowner::regrole from pg_catalog.pg_class where oid = 'storage.objects'::regclass);
   caller constant regrole := (
-    select proowner::regrole from pg_catalog.pg_proc where oid = 'auth.delete_user(uuid, text, text)'::regprocedure
+    select proowner::regrole from pg_catalog.pg_proc where oid = 'auth.delete_user(uuid, text, text, uuid)'::regprocedure
   );
 begin
   begin

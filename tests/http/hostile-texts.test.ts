@@ -109,7 +109,7 @@ function* requestsOf(path: string, operation: Operation): Generator<Sent> {
     Object.fromEntries(
       names
         .filter((name) => !withoutPassword.includes(name))
-        .map((name) => [name, plausible(name, id)])
+        .map((name): [string, unknown] => [name, plausible(name, id)])
         .filter(([, value]) => value !== undefined),
     )
   const json = content === undefined ? {} : { body: base() }

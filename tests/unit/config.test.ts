@@ -41,7 +41,7 @@ t.test('defaults', async (t) => {
     authAccountLimit: 10,
     authAccountTotalLimit: 100,
     authAddressLimit: 100,
-  authWaitingLimit: 16,
+    authWaitingLimit: 16,
     bodyLimit: 102_400,
     clientErrorVerbosity: 'verbose',
     dataDir: '.data',

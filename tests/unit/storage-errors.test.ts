@@ -106,7 +106,8 @@ t.test('ranges', (t) => {
   t.strictSame(byteRange('bytes=0-0', 1), { start: 0, end: 0 })
   t.strictSame(byteRange('bytes=-5', 3), { start: 0, end: 2 })
   t.strictSame(byteRange('bytes=2-', 3), { start: 2, end: 2 })
-  for (const wrong of ['bytes=3-', 'bytes=1-0', 'bytes=-0', 'bytes=-', 'bytes= 0-1', 'Bytes=0-1', 'bytes=0-1,2-2']) {
+  for (const same of ['bytes= 0-1', 'Bytes=0-1', ' bytes =0-1 ']) t.strictSame(byteRange(same, 3), { start: 0, end: 1 })
+  for (const wrong of ['bytes=3-', 'bytes=1-0', 'bytes=-0', 'bytes=-', 'bytes=0 -1', 'bytes=0-1,2-2']) {
     t.equal(byteRange(wrong, 3), undefined, wrong)
   }
   t.equal(byteRange('bytes=0-', 0), undefined)

@@ -49,7 +49,7 @@ const inTarget = (text: string): string =>
 
 /** The bytes of a header's value, without the characters that end it. */
 const inHeader = (text: string): string =>
-  Buffer.from(text.replace(/[\0-\x08\n-\x1f\x7f]/g, ' '), 'utf8')
+  Buffer.from(text.replace(/[^\P{Cc}\t]/gu, ' '), 'utf8')
     .toString('latin1')
     .trim() || 'x'
 
@@ -126,7 +126,7 @@ const targetOf = (
   path,
   query: (parameters as readonly Parameter[]).filter((it) => it.in === 'query').map(({ name }) => name),
   credentials: security.includes('session') ? credentials.session : credentials.user,
-  ...(body === undefined ? {} : { fields: fieldsOf(String(body)) }),
+  ...(body === undefined ? {} : { fields: fieldsOf(body as string) }),
   types: Object.keys(bodies ?? {}),
   bodyLimit,
 })

@@ -222,7 +222,8 @@ function codesOf({ code, length, purpose }: CodeRequest): Codes {
 }
 
 function membersOf(request: CodeRequest): Readonly<Record<string, unknown>> {
-  const { purpose, account, only, frequency, newAddress, secure, side, pkce, passwordHash, sessionId, audit, ip } = request
+  const { purpose, account, only, frequency, newAddress, secure, side, pkce, passwordHash, sessionId, audit, ip } =
+    request
   return {
     ...account,
     purpose,
