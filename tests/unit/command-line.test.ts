@@ -336,7 +336,12 @@ t.test('errors of commands are printed', async (t) => {
   const table: [string[], Partial<Dependencies>, number, string][] = [
     [['migrate'], { loadConfig: broken }, 1, 'PGRST_DB_POOL: not a number\n'],
     [['migrate', '--json'], { loadConfig: broken }, 1, '{"error":"PGRST_DB_POOL: not a number"}\n'],
-    [['check'], { loadConfig: broken }, 2, 'PGRST_DB_POOL: not a number\n'],
+    [
+      ['check'],
+      { withDatabaseSettings: () => Promise.reject(new Error('PGRST_DB_POOL: not a number')) },
+      2,
+      'PGRST_DB_POOL: not a number\n',
+    ],
     [['keys', 'list'], unreachable, 1, refused],
     [['check'], unreachable, 2, refused],
     [['serve'], { serve: () => Promise.reject(new Error('the port 3000 is taken')) }, 1, 'the port 3000 is taken\n'],
@@ -606,6 +611,8 @@ t.test('check', async (t) => {
     roles: [],
     policies: [],
   }
+  const grants = { select: 'all', insert: null, update: null, delete: null }
+  const unsound = { ...sound, rls: false, roles: [{ name: 'anon', bypassesRls: false, grants }] }
   const asked: unknown[] = []
   const exposing = (...rows: unknown[]): Partial<DatabaseOperations> => ({
     query: (text, values) => {
@@ -618,19 +625,19 @@ t.test('check', async (t) => {
   t.match(await run(['check'], {}, exposing(sound)), {
     code: 0,
     err: '',
-    out: /Nothing to flag in 1 exposed objects\.\n$/,
+    out: /^Found nothing\.\n\nExposed: 1 relation and 0 functions/,
   })
-  t.match(await run(['check'], {}, exposing({ ...sound, rls: false })), {
+  t.match(await run(['check'], {}, exposing(unsound)), {
     code: 1,
     err: '',
-    out: /! row-level security is off\n[^]*1 finding \(!\)/,
+    out: /^ERROR exposed_table_without_rls {2}public\.films\n[^]*Found 1 error/,
   })
-  const { code, out } = await run(['check', '--json'], {}, exposing({ ...sound, rls: false }))
+  const { code, out } = await run(['check', '--json'], {}, exposing(unsound))
   t.equal(code, 1)
   t.match(JSON.parse(out), {
     findings: 1,
-    exposed: [{ ...sound, rls: false, findings: [{ kind: 'rls-off' }] }],
-    lints: [{ code: 'rls_disabled_in_public', level: 'WARN', object: { schema: 'public', name: 'films' } }],
+    exposed: [{ ...unsound, findings: [{ kind: 'rls-off' }] }],
+    lints: [{ code: 'exposed_table_without_rls', level: 'ERROR', object: { schema: 'public', name: 'films' } }],
   })
   t.strictSame(asked[0], ['["public"]', '["anon","authenticated","service_role","web_anon"]'])
 })

@@ -1,6 +1,8 @@
 // Loaded into the server process by `--import`: measures its processor time, how long its event loop was busy without a
 // pause, and its memory, and reports them over the IPC channel. Times are processor time, because other processes delay
 // the loop on a busy machine.
+import process from 'node:process'
+import { setInterval } from 'node:timers'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
