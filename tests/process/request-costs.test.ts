@@ -70,7 +70,13 @@ const schemaFolder = new URL('../../schemas/', import.meta.url)
 const fields = new Map(
   readdirSync(schemaFolder)
     .filter((name) => name.endsWith('.json'))
-    .map((name) => JSON.parse(readFileSync(new URL(name, schemaFolder), 'utf8')) as { readonly $id: string; readonly properties?: object })
+    .map(
+      (name) =>
+        JSON.parse(readFileSync(new URL(name, schemaFolder), 'utf8')) as {
+          readonly $id: string
+          readonly properties?: object
+        },
+    )
     .map((schema) => [schema.$id, Object.keys(schema.properties ?? {})] as const),
 )
 const fieldsOf = (id: string): readonly string[] => fields.get(id) ?? fields.get(`urn:rowhouse:${id}`) ?? []

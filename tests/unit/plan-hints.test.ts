@@ -99,7 +99,7 @@ t.test('relationships', async (t) => {
     ['invoices', 'customer', "Perhaps you meant 'customers' instead of 'customer'."],
     ['invoices', 'customers', null],
     ['invoices', 'CUSTOMERS', null],
-    ['invoices', 'zzz', "'invoices' is related to 'customers'."],
+    ['invoices', 'zzz', "'invoices' is related to 'Orders', 'customers'."],
     ['zzz', 'customers', null],
     ['other.item', 'payments', "Perhaps you meant 'items' instead of 'item'."],
     ['nowhere.invoice', 'customers', null],
