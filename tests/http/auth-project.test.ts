@@ -144,6 +144,11 @@ t.test('services can be added later, unless a table is in the way', async (t) =>
       '000015_storage.sql',
       '000016_storage_lists.sql',
       '000017_storage_resumable.sql',
+      '000026_list_keys.sql',
+      '000028_files_of_accounts.sql',
+      '000029_rounded_valuations.sql',
+      '000030_image_addresses.sql',
+      '000031_avatar_addresses.sql',
     ]
     t.strictSame(await pendingMigrations(client), expected)
     const query: RunClientQuery = (text, values) => client.query<Record<string, unknown>>(text, values)

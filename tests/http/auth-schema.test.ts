@@ -31,7 +31,7 @@ const columns: Readonly<Record<string, string>> = {
     otp_code text, web_authn_session_data jsonb, attempts int4`,
   mfa_amr_claims: `session_id uuid, created_at timestamptz, updated_at timestamptz, authentication_method text, id uuid`,
   one_time_tokens: `id uuid, user_id uuid, token_type one_time_token_type, token_hash text, relates_to text,
-    created_at timestamp, updated_at timestamp, wrong_tries int2, password_hash text`,
+    created_at timestamp, updated_at timestamp, wrong_tries int2, password_hash text, code_hash text, invites bool`,
   flow_state: `id uuid, user_id uuid, auth_code text, code_challenge_method code_challenge_method, code_challenge text,
     provider_type text, provider_access_token text, provider_refresh_token text, created_at timestamptz,
     updated_at timestamptz, authentication_method text, auth_code_issued_at timestamptz, invite_token text,

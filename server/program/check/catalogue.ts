@@ -317,7 +317,8 @@ async function hasUnproven(query: RunClientQuery): Promise<boolean> {
   const { rows: readers } = await query(
     `select from pg_attribute join pg_roles on rolname = '${authAdminRole}'
      where attrelid = to_regclass('auth.users') and attname = 'email_unproven'
-       and pg_has_role(session_user, pg_roles.oid, 'member') and has_table_privilege(pg_roles.oid, attrelid, 'select')`,
+       and pg_has_role(session_user, pg_roles.oid, 'member') and has_table_privilege(pg_roles.oid, attrelid, 'select')
+       and has_schema_privilege(pg_roles.oid, 'auth', 'usage')`,
   )
   if (readers.length === 0) return false
   await query(`select set_config('role', '${authAdminRole}', true)`)
