@@ -1,6 +1,6 @@
 // Checks the facts in the README that a program can check.
 import { readdir, readFile } from 'node:fs/promises'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { settingsTable } from '../../server/config/dump.ts'
 
 const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
@@ -32,8 +32,15 @@ t.test('scripts and files named in the README exist', async (t) => {
   }
 })
 
-t.test('files named in CONTRIBUTING.md exist', async (t) => {
-  const contributing = await readFile(new URL('../../CONTRIBUTING.md', import.meta.url), 'utf8')
+for (const [document, least] of [
+  ['CONTRIBUTING.md', 50],
+  ['SECURITY.md', 30],
+] as const)
+  t.test(`files named in ${document} exist`, (t) => namesFiles(t, document, least))
+
+/** Every file that a document names exists, and it names at least so many. */
+async function namesFiles(t: Test, document: string, least: number): Promise<void> {
+  const text = await readFile(new URL(`../../${document}`, import.meta.url), 'utf8')
   const files = await Promise.all(
     ['server', 'tests', 'schemas'].map(async (folder) =>
       (await readdir(new URL(`../../${folder}/`, import.meta.url), { recursive: true })).map(
@@ -41,11 +48,11 @@ t.test('files named in CONTRIBUTING.md exist', async (t) => {
       ),
     ),
   )
-  const names = [...contributing.matchAll(/`([\w./-]+\.(?:ts|json))`/g)].map(([, name = '']) => name)
-  t.ok(names.length > 50)
+  const names = [...text.matchAll(/`([\w./-]+\.(?:ts|json))`/g)].map(([, name = '']) => name)
+  t.ok(names.length > least)
   for (const name of names)
     t.ok(
       files.flat().some((file) => file.endsWith(`/${name}`)),
       name,
     )
-})
+}
