@@ -262,7 +262,7 @@ t.test('small bodies need no query for privileges', async (t) => {
   t.ok((await trips(t, message(80_000), 201)) > 1)
 })
 
-t.test('a large body is parsed once', async (t) => {
+t.test('a large body is read in parts, and never parsed as a whole', async (t) => {
   const application = await startApplication(t, uri, settings)
   const row = { message: 'x'.repeat(100_000) }
   const bodies = [row, row, row, [row, row], { ...row, id: 70_001 }, row, { ...row, no_such_column: 1 }].map((value) =>
@@ -273,5 +273,5 @@ t.test('a large body is parsed once', async (t) => {
   for (const body of bodies) statuses.push((await application.call('POST', '/rest/v1/notes', { body })).status)
   t.strictSame([...new Set(statuses)], [201, 400])
   const large = parses().filter(({ args: [text] }) => String(text).length > 65_536)
-  t.equal(large.length, bodies.length)
+  t.equal(large.length, 0)
 })
