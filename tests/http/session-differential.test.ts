@@ -214,8 +214,5 @@ t.test('the claims of a session are the same text either way', async (t) => {
     texts.push(rows.map(({ claims }) => String(claims).replace(users[0]?.id ?? '', 'id')))
   }
   t.strictSame(texts[0], texts[1])
-  t.match(
-    (texts[0] as string[])[0],
-    '{"aal":"aal1","role":"authenticated","sub":"id"}authenticated',
-  )
+  t.match((texts[0] as string[])[0], '{"aal":"aal1","role":"authenticated","sub":"id"}authenticated')
 })
