@@ -315,10 +315,13 @@ export async function readCheckCatalogue(
 /** Whether an address of the sign-in service was confirmed without proof, if the connected role can switch to its role. */
 async function hasUnproven(query: RunClientQuery): Promise<boolean> {
   const { rows: readers } = await query(
-    `select from pg_attribute join pg_roles on rolname = '${authAdminRole}'
-     where attrelid = to_regclass('auth.users') and attname = 'email_unproven'
-       and pg_has_role(session_user, pg_roles.oid, 'member') and has_table_privilege(pg_roles.oid, attrelid, 'select')
-       and has_schema_privilege(pg_roles.oid, 'auth', 'usage')`,
+    // By name: to_regclass() fails for a role that may not use the schema.
+    `select from pg_attribute a
+     join pg_class c on c.oid = a.attrelid and c.relname = 'users'
+     join pg_namespace n on n.oid = c.relnamespace and n.nspname = 'auth'
+     join pg_roles r on r.rolname = '${authAdminRole}'
+     where a.attname = 'email_unproven' and pg_has_role(session_user, r.oid, 'member')
+       and has_table_privilege(r.oid, c.oid, 'select') and has_schema_privilege(r.oid, n.oid, 'usage')`,
   )
   if (readers.length === 0) return false
   await query(`select set_config('role', '${authAdminRole}', true)`)
