@@ -166,7 +166,7 @@ function forMigrations(
 ): pg.Client {
   const texts = new Set(files.map(({ sql }) => sql))
   const others = files.filter(({ sql }) => !isForServices(sql, services))
-  const listener = ({ code, message }: pg.Notice): void => {
+  const listener = ({ code, message }: { code?: string | undefined; message?: string | undefined }): void => {
     if (!skipped.has(code ?? '')) onNotice?.(message ?? '')
   }
   const query = async (statement: string | pg.QueryConfig): Promise<pg.QueryResult> => {

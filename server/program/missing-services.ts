@@ -3,6 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isBelow } from '../adapters/base-path.ts'
 import type { ServiceName } from '../config/config.ts'
+import { signsIn } from '../config/signing-in.ts'
 import { answerTokenCors, reflectedHeaders, type TokenCors } from '../http/token-cors.ts'
 
 const cors: TokenCors = {
@@ -19,9 +20,6 @@ const unknown: Readonly<Record<string, (restPath: string) => string>> = {
   '/graphql/v1': (restPath) =>
     `This server has no GraphQL API. Use ${restPath}, which reads related tables in one request; /openapi.json describes it.`,
 }
-/** Services that a server may leave out. */
-const optional = { '/auth/v1': 'auth', '/storage/v1': 'storage' } as const
-
 export type MissingServices = {
   readonly services: readonly ServiceName[]
   /** Where the REST API is. */
@@ -39,9 +37,12 @@ export function missingServices({
   restPath,
   allowedOrigins,
 }: MissingServices): (target: string) => MissingServiceHandler | undefined {
-  const left = Object.entries({ [restPath]: 'rest', ...optional } as const).filter(
-    ([, name]) => !services.includes(name),
-  )
+  // Services that a server may leave out.
+  const left = [
+    ...(services.includes('rest') ? [] : [[restPath, 'rest'] as const]),
+    ...(signsIn(services) ? [] : [['/auth/v1', 'auth'] as const]),
+    ...(services.includes('storage') ? [] : [['/storage/v1', 'storage'] as const]),
+  ]
   const messages = [
     ...Object.entries(unknown).map(([path, message]) => [path, message(restPath)] as const),
     ...left.map(
