@@ -8,14 +8,16 @@ import { OccupiedDatabase } from './occupied-database.ts'
 /** The role that the server connects as. */
 const login = 'authenticator'
 const apiRoles = ['anon', 'authenticated', 'service_role']
-/** Roles that it must be able to switch to, and schemas that roles need. */
+/** Roles that it must be able to switch to, schemas that roles need, and tables that get indexes. */
 const always = {
   roles: [...apiRoles, 'supabase_auth_admin'],
-  schemas: { public: apiRoles, auth: [...apiRoles, login, 'supabase_auth_admin'] },
+  schemas: { auth: [...apiRoles, login, 'supabase_auth_admin'] },
+  tables: [],
 }
 const forStorage = {
   roles: ['supabase_storage_admin'],
   schemas: { storage: [...apiRoles, login, 'supabase_storage_admin'] },
+  tables: ['storage.objects'],
 }
 
 const requirementsOf = (services: ChosenServices): Requirements =>
@@ -24,11 +26,13 @@ const requirementsOf = (services: ChosenServices): Requirements =>
     : {
         roles: [...always.roles, ...forStorage.roles],
         schemas: { ...always.schemas, ...forStorage.schemas },
+        tables: forStorage.tables,
       }
 
 type Requirements = {
   readonly roles: readonly string[]
   readonly schemas: Readonly<Record<string, readonly string[]>>
+  readonly tables: readonly string[]
 }
 
 /** What the migrations need, and cannot do themselves. */
@@ -41,6 +45,7 @@ type Step = { readonly statements: readonly string[]; readonly message: string }
  *   `supabase_storage_admin`. PostgreSQL allows no circular memberships, so that role becomes a member of the roles of
  *   `authenticator` instead, which has the same effect for Supabase's services.
  * - Roles get the privilege to use the schemas `auth` and `storage` of another owner.
+ * - The role of the client gets the rights of the owner of Supabase's tables of objects.
  * - `authenticator` becomes a member of roles, if only a superuser can grant them (PostgreSQL 16 and later).
  *
  * @param client a connected client of the role that migrates
@@ -72,10 +77,11 @@ export async function prepareForeignRoles(
   return steps.map(({ message }) => message)
 }
 
-const findSteps = async (client: pg.Client, { roles, schemas }: Requirements): Promise<readonly Step[]> => [
+const findSteps = async (client: pg.Client, { roles, schemas, tables }: Requirements): Promise<readonly Step[]> => [
   ...(await findReversed(client, roles)).map(reversal),
   ...(await findMissing(client, roles)).map(membership),
   ...(await findUnusable(client, schemas)).map(usage),
+  ...(await findForeign(client, tables)).map(ownership),
 ]
 
 type Reversed = {
@@ -92,28 +98,26 @@ async function findReversed(client: pg.Client, roles: readonly string[]): Promis
     `with recursive login as (
        select oid from pg_catalog.pg_roles where rolname = $1
      ), holder as (
-       select oid as role, oid as needed from pg_catalog.pg_roles where rolname = any ($2)
+       select oid from pg_catalog.pg_roles where rolname = any ($2)
        union
-       select roleid, needed from holder join pg_catalog.pg_auth_members on member = holder.role
-     ), reversed as (
-       select distinct member from pg_catalog.pg_auth_members join holder on role = member
-       where roleid = (select oid from login)
+       select roleid from holder join pg_catalog.pg_auth_members on member = holder.oid
      )
-     select pg_catalog.pg_get_userbyid(member)::text as member,
+     select pg_catalog.pg_get_userbyid(holder.oid)::text as member,
        array(
-         select distinct pg_catalog.pg_get_userbyid(roleid)::text from pg_catalog.pg_auth_members as granted
-         where granted.member = (select oid from login)
-           -- A role cannot become a member of its members.
-           and granted.roleid not in (select needed from holder where role = reversed.member)
-         order by 1
+         select distinct pg_catalog.pg_get_userbyid(roleid)::text from pg_catalog.pg_auth_members
+         where member = (select oid from login) order by 1
        ) as roles,
        array(
-         select pg_catalog.pg_get_userbyid(grantor)::text from pg_catalog.pg_auth_members as granted
-         where granted.member = reversed.member and granted.roleid = (select oid from login)
+         select pg_catalog.pg_get_userbyid(grantor)::text from pg_catalog.pg_auth_members
+         where member = holder.oid and roleid = (select oid from login)
            and pg_catalog.current_setting('server_version_num')::int >= 160000
          order by 1
        ) as grantors
-     from reversed order by 1`,
+     from holder
+     where exists (
+       select from pg_catalog.pg_auth_members where member = holder.oid and roleid = (select oid from login)
+     )
+     order by 1`,
     [login, roles],
   )
   return rows
@@ -175,6 +179,24 @@ async function findUnusable(
 const usage = ({ schema, roles }: Unusable): Step => ({
   statements: [`grant usage on schema ${quoted(schema)} to ${roles.map(quoted).join(', ')}`],
   message: `${roles.join(', ')} may use the schema ${schema}`,
+})
+
+type Foreign = { readonly name: string; readonly owner: string; readonly role: string }
+
+/** Existing tables whose owner's rights the role of the client does not have. */
+async function findForeign(client: pg.Client, tables: readonly string[]): Promise<readonly Foreign[]> {
+  const { rows } = await client.query<Foreign>(
+    `select wanted.name, pg_catalog.pg_get_userbyid(relowner)::text as owner, current_user::text as role
+     from unnest($1::text[]) as wanted (name) join pg_catalog.pg_class on oid = to_regclass(wanted.name)
+     where not pg_catalog.pg_has_role(relowner, 'usage') order by 1`,
+    [tables],
+  )
+  return rows
+}
+
+const ownership = ({ name, owner, role }: Foreign): Step => ({
+  statements: [`grant ${quoted(owner)} to ${quoted(role)}`],
+  message: `${role} is a member of ${owner}, which owns the table ${name}`,
 })
 
 const quoted = (role: string): string => (/^[a-z_][a-z0-9_]*$/.test(role) ? role : pg.escapeIdentifier(role))
