@@ -6,7 +6,7 @@ export type TokenCors = {
   /** `Access-Control-Allow-Methods` */
   readonly methods: string
   /** `Access-Control-Expose-Headers` */
-  readonly exposedHeaders: string
+  readonly exposedHeaders?: string
   /**
    * `Access-Control-Allow-Headers` for the requested header names; undefined to leave it out.
    *
@@ -14,6 +14,13 @@ export type TokenCors = {
    */
   readonly allowedHeaders: (requested: string | undefined) => string | undefined
 }
+
+/** A list of header names. */
+const headerNames = /^[\w!#$%&'*+.^`|~-]+(?:\s*,\s*[\w!#$%&'*+.^`|~-]+)*$/
+
+/** Allows all requested headers, where tokens, not headers, protect the service. */
+export const reflectedHeaders: TokenCors['allowedHeaders'] = (requested) =>
+  requested !== undefined && headerNames.test(requested) ? requested : undefined
 
 /**
  * Sets the CORS headers, and responds to preflight requests.
@@ -31,7 +38,7 @@ export function answerTokenCors(
   response.appendHeader('Vary', 'Origin')
   if (origin === undefined || (origins.length > 0 && !origins.includes(origin))) return false
   response.setHeader('Access-Control-Allow-Origin', origins.length === 0 ? '*' : origin)
-  response.setHeader('Access-Control-Expose-Headers', exposedHeaders)
+  if (exposedHeaders !== undefined) response.setHeader('Access-Control-Expose-Headers', exposedHeaders)
   if (request.method !== 'OPTIONS' || request.headers['access-control-request-method'] === undefined) return false
   const allowed = allowedHeaders(request.headers['access-control-request-headers'])
   response.setHeader('Access-Control-Allow-Methods', methods)

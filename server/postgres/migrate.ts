@@ -2,8 +2,10 @@
 import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
 import { loadMigrationFiles, migrate as applyMigrations } from 'postgres-migrations'
+import { prepareForeignRoles } from './foreign-roles.ts'
 import { isForServices, type ChosenServices } from './migration-services.ts'
 import { requireFreeDatabase, requireUnchanged } from './occupied-database.ts'
+import { foreignSchemas, withoutComments } from './schema-comments.ts'
 
 export type MigrationOptions = {
   /** Folder of `000001_name.sql`, `000002_name.sql` …; by default the program's own migrations. */
@@ -37,8 +39,13 @@ export async function migrate(client: pg.Client, options: MigrationOptions = {})
   try {
     await client.query(`select pg_advisory_lock(${lock})`)
     if (directory === ownMigrations) await requireFreeDatabase(client, options)
-    await requireUnapplied(client, files, options)
+    const isPending = (await requireUnapplied(client, files, options)).length > 0
+    const prepare = async (keep: boolean): Promise<readonly string[]> =>
+      isPending && directory === ownMigrations ? prepareForeignRoles(client, { services: options.services, keep }) : []
+    // Whatever fails, fails before anything is changed.
+    await prepare(false)
     await createRecord(client)
+    for (const message of await prepare(true)) options.onNotice?.(message)
     await client.query('set search_path to rowhouse')
     const applied = await applyMigrations({ client: forMigrations(client, files, searchPath, options) }, directory)
     return { applied: applied.filter(({ id }) => id > 0).map(({ fileName }) => fileName) }
@@ -69,7 +76,11 @@ const filesOf = async (directory: string): Promise<readonly MigrationFile[]> =>
 export async function pendingMigrations(client: pg.Client, options: MigrationOptions = {}): Promise<string[]> {
   const directory = options.directory ?? ownMigrations
   if (directory === ownMigrations) await requireFreeDatabase(client, options)
-  return requireUnapplied(client, await filesOf(directory), options)
+  const pending = await requireUnapplied(client, await filesOf(directory), options)
+  if (directory === ownMigrations && pending.length > 0) {
+    await prepareForeignRoles(client, { services: options.services, keep: false })
+  }
+  return pending
 }
 
 /**
@@ -136,6 +147,9 @@ async function createRecord(client: pg.Client): Promise<void> {
   }
 }
 
+/** SQLSTATEs of notices that an object exists already, which `if not exists` expects: schemas, tables, columns. */
+const skipped: ReadonlySet<string> = new Set(['42P06', '42P07', '42701'])
+
 /** How postgres-migrations reads its table. It takes the row with the index `id` for the migration of that number. */
 const readRecord = 'SELECT * FROM migrations ORDER BY id'
 
@@ -152,7 +166,9 @@ function forMigrations(
 ): pg.Client {
   const texts = new Set(files.map(({ sql }) => sql))
   const others = files.filter(({ sql }) => !isForServices(sql, services))
-  const listener = ({ message }: { message?: string | undefined }): void => onNotice?.(message ?? '')
+  const listener = ({ code, message }: { code?: string | undefined; message?: string | undefined }): void => {
+    if (!skipped.has(code ?? '')) onNotice?.(message ?? '')
+  }
   const query = async (statement: string | pg.QueryConfig): Promise<pg.QueryResult> => {
     if (statement === readRecord) return withOthers(await client.query<Recorded>(readRecord), others)
     if (typeof statement !== 'string' || !texts.has(statement)) return client.query(statement)
@@ -161,7 +177,7 @@ function forMigrations(
     await client.query("select set_config('search_path', $1, false)", [searchPath])
     client.on('notice', listener)
     try {
-      return await client.query(statement)
+      return await client.query(withoutComments(statement, await foreignSchemas(client)))
     } finally {
       client.off('notice', listener)
       await client.query('set search_path to rowhouse').catch(() => undefined)

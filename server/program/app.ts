@@ -24,6 +24,8 @@ export type AppOptions = {
   readonly analysis: { readonly path: string; readonly router: express.Router } | undefined
   /** The storage service at `/storage/v1`, if the server has it. */
   readonly storage: Handler | undefined
+  /** Finds the handler for paths of services that the server does not have. */
+  readonly missing?: (target: string) => Handler | undefined
   /** Responds to a request if it is refused because the server is overloaded; otherwise returns false. */
   readonly refuse?: (request: IncomingMessage, response: ServerResponse, target: string, isRest: boolean) => boolean
   /** Receives a line for each request to the other routes; the REST API logs its own requests. */
@@ -58,6 +60,7 @@ export function createApp({
   services,
   analysis,
   storage,
+  missing = () => undefined,
   refuse = () => false,
   log,
   recorder,
@@ -84,8 +87,11 @@ export function createApp({
     if (hidden !== undefined && isBelow(target, hidden)) return false
     return servesRoot ? !services.has(firstSegment(target)) : isBelow(target, restBasePath)
   }
+  const isAnalysis = (target: string): boolean =>
+    analysis !== undefined && analysis.path !== '/' && isBelow(target, analysis.path)
   const serve = (request: IncomingMessage, response: ServerResponse, target: string): void => {
-    if (storage && isBelow(target, storagePath)) logRequest(request, response, () => storage(request, response))
+    const direct = storage && isBelow(target, storagePath) ? storage : isAnalysis(target) ? undefined : missing(target)
+    if (direct) logRequest(request, response, () => direct(request, response))
     else if (isAmbiguous(target)) logRequest(request, response, () => notFound(request, response))
     else router(request as express.Request, response as express.Response, () => notFound(request, response))
   }

@@ -43,6 +43,7 @@ import { RefusalBatch } from './operations/refusal-batch.ts'
 import { observeRefusals } from './operations/refused-requests.ts'
 import { exemptFromShedding } from './operations/shedding-exemption.ts'
 import { overloadResponder } from './overload-response.ts'
+import { missingServices } from './missing-services.ts'
 import { readUsedSchemas } from './schema-files.ts'
 import { describedRoutes, serviceTables } from './service-routes.ts'
 import type { ServingDatabase } from './serving-database.ts'
@@ -124,6 +125,11 @@ export async function compose(options: CompositionOptions): Promise<Composition>
     services: signIn ? withAuth(routers, signIn.auth) : routers,
     analysis: analysis && { path: config.imageBasePath, router: analysis.router },
     storage: storage?.handler,
+    missing: missingServices({
+      services: config.services,
+      restPath: has('rest') ? basePathOf(config.restBasePath) : '/rest/v1',
+      allowedOrigins,
+    }),
     refuse: refuseWhenOverloaded(parts),
     log: options.log,
     recorder: options.recorder,

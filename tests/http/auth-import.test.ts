@@ -201,3 +201,50 @@ t.test('an account that was opened with a cookie when that confirmed its address
   const ann = await signIn(call, 'ann@example.org')
   t.equal((await ann.call('GET', '/report')).status, 200, 'it stays in use with a cookie')
 })
+
+t.test('default privileges of Supabase add nothing to the tables and functions of the server', async (t) => {
+  const privileges = `
+    select format('%s may %s %s %s', grantee::regrole, privilege_type, pg_class.oid::regclass, attname) as name
+    from pg_class left join lateral (
+      select null as attname, relacl as acl
+      union all select attname, attacl from pg_attribute where attrelid = pg_class.oid and attacl is not null
+    ) as part on true, aclexplode(acl)
+    where relnamespace = 'public'::regnamespace and grantee in ('anon'::regrole, 'authenticated'::regrole)
+    union all
+    select format('%s may %s %s', case grantee when 0 then 'public' else grantee::regrole::text end, privilege_type, oid::regprocedure)
+    from pg_proc, aclexplode(coalesce(proacl, acldefault('f', proowner)))
+    where pronamespace = 'public'::regnamespace and grantee in (0, 'anon'::regrole, 'authenticated'::regrole)
+    order by 1`
+  const usual = await createMigratedDatabase()
+  const database = await createDatabase()
+  t.teardown(() => Promise.all([usual.drop(), database.drop()]).then(() => undefined))
+  await database.query(`
+    alter default privileges in schema public grant all on tables to anon, authenticated, service_role;
+    alter default privileges in schema public grant all on functions to anon, authenticated, service_role;
+    alter default privileges in schema public grant all on sequences to anon, authenticated, service_role`)
+  await withClient(database.adminUri, async (client) => {
+    // In the order in which a server may get its services.
+    await migrate(client, { services: ['rest', 'auth', 'profiles'] })
+    await migrate(client, { services: ['rest', 'auth', 'profiles', 'reports'] })
+    await migrate(client)
+  })
+  const wanted = (await usual.query(privileges)).rows
+  t.ok(wanted.length > 30)
+  t.strictSame((await database.query(privileges)).rows, wanted)
+})
+
+t.test('grants of a DBA are kept without default privileges', async (t) => {
+  const database = await createDatabase()
+  t.teardown(database.drop)
+  await withClient(database.adminUri, async (client) => {
+    await migrate(client, { services: ['rest', 'auth', 'profiles'] })
+    await client.query("delete from rowhouse.migrations where name = 'profiles_privileges'")
+    await client.query(
+      'drop function rowhouse.has_default_privileges, rowhouse.limit_to_columns, rowhouse.close_to_anon',
+    )
+    await client.query('grant select on public.profiles to anon')
+    await migrate(client, { services: ['rest', 'auth', 'profiles'] })
+  })
+  const { rows } = await database.query("select has_table_privilege('anon', 'public.profiles', 'select') as may")
+  t.strictSame(rows, [{ may: true }])
+})

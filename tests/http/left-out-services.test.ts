@@ -1,8 +1,12 @@
-// Nothing of a service is created in a database that did not ask for it: the whole catalogue, by the chosen services.
+// Services that a server does not have: nothing of them is created in its database, and their paths say so, to pages, too.
 import { readFile } from 'node:fs/promises'
+import { createClient } from '@supabase/supabase-js'
 import t from 'tap'
 import { allMigrations, migrate } from '../../server/postgres/migrate.ts'
+import { startApplication } from '../support/application.ts'
 import { createDatabase, createMigratedDatabase, withClient } from '../support/database.ts'
+import { rawRequest } from '../support/raw-request.ts'
+import { until } from '../support/until.ts'
 
 const folder = new URL('../../sql/migrations/', import.meta.url)
 
@@ -56,12 +60,9 @@ t.test('the catalogue', async (t) => {
     'nothing is created in their place',
   )
   const stored = await namesOf(['rest', 'storage'])
+  const storageObjects = /storage|rowhouse\.(?:resumable_|delete_files|owner_lock|refuse_deleted_owner)/
   t.strictSame(
-    stored.filter(
-      (name) =>
-        !few.includes(name) &&
-        !/storage|rowhouse\.(?:resumable_|delete_files|owner_lock|refuse_deleted_owner)/.test(name),
-    ),
+    stored.filter((name) => !few.includes(name) && !storageObjects.test(name)),
     [],
     'storage stays in its schema',
   )
@@ -75,4 +76,96 @@ t.test('roles', async (t) => {
     ).join()
   t.match(await sql(['rest', 'storage']), /supabase_storage_admin/)
   t.notMatch(await sql(['rest', 'auth', 'profiles', 'reports', 'analysis']), /supabase_storage_admin/)
+})
+
+t.test('paths', async (t) => {
+  const database = await createMigratedDatabase()
+  t.teardown(database.drop)
+  const page = { Origin: 'https://page.test' }
+  const { url } = await startApplication(t, database.authenticatorUri, { SERVICES: 'rest' })
+  const messages = {
+    realtime: /no Realtime service.*\/rest\/v1/,
+    functions: /no Edge Functions.*supabase\.rpc \(\/rest\/v1\/rpc\)/,
+    graphql: /no GraphQL API.*\/rest\/v1/,
+    auth: /without the service auth \(setting SERVICES\)/,
+    storage: /without the service storage \(setting SERVICES\)/,
+  }
+  for (const [name, message] of Object.entries(messages)) {
+    for (const path of [`/${name}/v1`, `/${name}/v1/`, `/${name}/v1/a/b?c=d`, `/${name}/v1?apikey=x`]) {
+      for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+        const sends = ['POST', 'PUT', 'PATCH'].includes(method) ? { body: 'x'.repeat(100_000) } : {}
+        const response = await fetch(url + path, { method, headers: page, ...sends })
+        const text = await response.text()
+        const is = `${method} ${path}`
+        t.equal(response.status, 404, is)
+        t.equal(response.headers.get('access-control-allow-origin'), '*', is)
+        if (method !== 'HEAD') {
+          t.match(JSON.parse(text), { status: 'fail', statusCode: 404, code: 'service_not_found', message }, is)
+        }
+      }
+      const requested = 'apikey,authorization,content-type,x-client-info,x-region'
+      const preflight = await fetch(url + path, {
+        method: 'OPTIONS',
+        headers: {
+          ...page,
+          'Access-Control-Request-Method': 'POST',
+          'Access-Control-Request-Headers': requested,
+        },
+      })
+      t.equal(preflight.status, 204, path)
+      t.equal(preflight.headers.get('access-control-allow-headers'), requested, path)
+      t.match(preflight.headers.get('access-control-allow-methods'), /POST/, path)
+    }
+    t.equal((await fetch(`${url}/${name}/v10`, { headers: page })).headers.get('access-control-allow-origin'), null)
+  }
+
+  const supabase = createClient(url, 'key', {
+    auth: { persistSession: false },
+    // Node 20 has no WebSocket.
+    realtime: { transport: class {} as never },
+  })
+  const error: unknown = (await supabase.functions.invoke('hello', { body: {} })).error
+  t.match(await (error as { context: Response }).context.json(), { message: messages.functions })
+  t.match((await supabase.auth.signInWithPassword({ email: 'a@example.org', password: 'x' })).error, {
+    message: messages.auth,
+  })
+  t.match((await supabase.storage.listBuckets()).error, { message: messages.storage })
+  const query = await fetch(`${url}/graphql/v1`, { method: 'POST', body: '{"query": "{ a }"}' })
+  t.match(await query.json(), { errors: [{ message: messages.graphql }] }, 'as clients of GraphQL expect')
+})
+
+t.test('the WebSocket of Realtime', async (t) => {
+  const database = await createMigratedDatabase()
+  t.teardown(database.drop)
+  const { url } = await startApplication(t, database.authenticatorUri, {
+    SESSION_SECRETS: 's'.repeat(32),
+    PGRST_SERVER_CORS_ALLOWED_ORIGINS: 'https://page.test',
+  })
+  const upgrade = (origin: string): string =>
+    ['GET /realtime/v1/websocket?apikey=x&vsn=1.0.0 HTTP/1.1', 'Host: a', `Origin: ${origin}`, 'Connection: Upgrade']
+      .concat('Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==', '', '')
+      .join('\r\n')
+  const answerTo = async (origin: string): Promise<string> => {
+    const { socket, text } = rawRequest(url, upgrade(origin))
+    await until(() => text().includes('no Realtime service'))
+    socket.destroy()
+    return text()
+  }
+  t.match(
+    await answerTo('https://page.test'),
+    /^HTTP\/1\.1 404 [^]*\r\nAccess-Control-Allow-Origin: https:\/\/page\.test\r\n/,
+  )
+  const refused = await answerTo('https://other.test')
+  t.match(refused, /^HTTP\/1\.1 404 [^]*no Realtime service/)
+  t.notMatch(refused, /Access-Control-Allow-Origin/)
+})
+
+t.test('at the root, the REST API has the paths', async (t) => {
+  const database = await createMigratedDatabase()
+  t.teardown(database.drop)
+  const { call } = await startApplication(t, database.authenticatorUri, {
+    REST_BASE_PATH: '/',
+    PGRST_DB_ANON_ROLE: 'anon',
+  })
+  t.match(await call('GET', '/functions/v1'), { status: 404, body: { code: 'PGRST125' } })
 })

@@ -80,6 +80,21 @@ t.test('the recipe for a database of your own', async (t) => {
     return [response.status, await response.text()]
   }
   t.match(await ask('/ready'), [200, /"ready"/])
+  const [key = ''] = /sb_publishable_[\w-]+/.exec(out) ?? []
+  const { stdout } = await promisify(execFile)(
+    '/bin/sh',
+    [
+      '-e',
+      '-c',
+      readmeSection('recipe-sign-up').replaceAll('http://localhost:3000', url).replace('sb_publishable_…', key),
+    ],
+    { env: { PATH: process.env.PATH } },
+  )
+  const profiles = JSON.parse(stdout) as readonly { readonly id: string }[]
+  t.match(profiles, [{ id: /^[0-9a-f-]{36}$/ }])
+  const page = createClient(url, key, { auth: { persistSession: false }, realtime: { transport: class {} as never } })
+  const signedIn = await page.auth.signInWithPassword({ email: 'ann@example.org', password: 'correct horse' })
+  t.match(signedIn, { data: { user: { id: profiles[0]?.id, email_confirmed_at: String } }, error: null })
   t.equal((await ask('/report'))[0], 401, 'sessions are set up')
   t.equal((await ask('/rest/v1/none'))[0], 404)
   const ended = new Promise((resolve) => shell.once('exit', resolve))
