@@ -56,8 +56,9 @@ export function relationshipHint(
 /** How many related names a hint lists. */
 const maxRelated = 5
 
-function relatedHint(origin: string, { texts }: FuzzySet): string {
-  const related = sortedTexts([...texts.values()])
+function relatedHint(origin: string, { texts }: FuzzySet): string | null {
+  if (texts.size === 0) return null
+  const related = sortedTexts(texts.values())
   const listed = related.slice(0, maxRelated).map((name) => `'${name}'`)
   const others = related.length > maxRelated ? ` and ${related.length - maxRelated} more` : ''
   return `'${origin}' is related to ${listed.join(', ')}${others}.`
