@@ -126,7 +126,7 @@ const targetOf = (
   path,
   query: (parameters as readonly Parameter[]).filter((it) => it.in === 'query').map(({ name }) => name),
   credentials: security.includes('session') ? credentials.session : credentials.user,
-  ...(body === undefined ? {} : { fields: fieldsOf(body as unknown as string) }),
+  ...(body === undefined ? {} : { fields: fieldsOf(String(body.$ref)) }),
   types: Object.keys(bodies ?? {}),
   bodyLimit,
 })
