@@ -115,7 +115,7 @@ for (const [way, post] of Object.entries(ways)) {
         'null',
         '\\',
         'u00',
-      ]
+      ] as const
       const texts = [
         ...[
           '',
