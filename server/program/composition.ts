@@ -14,7 +14,6 @@ import type { ApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
 import type { JwtVerifier } from '../identity/jwt/jwt.ts'
 import type { Engine } from '../rest/engine.ts'
 import type { Answering } from '../rest/rest-request.ts'
-import type { AccountsSettings } from '../services/accounts/accounts-table.ts'
 import { cookieIdentity } from '../services/accounts/cookie-identity.ts'
 import type { SessionSettings } from '../services/accounts/session.ts'
 import { sessionLimits } from '../services/accounts/session-limits.ts'
@@ -85,7 +84,7 @@ export async function compose(options: CompositionOptions): Promise<Composition>
       })
     : undefined
   const unusable = (): Promise<string | undefined> => analysis?.unusable() ?? Promise.resolve(undefined)
-  const routers = createRouters(await tablesOf(parts, has('auth') ? signIn?.accounts : undefined, unusable), {
+  const routers = createRouters(await tablesOf(parts, signIn, unusable), {
     validator,
     readBody: bodyReader(config.bodyLimit),
     onError,
@@ -224,10 +223,11 @@ function partsOf(options: CompositionOptions): Parts {
 /** The routes that are described by tables: all but those of the REST API, `/auth/v1`, `/storage/v1` and the analysis. */
 async function tablesOf(
   { engine, database, lookupApiKey, shedding, config, sessions, allowedOrigins, has, isEnding }: Parts,
-  accounts: Omit<AccountsSettings, keyof SessionSettings> | undefined,
+  signIn: ReturnType<typeof startSignIn> | undefined,
   unusableAnalysis: AnalysisService['unusable'],
 ): Promise<readonly RouteTable[]> {
   const { query } = database
+  const accounts = has('auth') ? signIn?.accounts : undefined
   const imageAnalysis = async (): Promise<boolean> => {
     const reason = await unusableAnalysis()
     if (reason !== undefined) throw new NotReady(reason)
@@ -240,6 +240,7 @@ async function tablesOf(
     allowedOrigins,
     version,
     restBasePath: config.restBasePath,
+    hasMailbox: signIn?.auth.context.mailer.mailbox !== undefined,
     imageBasePath: has('analysis') ? config.imageBasePath : null,
     checks: {
       database: () => database.responds(),

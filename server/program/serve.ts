@@ -3,17 +3,13 @@ import { existsSync } from 'node:fs'
 import { chmod, rm } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { RequestListener, Server } from 'node:http'
-import { ensureDevelopmentKeys, type DevelopmentKeys } from './command-line/development-keys.ts'
 import type { ServeOptions } from './command-line/dependencies.ts'
-import { developmentAccounts } from './command-line/development-accounts.ts'
 import { fillEmptyDatabase, type SampleStart } from './command-line/sample-data.ts'
 import { watchTermination } from './command-line/termination.ts'
-import { welcome } from './command-line/welcome.ts'
 import type { Config } from '../config/config.ts'
 import { chooseDatabase } from '../config/database-choice.ts'
 import { loadConfig, settingSource, type LoadedConfig } from '../config/load.ts'
 import { type Environment } from '../config/config-sources.ts'
-import { listensOnLoopback } from '../config/loopback.ts'
 import { missingAddresses } from '../config/missing-addresses.ts'
 import { missingSecrets } from '../config/missing-secrets.ts'
 import { missingSettingText } from '../config/missing-setting.ts'
@@ -25,6 +21,7 @@ import { startEmbedded, type EmbeddedDatabase } from '../postgres/embedded/embed
 import { withClient } from '../postgres/connection/client.ts'
 import { embeddedVariable, withEmbedded } from './embedded-environment.ts'
 import { GracefulEnd } from './graceful-end.ts'
+import { greet } from './greeting.ts'
 import { keepHeapSmall } from './heap.ts'
 import { missingBinaries } from './missing-binaries.ts'
 import { unprovenAddresses } from './unproven-addresses.ts'
@@ -114,7 +111,7 @@ export async function serve(options: ServeOptions): Promise<void> {
       // Does not wait for a database that does not answer.
       void warnOfPending(config, config.migrationDatabaseUrl ?? uri, env, log)
     }
-    if (embedded) await greet(embedded, config, address, isForPeople)
+    if (embedded) await greet(embedded, config, address, { isForPeople, hasSample: sample })
     // After the development user was created, who owns some of the sample data.
     if (sample && worker === undefined) {
       const owner = embedded?.adminUri ?? config.migrationDatabaseUrl ?? uri
@@ -284,23 +281,6 @@ async function startDatabase(
     log: (message) => log.write({ kind: 'embedded-database', message }),
     signal,
   })
-}
-
-async function greet(embedded: EmbeddedDatabase, config: Config, url: string, isForPeople: boolean): Promise<void> {
-  const keys: DevelopmentKeys = await withClient(toPoolConfig(embedded.adminUri, {}), (client) =>
-    ensureDevelopmentKeys(config.dataDir, developmentAccounts(client)),
-  )
-  const text = isForPeople
-    ? welcome({
-        url,
-        restPath: config.restBasePath,
-        services: config.services,
-        keys,
-        databaseUri: embedded.adminUri,
-        hasMailbox: config.authSmtpHost === null && listensOnLoopback(config),
-      })
-    : JSON.stringify({ url, restBasePath: config.restBasePath, ...keys })
-  process.stdout.write(`${text}\n`)
 }
 
 async function startAdmin(

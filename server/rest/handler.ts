@@ -226,8 +226,8 @@ export class RestHandler {
   /** Reads a large body without blocking other requests. The memory that this takes counts like that of the body. */
   #readLarge(http: HttpRequest, request: RestRequest, share: BodyShare): Promise<HttpRequest> {
     const { state, validator } = this.#options
-    const { config } = state.snapshot
-    const parts = readLargePayload(http, { settings: config, validator, limit: config.restBodyBudget })
+    const { config, schemaCache: cache } = state.snapshot
+    const parts = readLargePayload(http, { settings: config, validator, cache, limit: config.restBodyBudget })
     return this.#parseQueue.runParts(parts, (bytes) => {
       if (request.isGone) throw errors.callerGone()
       return share.grow(http.body.length + bytes)

@@ -12,6 +12,7 @@ import { legacyTargetNames, planRequest } from './plan/planner.ts'
 import type { CrudPlan } from './plan/plan.ts'
 import { starredRelations, type RoleColumns } from './plan/starred.ts'
 import type { ApiRequest, HttpRequest } from './request/api-request.ts'
+import { jsonColumnsOf } from './request/csv-json.ts'
 import { CsvReader } from './request/csv-rows.ts'
 import { readHeaders } from './request/headers.ts'
 import type { ImportRow, RowReader, RowReaderOptions } from './request/import-rows.ts'
@@ -124,7 +125,10 @@ class Import {
       onRow: (row) => this.#addRow(row),
       tooLarge: (line) => errors.importRow(restBodyLimit, line),
     }
-    this.#reader = body.format === 'csv' ? new CsvReader(options) : new NdjsonReader(options)
+    this.#reader =
+      body.format === 'csv'
+        ? new CsvReader(options, jsonColumnsOf(action, context.schemaCache))
+        : new NdjsonReader(options)
   }
 
   async run(): Promise<Answered> {

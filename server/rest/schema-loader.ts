@@ -113,7 +113,7 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
   }
 
   /**
-   * Reloads settings and schema cache, then replaces all connections. If loading fails, keeps the previous schema cache
+   * Reloads the schema cache, and with the setting `dbConfig` all settings, then replaces all connections. If loading fails, keeps the previous schema cache
    * and retries after 1, 2, 4 … 32 seconds. Resolves after an attempt that began after this call; calls during an
    * attempt share the next one, which the current one then no longer delays by replacing connections slowly. Never rejects.
    */
@@ -172,7 +172,8 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
     const previous = this.#snapshot.schemaCache
     try {
       const version = await this.#readVersion()
-      await this.#settings.run()
+      // Without settings in the database, those of files wait for `reloadSettings`, as in PostgREST.
+      if (!previous || this.#snapshot.config.dbConfig) await this.#settings.run()
       if (this.#unavailable) throw this.#unavailable
       const { config } = this.#snapshot
       const pace = paceAfter(previous, () => this.#isStopped || this.#options.traffic.isQuiet)

@@ -7,12 +7,17 @@ const longestKnown = 100
 const longestName = 10_000
 /** Maximum number of names that are decoded only once. */
 const mostKnown = 2000
+/** Levels of nesting that PostgreSQL reads with its smallest stack. */
+const mostLevels = 1000
+/** Digits of a number and of its exponent that are within the range of PostgreSQL's `numeric`, with any exponent of these. */
+const mostDigits = 6000
+const mostExponentDigits = 4
 
 export type JsonScannerEvents = {
   /** Called with each name of a row. */
-  readonly onName: (name: string) => void
+  readonly onName?: (name: string) => void
   /** Called with the position of each row: the elements of an array, or the whole value. */
-  readonly onRow: (start: number, end: number, isObject: boolean) => void
+  readonly onRow?: (start: number, end: number, isObject: boolean) => void
 }
 
 type Expected = 'value' | 'value or end' | 'name' | 'name or end' | 'colon' | 'after value'
@@ -52,6 +57,8 @@ export class JsonScanner {
   #isDone = false
   /** What the text is, by its first character. */
   kind: 'array' | 'object' | 'scalar' = 'scalar'
+  /** Whether PostgreSQL can store the text as jsonb: it rejects `\\u0000`, numbers out of range, and deep nesting. */
+  isStorable = true
 
   /** @param bytes valid UTF-8 */
   constructor(bytes: Buffer, events: JsonScannerEvents) {
@@ -129,6 +136,7 @@ export class JsonScanner {
     }
     this.#open[this.#depth] = isObject ? 1 : 0
     this.#depth += 1
+    if (this.#depth > mostLevels) this.isStorable = false
     this.#at += 1
     this.#expected = isObject ? 'name or end' : 'value or end'
     return true
@@ -144,14 +152,14 @@ export class JsonScanner {
   /** Call this after a value. */
   #ended(): void {
     this.#expected = 'after value'
-    if (this.#depth === this.#rowDepth) this.#events.onRow(this.#rowStart, this.#at, this.#isObjectRow)
+    if (this.#depth === this.#rowDepth) this.#events.onRow?.(this.#rowStart, this.#at, this.#isObjectRow)
     if (this.#depth === 0) this.#isDone = true
   }
 
   #name(byte: number): boolean {
     const start = this.#at
     if (byte !== quote || !this.#string()) return false
-    if (this.#depth === this.#rowDepth + 1) this.#events.onName(this.#decoded(start, this.#at))
+    if (this.#depth === this.#rowDepth + 1) this.#events.onName?.(this.#decoded(start, this.#at))
     this.#expected = 'colon'
     return true
   }
@@ -191,6 +199,7 @@ export class JsonScanner {
     if (byte !== letterU) return byte !== undefined && escapes.has(byte) ? at + 1 : -1
     const unit = this.#hexadecimal(at + 1)
     if (unit < 0) return -1
+    if (unit === 0) this.isStorable = false
     if (unit < 0xd800 || unit > 0xdfff) return at + 5
     const isPair = unit < 0xdc00 && this.#bytes[at + 5] === backslash && this.#bytes[at + 6] === letterU
     const second = isPair ? this.#hexadecimal(at + 7) : -1
@@ -217,25 +226,30 @@ export class JsonScanner {
 
   #number(): boolean {
     const bytes = this.#bytes
-    let at = this.#at
-    const digits = (): boolean => {
-      const start = at
-      while (isDigit(bytes[at])) at += 1
-      return at > start
-    }
-    if (bytes[at] === minus) at += 1
-    if (bytes[at] === zero) at += 1
-    else if (!digits()) return false
+    const begin = this.#at
+    let at = bytes[begin] === minus ? begin + 1 : begin
+    const whole = at
+    at = bytes[at] === zero ? at + 1 : this.#afterDigits(at)
+    if (at === whole) return false
     if (bytes[at] === point) {
-      at += 1
-      if (!digits()) return false
+      const fraction = at + 1
+      at = this.#afterDigits(fraction)
+      if (at === fraction) return false
     }
     if (bytes[at] === smallE || bytes[at] === largeE) {
-      at += 1
-      if (bytes[at] === plus || bytes[at] === minus) at += 1
-      if (!digits()) return false
+      const exponent = bytes[at + 1] === plus || bytes[at + 1] === minus ? at + 2 : at + 1
+      at = this.#afterDigits(exponent)
+      if (at === exponent) return false
+      if (at - exponent > mostExponentDigits) this.isStorable = false
     }
+    if (at - begin > mostDigits) this.isStorable = false
     this.#at = at
     return true
+  }
+
+  #afterDigits(start: number): number {
+    let at = start
+    while (isDigit(this.#bytes[at])) at += 1
+    return at
   }
 }

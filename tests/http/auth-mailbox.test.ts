@@ -117,6 +117,27 @@ t.test('the mailbox is for the same machine and its own pages only', async (t) =
   }
 })
 
+t.test('home, mailbox and API reference link to each other', async (t) => {
+  const mail = '/auth/v1/dev/mailbox'
+  const paths = ['/', '/docs/', mail, `${mail}/`, `${mail}/templates/invite`]
+  const others = ['/', '/docs/', mail]
+  for (const path of paths) {
+    const page = await fetch(url + path, { headers: { accept: 'text/html' } })
+    t.match(page.headers.get('content-type'), 'text/html', path)
+    const linked = Array.from(
+      (await page.text()).matchAll(/<a href="([^"]*)"/g),
+      ([, link = '']) => new URL(link, url + path),
+    )
+    for (const other of others.filter((it) => it !== path)) {
+      t.ok(
+        linked.some(({ pathname }) => pathname === other),
+        `${path} links to ${other}`,
+      )
+    }
+    for (const link of linked) t.equal((await fetch(link)).status, 200, `${path} links to ${link.pathname}`)
+  }
+})
+
 t.test('templates can be looked at', async (t) => {
   for (const kind of mailKinds) {
     const page = await ask('GET', `/dev/mailbox/templates/${kind}`)

@@ -9,6 +9,7 @@ type Answer = { readonly status: number; readonly headers: IncomingHttpHeaders; 
 
 const app = express()
 app.use('/docs', docsRouter({ documentUrl: '/openapi.json' }))
+app.use('/linked', docsRouter({ documentUrl: 'x', links: [{ text: 'Home', href: '../' }] }))
 app.use('/deep/er', docsRouter({ documentUrl: '../../a"b</script>\u2028.json' }))
 app.use('/at-root', express.Router().use(docsRouter({ documentUrl: 'x' })))
 const server = createServer(app)
@@ -168,6 +169,54 @@ t.test('the document is fetched again when credentials change', async (t) => {
   t.strictSame(page.seen.splice(0), [fetchedWith({}), ...done], 'the cookie may have changed')
   await page.receive('http://host/rest/v1/items')
   t.strictSame(page.seen, [])
+})
+
+t.test('the dialog has no field for the cookie, and opens at its first field', async (t) => {
+  const { body } = await get('/docs/reference.js')
+  type Actions = Record<string, (original: (given: unknown) => unknown) => (given: unknown) => unknown>
+  type Plugin = () => { statePlugins: Record<'auth' | 'spec', { wrapActions: Actions }> }
+  let plugin: Plugin | undefined
+  const calls: unknown[] = []
+  const dialog = {
+    querySelector: (selector: string) => ({ focus: () => calls.push(['focus', selector]) }),
+    scrollTo: (...to: number[]) => calls.push(['scroll', ...to]),
+  }
+  runInNewContext(body, {
+    window: {},
+    document: { querySelector: (selector: string) => (selector === '.modal-ux-content' ? dialog : null) },
+    setTimeout: (run: () => void) => (calls.push('later'), run()),
+    SwaggerUIBundle: ({ plugins }: { plugins: readonly Plugin[] }) => void (plugin = plugins[0]),
+  })
+  const { auth, spec } = plugin?.().statePlugins ?? { auth: { wrapActions: {} }, spec: { wrapActions: {} } }
+  auth.wrapActions.showDefinitions?.(() => calls.push('shown'))({})
+  t.strictSame(calls.splice(0), ['shown', 'later', ['focus', 'input'], ['scroll', 0, 0]])
+  auth.wrapActions.showDefinitions?.(() => calls.push('closed'))(false)
+  t.strictSame(calls, ['closed'])
+
+  const shown = (document: unknown) => {
+    let text: unknown
+    spec.wrapActions.updateSpec?.((given) => (text = given))(
+      typeof document === 'string' ? document : JSON.stringify(document),
+    )
+    return typeof document === 'string' ? text : (JSON.parse(String(text)) as unknown)
+  }
+  const apiKey = { type: 'apiKey', in: 'header', name: 'apikey' }
+  const session = { type: 'apiKey', in: 'cookie', name: 'session' }
+  const withSchemes = (securitySchemes: object, ...security: readonly object[][]) => ({
+    components: { securitySchemes },
+    security: [{ apiKey: [] }],
+    paths: Object.fromEntries(security.map((it, index) => [`/${index}`, { summary: 'x', get: { security: it } }])),
+  })
+  t.strictSame(
+    shown(withSchemes({ apiKey, session }, [{ session: [] }], [{ session: [] }, { apiKey: [] }, {}], [])),
+    withSchemes({ apiKey }, [], [{ apiKey: [] }, {}], []),
+  )
+  for (const text of ['', '{', 'null', '{"openapi":"3.1.1"}']) t.equal(shown(text), text)
+})
+
+t.test('links to other pages', async (t) => {
+  t.match((await get('/linked/')).body, '<a href="../" style="margin-right: 1rem">Home</a>')
+  t.notMatch((await get('/docs/')).body, '<nav')
 })
 
 t.test('the page loads the document', async (t) => {

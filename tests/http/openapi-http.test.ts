@@ -110,6 +110,7 @@ t.test('the API root returns the document', async (t) => {
   t.match(page.headers.get('content-security-policy'), /default-src 'none'/)
   for (const link of ['docs/', 'openapi.json', 'health']) {
     t.ok(page.text.includes(`href="${link}"`), link)
+    t.notMatch(page.text, 'mailbox', 'the server is not for development')
     t.equal((await call('GET', `/${link}`)).status, 200, link)
   }
   t.strictSame(

@@ -1,9 +1,9 @@
 // The log on a terminal, and `serve` on a real terminal.
-import { spawn } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { execFile, spawn } from 'node:child_process'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { stripVTControlCharacters } from 'node:util'
+import { promisify, stripVTControlCharacters } from 'node:util'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { consoleLines, milliseconds } from '../../server/program/operations/console-lines.ts'
@@ -111,7 +111,14 @@ async function onTerminal(t: Test, dataDir: string, env: Record<string, string>)
   })
   const check = async (): Promise<void> => {
     const plain = stripVTControlCharacters(text)
-    const [uri] = /postgres(?:ql)?:\/\/\S+/.exec(plain) ?? ['the URL of the database is missing']
+    const [, address = 'the URL of the database is missing'] = /postgresql:\/\/postgres@(\S+)/.exec(plain) ?? []
+    const [file = '', ...words] = command()
+    const asking = promisify(execFile)(file, [...words, 'url'], { env: { ...process.env, DATA_DIR: dataDir } })
+    const uri = (await asking).stdout.trim()
+    t.ok(uri.includes(`@${address}`), 'the URL, whose password another command prints')
+    const { user } = JSON.parse(await readFile(join(dataDir, 'keys.json'), 'utf8')) as { user: { password: string } }
+    for (const secret of [user.password, new URL(uri).password])
+      t.notOk(text.includes(secret), 'no password is printed')
     const client = new pg.Client({ connectionString: uri })
     await client.connect()
     t.strictSame((await client.query('select current_user as name')).rows, [{ name: 'postgres' }], 'psql can connect')

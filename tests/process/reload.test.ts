@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { SignJWT } from 'jose'
 import t from 'tap'
 import { ReloadChannel } from '../../server/rest/reload-channel.ts'
 import { startApplication } from '../support/application.ts'
@@ -162,4 +163,36 @@ t.test('a disabled channel stays disabled while a reload is in progress', async 
   await channel.stop()
   await channel.follow(config)
   t.equal(channel.isOn, false)
+})
+
+t.test('a secret in a file waits for a reload of the settings, unless they are in the database', async (t) => {
+  const secretFile = join(folder, 'jwt-secret')
+  const [wrong, right] = ['an earlier secret of 32 characters', 'the secret of the token, 32 letters'] as const
+  const signing = new SignJWT({ role: anonymous }).setProtectedHeader({ alg: 'HS256' })
+  const token = await signing.sign(new TextEncoder().encode(right))
+  const headers = { Authorization: `Bearer ${token}` }
+  for (const [isInDatabase, afterSchema] of [
+    ['false', 401],
+    ['true', 200],
+  ] as const) {
+    writeFileSync(secretFile, wrong)
+    const settings = { ...env, PGRST_JWT_SECRET: `@${secretFile}`, PGRST_DB_CONFIG: isInDatabase }
+    const program = startProgram(t, settings)
+    await program.line(says('listening'))
+    const status = async () => (await program.call('GET', '/films', { headers })).status
+    const after = async (event: string, act: () => unknown): Promise<void> => {
+      const before = program.logged().length
+      await act()
+      await program.line(says(event), before)
+    }
+    t.equal(await status(), 401)
+    writeFileSync(secretFile, right)
+    await after('schema-cache-loaded', () => program.kill('SIGUSR1'))
+    t.equal(await status(), afterSchema, `SIGUSR1, db-config=${isInDatabase}`)
+    await after('schema-cache-loaded', () => database.query(`notify pgrst, 'reload schema'`))
+    t.equal(await status(), afterSchema, `a notification, db-config=${isInDatabase}`)
+    await after('config-reloaded', () => program.kill('SIGUSR2'))
+    t.equal(await status(), 200, 'SIGUSR2')
+    program.kill('SIGTERM')
+  }
 })

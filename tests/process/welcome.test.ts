@@ -6,9 +6,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify, stripVTControlCharacters } from 'node:util'
 import t, { type Test } from 'tap'
-import { ensureDevelopmentKeys, type DevelopmentAccounts } from '../../server/program/command-line/development-keys.ts'
+import { developmentAccounts } from '../../server/program/command-line/development-accounts.ts'
+import {
+  ensureDevelopmentKeys,
+  withoutPassword,
+  type DevelopmentAccounts,
+} from '../../server/program/command-line/development-keys.ts'
 import type { NewKey } from '../../server/program/command-line/dependencies.ts'
+import { addSampleData } from '../../server/program/command-line/sample-data.ts'
 import { welcome } from '../../server/program/command-line/welcome.ts'
+import { startApplication } from '../support/application.ts'
+import { createMigratedDatabase, withClient } from '../support/database.ts'
 
 const run = promisify(execFile)
 
@@ -45,63 +53,116 @@ const hasCurl = await run('curl', ['--version']).then(
 )
 
 const services = ['rest', 'auth', 'reports', 'analysis'] as const
+const options = {
+  url: 'http://127.0.0.1:3000',
+  restPath: '/rest/v1',
+  keys,
+  databaseUri,
+  keysFile: '.data/keys.json',
+  runs: (command: string) => `echo rowhouse ${command}`,
+  services,
+  colors: false,
+} as const
 
-t.test('the three curl commands work in a shell', { skip: !hasCurl }, async (t) => {
+/** The commands of the message by their titles. */
+const commandsOf = (text: string): readonly (readonly [title: string, commands: string])[] =>
+  Array.from(text.matchAll(/^(\d\. .*):\n((?:.+\n)+)/gm), ([, title = '', commands = '']) => [title, commands] as const)
+
+t.test('the three commands work in a shell', { skip: !hasCurl }, async (t) => {
   const { url, seen } = await recorder(t)
-  for (const [restPath, runs] of [
-    ['/rest/v1', '/rest/v1/classification_runs'],
-    ['/', '/classification_runs'],
+  for (const [restPath, rest] of [
+    ['/rest/v1', '/rest/v1'],
+    ['/', ''],
   ] as const) {
     seen.length = 0
-    const lines = welcome({ url, restPath, keys, databaseUri, services, colors: false })
-      .split('\n')
-      .filter((line) => line.startsWith('curl'))
-    t.equal(lines.length, 3)
-    for (const line of lines) {
-      const { stdout, stderr } = await run('/bin/sh', ['-c', line])
-      t.strictSame([stdout, stderr], ['{"ok":true}', ''], line)
+    const commands = commandsOf(welcome({ ...options, url, restPath }))
+    t.strictSame(
+      commands.map(([title]) => title),
+      [
+        '1. Store a classification run',
+        '2. List runs, the newest first',
+        '3. Add sample data, and ask what a car is worth',
+      ],
+    )
+    for (const [title, command] of commands) {
+      const { stdout, stderr } = await run('/bin/sh', ['-c', command])
+      t.strictSame([stdout.replace('rowhouse sample\n', ''), stderr], ['{"ok":true}', ''], title)
+      t.equal(stdout.startsWith('rowhouse sample\n'), title.startsWith('3'), 'sample data first')
+      for (const line of command.split('\n')) t.ok(line.length <= 100, line)
     }
     t.match(seen, [
       {
         method: 'POST',
-        url: runs,
+        url: `${rest}/classification_runs`,
         headers: { apikey: 'sb_secret_u', 'content-type': 'application/json', prefer: 'return=representation' },
       },
-      { method: 'GET', url: `${runs}?order=created_at.desc&limit=10`, headers: { apikey: 'sb_secret_u' } },
-      { method: 'POST', url: '/auth/signin', headers: { 'content-type': 'application/json' } },
-      { method: 'POST', url: '/report', headers: { cookie: 'session=abc', 'content-type': 'application/json' } },
+      {
+        method: 'GET',
+        url: `${rest}/classification_runs?order=created_at.desc&limit=10`,
+        headers: { apikey: 'sb_secret_u' },
+      },
+      {
+        method: 'POST',
+        url: `${rest}/rpc/estimate_report`,
+        headers: { apikey: 'sb_secret_u', 'content-type': 'application/json' },
+      },
     ])
-    t.strictSame(JSON.parse(seen[2]?.body ?? ''), { email: keys.user.email, password: keys.user.password })
-    t.notMatch(seen[3]?.headers, { apikey: /./ })
+    t.match(JSON.parse(seen[0]?.body ?? ''), { result_label: 'healthy', confidence: 97.5, model_version: '1.0.0' })
+    t.match(JSON.parse(seen[2]?.body ?? ''), { manufacturer: 'Toyota', mileage: 40000, lng: 13.405 })
   }
 })
 
+t.test('the third command gets an estimate', { skip: !hasCurl }, async (t) => {
+  const database = await createMigratedDatabase()
+  t.teardown(() => database.drop())
+  const { url } = await startApplication(t, database.authenticatorUri, { SESSION_SECRETS: 's'.repeat(32) })
+  await withClient(database.adminUri, async (client) => {
+    const made = await ensureDevelopmentKeys(await folder(t), developmentAccounts(client))
+    const text = welcome({ ...options, url, keys: made })
+    const outputs: string[] = []
+    for (const [title, command] of commandsOf(text)) {
+      if (title.startsWith('3')) await addSampleData(client, undefined)
+      outputs.push((await run('/bin/sh', ['-c', command])).stdout.replace('rowhouse sample\n', ''))
+    }
+    const [stored, listed, worth] = outputs.map((output) => JSON.parse(output) as unknown)
+    t.match(stored, [{ result_label: 'healthy' }])
+    t.match(listed, [{ result_label: 'healthy' }])
+    t.match(worth, { estimate: Number, low: Number, high: Number, confidence: Number })
+  })
+})
+
 t.test('the rest of the welcome message', async (t) => {
-  const options = { url: 'http://127.0.0.1:3000', restPath: '/rest/v1', keys, databaseUri }
-  const text = welcome({ ...options, services, colors: false })
+  const text = welcome(options)
   t.match(text, /^\nrowhouse is ready at http:\/\/127\.0\.0\.1:3000\n/)
   for (const line of [
     /^ {2}API reference +http:\/\/127\.0\.0\.1:3000\/docs$/m,
     /^ {2}Sign-in +http:\/\/127\.0\.0\.1:3000\/auth\/v1 {2}for supabase-js: createClient\('http:\/\/127\.0\.0\.1:3000', publishable key\)$/m,
-    /^ {2}Database +postgresql:\/\/postgres:secret@127\.0\.0\.1:5433\/postgres {2}rowhouse psql, rowhouse url$/m,
-    /^ {2}User key +sb_secret_u {2}acts as o'hara@example\.com; requests 1 and 2 use it$/m,
+    /^ {2}Database +postgresql:\/\/postgres@127\.0\.0\.1:5433\/postgres\n +echo rowhouse psql opens it, echo rowhouse url prints the URL with its password$/m,
+    /^ {2}User key +sb_secret_u\n +acts as o'hara@example\.com, whose password is in \.data\/keys\.json$/m,
     /^ {2}Publishable key +sb_publishable_p {2}acts as anon;/m,
     /^ {2}Secret key +sb_secret_s {2}acts as service_role;/m,
-    /^1\. Store a classification run, with the user key:$/m,
-    /^2\. List runs, the newest first, with the user key:$/m,
-    /^3\. Sign in, and create a report with the session cookie:$/m,
+    /^To try it, run these commands in another terminal, in this folder\. They use the user key\.$/m,
   ]) {
     t.match(text, line)
   }
   t.notMatch(text, 'Mailbox')
   t.match(
-    welcome({ ...options, services, hasMailbox: true, colors: false }),
+    welcome({ ...options, hasMailbox: true }),
     /^ {2}Mailbox +http:\/\/127\.0\.0\.1:3000\/auth\/v1\/dev\/mailbox {2}the mails of sign-in\n {2}Database/m,
   )
-  t.notMatch(welcome({ ...options, services: ['rest'], hasMailbox: true, colors: false }), /Sign-in|Mailbox/)
+  t.notMatch(welcome({ ...options, services: ['rest'], hasMailbox: true }), /Sign-in|Mailbox/)
+  const withSample = welcome({ ...options, hasSample: true })
+  t.match(withSample, /^3\. Ask what a car is worth:\ncurl /m)
+  t.notMatch(withSample, 'rowhouse sample')
+  for (const passwords of [keys.user.password, 'secret@', ':secret']) t.notMatch(text, passwords)
+  t.notMatch(JSON.stringify(withoutPassword(keys)), /password|p\$w/)
+  t.match(withoutPassword(keys), {
+    secretKey: 'sb_secret_s',
+    user: { key: 'sb_secret_u', email: "o'hara@example.com" },
+  })
   const escape = String.fromCharCode(27)
   t.notOk(text.includes(escape))
-  const painted = welcome({ ...options, services, colors: true })
+  const painted = welcome({ ...options, colors: true })
   t.ok(painted.includes(`${escape}[1m`))
   t.equal(stripVTControlCharacters(painted), text, 'the outputs differ in colours only')
 })
@@ -184,11 +245,10 @@ async function copy(t: Test, file: string): Promise<string> {
 }
 
 t.test('requests to services that the server does not have are left out', (t) => {
-  const keys = { publishableKey: 'p', secretKey: 's', user: { id: '1', email: 'a@b.example', password: 'w', key: 'k' } }
-  const options = { url: 'http://127.0.0.1:1', restPath: '/rest/v1', keys, databaseUri: 'postgres://x', colors: false }
-  t.notMatch(welcome({ ...options, services: ['rest', 'auth'] }), /report|classification_runs|requests 1|curl/)
-  const reports = welcome({ ...options, services: ['auth', 'reports'] })
-  t.match(reports, /^1\. Sign in, and create a report/m)
+  t.notMatch(welcome({ ...options, services: ['rest', 'auth'] }), /report|classification_runs|curl|To try it/)
+  t.notMatch(welcome({ ...options, services: ['auth', 'reports', 'analysis'] }), /curl|To try it/)
+  const reports = welcome({ ...options, services: ['rest', 'reports'] })
+  t.match(reports, /^1\. Add sample data/m)
   t.notMatch(reports, /classification_runs/)
   t.end()
 })

@@ -32,6 +32,7 @@ export const tables: readonly RouteTable[] = serviceTables({
   },
   version: '1.2.3',
   restBasePath: '/rest/v1',
+  hasMailbox: false,
   imageBasePath: '/api/v1/water-hyacinth',
   checks: {},
   document: notCalled,

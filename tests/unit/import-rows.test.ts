@@ -153,8 +153,16 @@ t.test('lines of CSV', async (t) => {
       },
     ],
     ['a,b,a\n1,2,3\n', { rows: [[2, { a: '3', b: '2' }]], keys: ['a', 'b'] }],
-    ['a,b\n1,2,3\n', { rows: [[2, { a: '1', b: '2' }]], keys: ['a', 'b'] }],
-    ['\ufeffa\n1\n', { rows: [[2, { '\ufeffa': '1' }]], keys: ['\ufeffa'] }],
+    [
+      'a,b\n"1\n",2\n1,2,3\n',
+      {
+        rows: [[2, { a: '1\n', b: '2' }]],
+        keys: ['a', 'b'],
+        fault: '400 PGRST102 Line 4 has more fields than the header',
+        line: 4,
+      },
+    ],
+    ['\ufeffa\n1\n', { rows: [[2, { a: '1' }]], keys: ['a'] }],
     ['a\n', { rows: [], keys: [] }],
     ['a', { rows: [], keys: [], fault: '400 PGRST102 parse error (not enough input) at ""', line: 1 }],
     [

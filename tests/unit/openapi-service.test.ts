@@ -446,6 +446,7 @@ t.test('credentials', async (t) => {
   t.strictSame(security({ anonymous: true }, '/report', 'post'), [{ session: [] }])
   t.strictSame(security({}, '/auth/signin', 'post'), [])
   t.strictSame(Object.keys(at(document(), 'components', 'securitySchemes') as Json), ['apiKey', 'bearer', 'session'])
+  t.match(at(document(), 'components', 'parameters', 'limit'), { example: 20, schema: { default: undefined } })
 })
 
 t.test('a header selects one of several schemas', async (t) => {

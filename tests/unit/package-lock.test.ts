@@ -7,6 +7,7 @@ type Locked = {
   readonly dependencies?: Readonly<Record<string, string>>
   readonly devDependencies?: Readonly<Record<string, string>>
   readonly optionalDependencies?: Readonly<Record<string, string>>
+  readonly hasInstallScript?: boolean
 }
 
 const { packages } = JSON.parse(await readFile(new URL('../../package-lock.json', import.meta.url), 'utf8')) as {
@@ -28,4 +29,15 @@ t.test('the lock file has every dependency of every package, for all platforms',
   )
   t.strictSame(missing, [])
   t.end()
+})
+
+t.test('npm neither warns of its settings nor runs a script that downloads further libraries', async (t) => {
+  const settings = await readFile(new URL('../../.npmrc', import.meta.url), 'utf8')
+  t.equal(settings, 'omit-lockfile-registry-resolved=true\n', 'npm 11 warns of each setting that is not its own')
+  // `npm install` adds the member again when it updates the package: then remove it. Older versions of npm ignore `allowScripts`.
+  t.notOk(packages['node_modules/onnxruntime-node']?.hasInstallScript, 'onnxruntime-node would download CUDA')
+  const { allowScripts } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8')) as {
+    readonly allowScripts: Readonly<Record<string, boolean>>
+  }
+  t.equal(allowScripts['onnxruntime-node'], false)
 })

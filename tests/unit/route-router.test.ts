@@ -182,6 +182,7 @@ t.test('operations answer what they document', async (t) => {
     version: '1.2.3',
     restBasePath: '/rest/v1',
     services: [],
+    hasMailbox: false,
     imageBasePath: '/images',
     checks: { database: () => false },
     document: (_request, response) => void response.writeHead(200, { 'Content-Type': 'application/json' }).end('{}'),
@@ -222,7 +223,14 @@ t.test('operations answer what they document', async (t) => {
 })
 
 t.test('paths are left to what is mounted at the root', async (t) => {
-  const parts = { version: '1', services: [], checks: {}, document: () => undefined, allowedOrigins: () => [] }
+  const parts = {
+    version: '1',
+    services: [],
+    hasMailbox: false,
+    checks: {},
+    document: () => undefined,
+    allowedOrigins: () => [],
+  }
   const paths = (restBasePath: string, imageBasePath: string): string[] =>
     operationTables({ ...parts, restBasePath, imageBasePath }).flatMap(({ routes }) => routes.map(({ path }) => path))
   t.ok(['/', '/health'].every((path) => paths('/rest/v1', '/images').includes(path)))

@@ -28,12 +28,21 @@ export type DevelopmentAccounts = {
   readonly isValidKey: (key: string) => Promise<boolean>
 }
 
+/** The file of the development keys in the data folder. */
+export const keysFile = 'keys.json'
+
+/** The keys to print: passwords belong into no output. */
+export const withoutPassword = ({ user: { id, email, key }, ...keys }: DevelopmentKeys): object => ({
+  ...keys,
+  user: { id, email, key },
+})
+
 /**
  * The development keys of a data folder, from its `keys.json`. Creates new ones if the file is missing or a key is invalid
  * (because it was revoked or the database is new).
  */
 export async function ensureDevelopmentKeys(dataDir: string, accounts: DevelopmentAccounts): Promise<DevelopmentKeys> {
-  const file = join(dataDir, 'keys.json')
+  const file = join(dataDir, keysFile)
   const kept = parseKeys(await readPrivate(file))
   if (kept && (await allValid(kept, accounts))) return kept
   const keys = await makeKeys(accounts)

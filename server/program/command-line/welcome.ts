@@ -5,7 +5,7 @@ import { signsIn } from '../../config/signing-in.ts'
 import type { DevelopmentKeys } from './development-keys.ts'
 
 /** Quotes a word for a POSIX shell. */
-const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
+export const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
 
 const run = {
   image_uri: 'https://example.com/leaf.jpg',
@@ -17,20 +17,37 @@ const run = {
   model_version: '1.0.0',
 }
 
-const report = {
-  manufacturer: 'Toyota',
-  model: 'Corolla',
-  year: 2019,
-  mileage: 40000,
-  price: 15500,
-  lat: 52.52,
-  lng: 13.405,
+/** The sample data has comparable reports. */
+const vehicle = { manufacturer: 'Toyota', model: 'Corolla', year: 2019, mileage: 40000, lat: 52.52, lng: 13.405 }
+
+/** Characters of a line of JSON. */
+const widest = 72
+
+/** JSON in lines, which a shell takes for one word in quotes. */
+function inLines(value: Readonly<Record<string, unknown>>): string {
+  const members = Object.entries(value).map(([name, member]) => `${JSON.stringify(name)}: ${JSON.stringify(member)}`)
+  const lines = ['']
+  for (const [index, member] of members.entries()) {
+    const text = index === 0 ? `{${member}` : member
+    const last = lines.at(-1) ?? ''
+    if (last !== '' && last.length + text.length > widest) lines.push(` ${text},`)
+    else lines[lines.length - 1] = last === '' ? `${text},` : `${last} ${text},`
+  }
+  return `${lines.join('\n').slice(0, -1)}}`
 }
 
-const json = (value: object): string => `-H 'Content-Type: application/json' -d ${quoted(JSON.stringify(value))}`
+/** A command of several lines. */
+const command = (url: string, ...options: readonly string[]): string =>
+  [`curl -sS ${quoted(url)}`, ...options].join(' \\\n  ')
 
-/** What a request does, and the command that sends it. */
-type Request = readonly [title: string, command: string]
+const header = (text: string): string => `-H ${quoted(text)}`
+const json = (value: Readonly<Record<string, unknown>>): readonly string[] => [
+  header('Content-Type: application/json'),
+  `-d ${quoted(inLines(value))}`,
+]
+
+/** What a request does, and the commands that send it. */
+type Request = readonly [title: string, commands: string]
 
 export type WelcomeOptions = {
   /** Without a trailing slash: `http://127.0.0.1:3000`. */
@@ -40,50 +57,54 @@ export type WelcomeOptions = {
   readonly keys: DevelopmentKeys
   /** The services of the server; requests to others are left out. */
   readonly services: readonly ServiceName[]
-  /** Connection string of the embedded database's superuser. */
+  /** Connection string of the embedded database's superuser. Its password is left out. */
   readonly databaseUri: string
+  /** File with the password of the user. */
+  readonly keysFile: string
+  /** How a command of this program is run from the current folder: `rowhouse sample` becomes `node dist/main.js sample`. */
+  readonly runs: (command: string) => string
+  /** Whether the sample data is added at the start, so that no command has to. */
+  readonly hasSample?: boolean
   /** Whether the mails of `/auth/v1` are shown on a page, because there is no mail server. */
   readonly hasMailbox?: boolean
   /** Whether to use colours. By default, if the terminal supports them and neither `NO_COLOR` nor `--no-color` is set. */
   readonly colors?: boolean
 }
 
-/** The text that is printed on a terminal once the server listens. */
-export function welcome({
-  url,
-  restPath,
-  keys,
-  services,
-  databaseUri,
-  hasMailbox = false,
-  colors = pc.isColorSupported,
-}: WelcomeOptions): string {
-  const { bold, cyan, dim, green } = pc.createColors(colors)
-  const { publishableKey, secretKey, user } = keys
-  const runs = `${url}${restPath === '/' ? '' : restPath}/classification_runs`
-  const apikey = `-H ${quoted(`apikey: ${user.key}`)}`
-  // Within one call, curl sends the cookie of the first response with the next request. `-b ''` enables its cookie store.
-  const signIn = `-o /dev/null -b '' ${json({ email: user.email, password: user.password })} ${quoted(`${url}/auth/signin`)}`
+/** The requests of the services that the server has. */
+function requestsOf({ url, restPath, keys, services, runs, hasSample = false }: WelcomeOptions): readonly Request[] {
+  if (!services.includes('rest')) return []
+  const rest = `${url}${restPath === '/' ? '' : restPath}`
+  const apikey = header(`apikey: ${keys.user.key}`)
   const analysis: readonly Request[] = [
     [
-      'Store a classification run, with the user key',
-      `curl -sS ${quoted(runs)} ${apikey} -H 'Prefer: return=representation' ${json(run)}`,
+      'Store a classification run',
+      command(`${rest}/classification_runs`, apikey, header('Prefer: return=representation'), ...json(run)),
     ],
-    [
-      'List runs, the newest first, with the user key',
-      `curl -sS ${quoted(`${runs}?order=created_at.desc&limit=10`)} ${apikey}`,
-    ],
+    ['List runs, the newest first', command(`${rest}/classification_runs?order=created_at.desc&limit=10`, apikey)],
   ]
+  const estimate = command(`${rest}/rpc/estimate_report`, apikey, ...json(vehicle))
   const reports: readonly Request[] = [
-    [
-      'Sign in, and create a report with the session cookie',
-      `curl -sS ${signIn} --next -sS -b '' ${json(report)} ${quoted(`${url}/report`)}`,
-    ],
+    hasSample
+      ? ['Ask what a car is worth', estimate]
+      : ['Add sample data, and ask what a car is worth', `${runs('sample')}\n${estimate}`],
   ]
-  const requests = [
-    ...(services.includes('analysis') ? analysis : []),
-    ...(services.includes('reports') && services.includes('auth') ? reports : []),
-  ]
+  return [...(services.includes('analysis') ? analysis : []), ...(services.includes('reports') ? reports : [])]
+}
+
+/** A connection string without its password. */
+function withoutPassword(uri: string): string {
+  const url = new URL(uri)
+  url.password = ''
+  return url.href
+}
+
+/** The text that is printed on a terminal once the server listens. It contains no passwords. */
+export function welcome(options: WelcomeOptions): string {
+  const { url, keys, services, databaseUri, keysFile, runs, hasMailbox = false, colors = pc.isColorSupported } = options
+  const { bold, cyan, dim, green } = pc.createColors(colors)
+  const { publishableKey, secretKey, user } = keys
+  const requests = requestsOf(options)
   const signInLines = [
     ['Sign-in', `${url}/auth/v1`, `for supabase-js: createClient('${url}', publishable key)`],
     ...(hasMailbox ? [['Mailbox', `${url}/auth/v1/dev/mailbox`, 'the mails of sign-in']] : []),
@@ -93,12 +114,15 @@ ${bold(green(`rowhouse is ready at ${url}`))}
 
   API reference     ${cyan(`${url}/docs`)}
 ${signsIn(services) ? signInLines.join('') : ''}\
-  Database          ${cyan(databaseUri)}  ${dim('rowhouse psql, rowhouse url')}
+  Database          ${cyan(withoutPassword(databaseUri))}
+                    ${dim(`${runs('psql')} opens it, ${runs('url')} prints the URL with its password`)}
 
-  User key          ${user.key}  ${dim(`acts as ${user.email}${services.includes('analysis') ? '; requests 1 and 2 use it' : ''}`)}
+  User key          ${user.key}
+                    ${dim(`acts as ${user.email}, whose password is in ${keysFile}`)}
   Publishable key   ${publishableKey}  ${dim('acts as anon; for web pages and apps')}
   Secret key        ${secretKey}  ${dim('acts as service_role; sees and changes everything')}
-${requests.map(([title, command], index) => `\n${bold(`${index + 1}. ${title}:`)}\n${command}\n`).join('')}
+${requests.length === 0 ? '' : `\nTo try it, run these commands in another terminal, in this folder. They use the user key.\n`}\
+${requests.map(([title, commands], index) => `\n${bold(`${index + 1}. ${title}:`)}\n${commands}\n`).join('')}
 ${dim('The keys and the database are for development. Ctrl-C stops the server.')}
 `
 }

@@ -11,6 +11,8 @@ export type Home = {
   readonly restBasePath: string
   /** The page lists them. */
   readonly services: readonly ServiceName[]
+  /** Whether there is the mailbox of the development mode, which the page then links to. */
+  readonly hasMailbox: boolean
   /** Fields for clients of the image analysis; empty without it. */
   readonly entrypoint: Readonly<Record<string, string>>
 }
@@ -36,6 +38,11 @@ function servicesOf({ services, restBasePath, entrypoint }: Home): string {
     .join('')
 }
 
+/** Where the mailbox is, without a leading slash. */
+export const mailboxLink = `${authPath.slice(1)}/dev/mailbox`
+
+const mailboxEntry = `  <dt><a href="${mailboxLink}">Mailbox</a></dt><dd>The mails of sign-in during development.</dd>\n`
+
 /** Links are relative, so that they work behind a proxy with a path prefix. */
 const page = (options: Home): string => `<!doctype html>
 <html lang="en">
@@ -57,7 +64,7 @@ const page = (options: Home): string => `<!doctype html>
   <dt><a href="docs/">API reference</a></dt><dd>Every table and route, to read and to try.</dd>
   <dt><a href="openapi.json">OpenAPI document</a></dt><dd>The same for programs.</dd>
   <dt><a href="health">Health</a></dt><dd>Whether the server answers.</dd>
-${servicesOf(options)}</dl>
+${options.hasMailbox ? mailboxEntry : ''}${servicesOf(options)}</dl>
 </body>
 </html>
 `

@@ -11,7 +11,7 @@ import { entrypoint } from '../../services/analysis/description.ts'
 import { docsRouter } from '../../services/openapi/docs.ts'
 import type { Overload } from './load-shedding.ts'
 import { health, ready, type Check, type Handler } from './health.ts'
-import { home, type Home } from './home.ts'
+import { home, mailboxLink, type Home } from './home.ts'
 
 export type OperationParts = Omit<Home, 'entrypoint'> & {
   /** Mount path of the image analysis; null without it. */
@@ -32,7 +32,7 @@ export type OperationParts = Omit<Home, 'entrypoint'> & {
  */
 export function operationTables(parts: OperationParts): readonly RouteTable[] {
   const cors = publicCors(parts.allowedOrigins)
-  const docs = docsApplication()
+  const docs = docsApplication(parts)
   return [
     { guards: [cors], routes: [...(parts.imageBasePath === '/' ? [] : [healthRoute]), readyRoute(parts)] },
     { guards: [requireBearerScheme, cors], routes: documentRoutes(parts.document) },
@@ -108,11 +108,20 @@ function documentRoutes(handler: Handler): readonly Route[] {
 }
 
 /** A separate Express application, because `sendFile` needs more than a router. */
-const docsApplication = (): RequestHandler =>
+const docsApplication = ({ restBasePath, hasMailbox }: OperationParts): RequestHandler =>
   express()
     .disable('x-powered-by')
     .enable('case sensitive routing')
-    .use(docsRouter({ documentUrl: '/openapi.json' }), notFound)
+    .use(
+      docsRouter({
+        documentUrl: '/openapi.json',
+        links: [
+          ...(restBasePath === '/' ? [] : [{ text: 'Home', href: '../' }]),
+          ...(hasMailbox ? [{ text: 'Mailbox', href: `../${mailboxLink}` }] : []),
+        ],
+      }),
+      notFound,
+    )
 
 /** The page, and the files that it loads, which are hidden. */
 function docsRoutes(application: RequestHandler): readonly Route[] {

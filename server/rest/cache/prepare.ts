@@ -158,7 +158,7 @@ function prepareUncached(http: HttpRequest, context: PrepareContext, onParsed: O
   const rowByKey = parseRowByKey(http)
   // In PostgREST, a path of two segments is invalid, and that error takes precedence over all others.
   if (rowByKey && !hasSingleColumnKey(rowByKey.http.path, snapshot.config.dbSchemas, cache)) throw errors.path()
-  const { request: parsed, ...read } = parseApiRequest(rowByKey?.http ?? http, snapshot.config)
+  const { request: parsed, ...read } = parseApiRequest(rowByKey?.http ?? http, snapshot.config, cache)
   const found = rowByKey ? filterByKey(parsed, rowByKey.id, cache) : parsed
   const request = readPage(found, http, snapshot.cursors, (call) => takesCursor(call, cache))
   onParsed()
@@ -244,11 +244,12 @@ function fromShape(
   http: HttpRequest,
   { values, cursor }: SplitRequest,
   known: PreparedShape,
-  { validator }: PrepareContext,
+  { validator, schemaCache: cache }: PrepareContext,
   onParsed: OnParsed,
 ): Prepared | undefined {
   const { shape, body, plan, hasNoEffect, keepsSession, stats } = known
-  const { payload, columns, value } = parsePayload(http.body, shape.contentType, shape.namedColumns, shape.action)
+  const { contentType, namedColumns, action } = shape
+  const { payload, columns, value } = parsePayload(http.body, contentType, namedColumns, action, cache)
   if (!fits(payload, columns, known)) return undefined
   const received = readHeaders(http.headers)
   const { others: headers, cookies } = received

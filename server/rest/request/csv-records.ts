@@ -4,6 +4,7 @@ const quote = 0x22
 const comma = 0x2c
 const lineFeed = 0x0a
 const carriageReturn = 0x0d
+const byteOrderMark = 0xfeff
 
 /** The only field of a blank line. Records are not changed, so all blank lines share it. */
 const blankRecord: readonly string[] = ['']
@@ -30,7 +31,7 @@ export class CsvSyntaxError extends Error {
  */
 export type OnRecord = (record: readonly string[], lines: number, length: number) => void
 
-type State = 'start' | 'plain' | 'quoted' | 'after quote' | 'after return'
+type State = 'beginning' | 'start' | 'plain' | 'quoted' | 'after quote' | 'after return'
 
 const isLineEnd = (code: number): boolean => code === lineFeed || code === carriageReturn
 
@@ -47,13 +48,13 @@ function lineEndsIn(text: string, isAfterReturn: boolean): number {
 }
 
 /**
- * Splits text that arrives in pieces. The time is linear, also for a field of many pieces. The fields of a record beyond
+ * Splits text that arrives in pieces, without the byte order mark with which Excel begins its files. The time is linear, also for a field of many pieces. The fields of a record beyond
  * `mostFields` are left out, since an empty one takes a hundred times its length.
  */
 export class CsvRecords {
   readonly #onRecord: OnRecord
   readonly #mostFields: () => number
-  #state: State = 'start'
+  #state: State = 'beginning'
   #field = ''
   #fields: string[] = []
   #lines = 1
@@ -87,6 +88,9 @@ export class CsvRecords {
   #step(text: string, at: number): number {
     const code = text.charCodeAt(at)
     switch (this.#state) {
+      case 'beginning':
+        this.#state = 'start'
+        return code === byteOrderMark ? at + 1 : at
       case 'after return':
         this.#state = 'start'
         return code === lineFeed ? at + 1 : at

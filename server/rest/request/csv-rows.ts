@@ -10,10 +10,12 @@ import {
   fieldsOf,
   isBlank,
   parseError,
+  tooManyFields,
   unclosedQuote,
   unequalFields,
   type CsvColumn,
 } from './csv.ts'
+import { noJsonColumn, type IsJsonColumn } from './csv-json.ts'
 import { CsvRecords, CsvSyntaxError } from './csv-records.ts'
 import type { RowReader, RowReaderOptions } from './import-rows.ts'
 
@@ -44,6 +46,7 @@ function isLarger(record: readonly string[], length: number, limit: number): boo
 /** Reads the lines of CSV after the header as objects. Line numbers count all line ends, those in quotes as well. */
 export class CsvReader implements RowReader {
   readonly #options: RowReaderOptions
+  readonly #isJson: IsJsonColumn
   readonly #records: CsvRecords
   /** The bytes of a character of which the rest has not arrived. */
   #partial: Buffer = Buffer.alloc(0)
@@ -60,8 +63,10 @@ export class CsvReader implements RowReader {
   #previousLine = 0
   #isCounting = false
 
-  constructor(options: RowReaderOptions) {
+  /** @param isJson the columns whose fields may be JSON */
+  constructor(options: RowReaderOptions, isJson: IsJsonColumn = noJsonColumn) {
     this.#options = options
+    this.#isJson = isJson
     this.#records = new CsvRecords(
       (record, lines, length) => {
         const line = this.#line + 1
@@ -160,6 +165,7 @@ export class CsvReader implements RowReader {
     }
     this.#rows++
     if (isBlank(record)) return
+    if (record.length > this.#header.length) throw tooManyFields(this.#header, line)
     if (record.length !== this.#width) this.#resize(this.#header, record.length, line)
     const columns = this.#columns
     const json = csvObject(columns, record)
@@ -177,7 +183,7 @@ export class CsvReader implements RowReader {
 
   #resize(header: readonly string[], width: number, line: number): void {
     this.#width = width
-    this.#columns = columnsOf(header, width)
+    this.#columns = columnsOf(header, width, this.#isJson)
     if (this.#count === -1) this.#count = this.#columns.length
     else if (this.#columns.length !== this.#count) {
       throw withLine(unequalFields(), line)

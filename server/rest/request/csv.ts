@@ -1,8 +1,9 @@
 // CSV bodies. RFC 4180; https://docs.postgrest.org/en/v14/references/api/tables_views.html#bulk-insert
-import { errors, type ApiError } from '../errors.ts'
+import { errors, withLine, type ApiError } from '../errors.ts'
 import type { Payload } from './api-request.ts'
 import { showText } from '../../text/haskell-show.ts'
 import { sortedTexts } from '../../text/code-point-order.ts'
+import { jsonOfField, noJsonColumn, type IsJsonColumn } from './csv-json.ts'
 import { CsvRecords, CsvSyntaxError } from './csv-records.ts'
 
 /** Maximum number of columns; PostgreSQL's tables have at most 1600. */
@@ -32,18 +33,31 @@ export function unclosedQuote(last: string, inHeader: boolean): ApiError {
   return parseError('Failed reading: insufficient input', '')
 }
 
-export type CsvColumn = { readonly key: string; readonly at: number }
+export type CsvColumn = { readonly key: string; readonly at: number; readonly isJson: boolean }
 
 /** The first `width` columns, each with its name as JSON. The last of columns with the same name wins. */
-export const columnsOf = (header: readonly string[], width: number): CsvColumn[] =>
+export const columnsOf = (header: readonly string[], width: number, isJson: IsJsonColumn): CsvColumn[] =>
   [...new Map(header.slice(0, width).map((name, at) => [name, at]))].map(([name, at]) => ({
     key: JSON.stringify(name),
     at,
+    isJson: isJson(name),
   }))
 
-/** Converts a line to a JSON object whose values are strings, or null for a field `NULL`. */
+/** Converts a line to a JSON object whose values are strings, null for a field `NULL`, or the JSON of a field. */
 export const csvObject = (columns: readonly CsvColumn[], line: readonly string[]): string =>
-  `{${columns.map(({ key, at }) => `${key}:${line[at] === 'NULL' ? 'null' : JSON.stringify(line[at])}`).join(',')}}`
+  `{${columns.map(({ key, at, isJson }) => `${key}:${fieldValue(line[at] ?? '', isJson)}`).join(',')}}`
+
+function fieldValue(field: string, isJson: boolean): string {
+  if (field === 'NULL') return 'null'
+  return (isJson ? jsonOfField(field) : undefined) ?? JSON.stringify(field)
+}
+
+/** The error of a line with more fields than the header. PostgREST ignores them. */
+export function tooManyFields(header: readonly string[], line: number): ApiError {
+  const { length } = header
+  const details = `The header has ${length === 1 ? 'one field' : `${length} fields`}.`
+  return withLine(errors.invalidBody(`Line ${line} has more fields than the header`, details), line)
+}
 
 export const unequalFields = (): ApiError => errors.invalidBody('All lines must have same number of fields')
 
@@ -58,6 +72,7 @@ export function checkHeader(header: readonly string[]): void {
 /** The JSON array that the lines of a body become. */
 class CsvArray {
   readonly #limit: number
+  readonly #isJson: IsJsonColumn
   readonly #parts: string[] = []
   #rows: string[] = []
   #length = 0
@@ -65,14 +80,20 @@ class CsvArray {
   #count = -1
   #columns: readonly CsvColumn[] = []
   #isUnequal = false
+  /** Number of the last line of the previous record. */
+  #line = 0
   header: readonly string[] | undefined
   hasLines = false
 
-  constructor(limit: number) {
+  constructor(limit: number, isJson: IsJsonColumn) {
     this.#limit = limit
+    this.#isJson = isJson
   }
 
-  add(record: readonly string[]): void {
+  /** @param lines number of lines that the record takes */
+  add(record: readonly string[], lines: number): void {
+    const line = this.#line + 1
+    this.#line += lines
     if (!this.header) {
       checkHeader(record)
       this.header = record
@@ -80,6 +101,7 @@ class CsvArray {
     }
     this.hasLines = true
     if (isBlank(record) || this.#isUnequal) return
+    if (record.length > this.header.length) throw tooManyFields(this.header, line)
     if (record.length !== this.#width) this.#resize(this.header, record.length)
     if (this.#isUnequal) return
     const row = csvObject(this.#columns, record)
@@ -105,7 +127,7 @@ class CsvArray {
 
   #resize(header: readonly string[], width: number): void {
     this.#width = width
-    this.#columns = columnsOf(header, width)
+    this.#columns = columnsOf(header, width, this.#isJson)
     if (this.#count === -1) this.#count = this.#columns.length
     // Invalid CSV after this line takes precedence, as in PostgREST.
     else if (this.#columns.length !== this.#count) this.#isUnequal = true
@@ -113,20 +135,21 @@ class CsvArray {
 }
 
 /**
- * Converts CSV to a JSON array of objects whose values are strings, or null for a field `NULL`. Skips blank lines, and
- * ignores fields beyond those of the header. Works in parts of some milliseconds.
+ * Converts CSV to a JSON array of objects whose values are strings, or null for a field `NULL`. A field of a column of type
+ * json that contains JSON becomes that JSON. Skips blank lines. Works in parts of some milliseconds.
  *
  * @param body valid UTF-8
  * @param limit maximum length of the JSON
+ * @param isJson the columns whose fields may be JSON
  * @yields its length so far
- * @throws PGRST102 for invalid CSV, an incomplete header line, or lines with different numbers of fields; 413 above the
- *   limit
+ * @throws PGRST102 for invalid CSV, an incomplete header line, or lines with more fields than the header or with
+ *   different numbers of fields; 413 above the limit
  */
-export function* csvParts(body: Buffer, limit: number): Generator<number, Payload> {
+export function* csvParts(body: Buffer, limit: number, isJson: IsJsonColumn): Generator<number, Payload> {
   const text = body.toString('utf8')
-  const array = new CsvArray(limit)
+  const array = new CsvArray(limit, isJson)
   const records = new CsvRecords(
-    (record) => array.add(record),
+    (record, lines) => array.add(record, lines),
     () => fieldsOf(array.header),
   )
   for (let at = 0; at < text.length; at += pieceSize) {
@@ -155,8 +178,8 @@ function syntaxError(body: Buffer, text: string, at: number): ApiError {
 }
 
 /** As `csvParts`, at once: for small bodies. */
-export function csvPayload(body: Buffer): Payload {
-  const parts = csvParts(body, mostSmallJson)
+export function csvPayload(body: Buffer, isJson: IsJsonColumn = noJsonColumn): Payload {
+  const parts = csvParts(body, mostSmallJson, isJson)
   for (;;) {
     const { done, value } = parts.next()
     if (done) return value

@@ -4,7 +4,9 @@ import { isUtf8 } from 'node:buffer'
 import { errors } from '../errors.ts'
 import type { TableBodies, BodyProblem, BodyValidator } from '../validation.ts'
 import type { HttpRequest, ReadPayload } from './api-request.ts'
+import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
 import { csvParts } from './csv.ts'
+import { jsonColumnsOf } from './csv-json.ts'
 import { jsonRows } from './json-rows.ts'
 import { parseRequestHead, type RequestHead, type RequestSettings } from './parse-api-request.ts'
 import { bodyIsRead, invalidJson, noObjects, unequalKeys } from './payload.ts'
@@ -19,6 +21,7 @@ const mostProblems = 100
 export type LargePayloadOptions = {
   readonly settings: RequestSettings
   readonly validator: BodyValidator
+  readonly cache: SchemaCache | undefined
   /** Maximum length of the JSON that CSV becomes. */
   readonly limit: number
 }
@@ -39,7 +42,7 @@ export function* readLargePayload(http: HttpRequest, options: LargePayloadOption
   switch (contentType.kind) {
     case 'csv': {
       if (!isUtf8(http.body)) throw errors.invalidBody('The CSV is not valid UTF-8')
-      const payload = yield* csvParts(http.body, options.limit)
+      const payload = yield* csvParts(http.body, options.limit, jsonColumnsOf(action, options.cache))
       if (payload.kind !== 'json') return http
       const columns = { payload, columns: payload.keys, value: undefined }
       if (!table) return { ...http, payload: columns }

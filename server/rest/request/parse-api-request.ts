@@ -1,4 +1,5 @@
 // Parses an HTTP request into an ApiRequest.
+import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
 import type { RestSettings } from '../settings.ts'
 import { errors } from '../errors.ts'
 import { decodeMediaType, parseAccept } from '../media-type.ts'
@@ -72,16 +73,18 @@ export function parseRequestHead(http: HttpRequest, settings: RequestSettings) {
 
 /**
  * Parses a request without looking up names.
+ *
+ * @param cache see `parsePayload`
  * @throws ApiError for the first error in this order: resource, schema, method, query string, range, body
  */
-export function parseApiRequest(http: HttpRequest, settings: RequestSettings): ParsedRequest {
+export function parseApiRequest(http: HttpRequest, settings: RequestSettings, cache?: SchemaCache): ParsedRequest {
   const { method, path } = http
   const { headers, schema, negotiatedByProfile, action, queryParams, range, contentType } = parseRequestHead(
     http,
     settings,
   )
   const { payload, columns, value, problems } =
-    http.payload ?? parsePayload(http.body, contentType, queryParams.columns, action)
+    http.payload ?? parsePayload(http.body, contentType, queryParams.columns, action, cache)
   const request: ApiRequest = {
     shape: {
       action,

@@ -4,6 +4,8 @@ import { errors } from '../errors.ts'
 import { encodeMediaType } from '../media-type.ts'
 import type { MediaType } from '../media-type.ts'
 import type { Action, Payload, ReadPayload } from './api-request.ts'
+import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
+import { jsonColumnsOf, type IsJsonColumn } from './csv-json.ts'
 import { csvPayload } from './csv.ts'
 import { parseQueryString, utf8Text } from './query-string.ts'
 import { sortedTexts } from '../../text/code-point-order.ts'
@@ -26,6 +28,7 @@ export const namedKeys = (action: Action, columns: readonly string[] | undefined
 /**
  * Parses the body of a request.
  * @param columns the `columns` parameter
+ * @param cache has the types of the columns of CSV; without it, none is of type json
  * @throws PGRST102
  */
 export function parsePayload(
@@ -33,11 +36,12 @@ export function parsePayload(
   contentType: MediaType,
   columns: readonly string[] | undefined,
   action: Action,
+  cache?: SchemaCache,
 ): ReadPayload {
   if (!bodyIsRead(action)) return noPayload
   const isCall = action.kind === 'call'
   const named = namedKeys(action, columns)
-  const { payload, value } = readBody(body, contentType, isCall, named !== undefined)
+  const { payload, value } = readBody(body, contentType, isCall, named !== undefined, jsonColumnsOf(action, cache))
   switch (payload.kind) {
     case 'json':
     case 'form':
@@ -51,7 +55,13 @@ export function parsePayload(
   }
 }
 
-function readBody(body: Buffer, contentType: MediaType, isCall: boolean, keysAreNamed: boolean): JsonRead {
+function readBody(
+  body: Buffer,
+  contentType: MediaType,
+  isCall: boolean,
+  keysAreNamed: boolean,
+  isJson: IsJsonColumn,
+): JsonRead {
   switch (contentType.kind) {
     case 'json':
       if (keysAreNamed) return unparsed({ kind: 'raw-json', text: jsonText(body) })
@@ -59,7 +69,7 @@ function readBody(body: Buffer, contentType: MediaType, isCall: boolean, keysAre
       return jsonPayload(jsonText(body))
     case 'csv':
       if (!isUtf8(body)) throw errors.invalidBody('The CSV is not valid UTF-8')
-      return unparsed(csvPayload(body))
+      return unparsed(csvPayload(body, isJson))
     case 'urlencoded':
       return unparsed(formPayload(body, isCall))
     case 'text':

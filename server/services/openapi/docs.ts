@@ -6,6 +6,8 @@ import { exactRouter } from '../../http/exact-router.ts'
 export type DocsSettings = {
   /** Path of the OpenAPI document on this origin: `/openapi.json`. */
   readonly documentUrl: string
+  /** Links to other pages of the server, relative to this one. */
+  readonly links?: readonly { readonly text: string; readonly href: string }[]
 }
 
 const require = createRequire(import.meta.url)
@@ -34,7 +36,15 @@ const headers = {
   'Referrer-Policy': 'no-referrer',
 }
 
-const page = `<!doctype html>
+/** With the classes of Swagger UI, the links have its font and its width. */
+const navigation = (links: NonNullable<DocsSettings['links']>): string =>
+  links.length === 0
+    ? ''
+    : `<nav class="swagger-ui"><div class="wrapper" style="padding-top: 1rem">
+${links.map(({ text, href }) => `<a href="${href}" style="margin-right: 1rem">${text}</a>\n`).join('')}</div></nav>
+`
+
+const page = (links: NonNullable<DocsSettings['links']>): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -44,7 +54,7 @@ const page = `<!doctype html>
 <link rel="stylesheet" href="swagger-ui.css">
 </head>
 <body>
-<div id="reference"></div>
+${navigation(links)}<div id="reference"></div>
 <script src="swagger-ui-bundle.js"></script>
 <script src="reference.js"></script>
 </body>
@@ -64,6 +74,9 @@ const options = {
  * Starts the page. The document depends on the privileges of its reader, so the page fetches it again when credentials
  * are entered, and when a request to `/auth` has set or deleted the session cookie. Invalid credentials leave the
  * document as it is.
+ *
+ * The dialog for credentials has no field for the cookie, which browsers do not let pages send; they send it by themselves.
+ * Swagger UI would focus the last of its fields.
  */
 const script = (documentUrl: string): string => `'use strict'
 const documentUrl = ${JSON.stringify(documentUrl)}
@@ -88,11 +101,51 @@ const thenRefresh = (original) => (payload) => {
   void refresh()
   return result
 }
+const isCookie = (schemes, name) => schemes[name]?.in === 'cookie'
+const withoutCookie = (text) => {
+  let document
+  try {
+    document = JSON.parse(text)
+  } catch {
+    return text
+  }
+  const schemes = document?.components?.securitySchemes
+  if (!schemes) return text
+  for (const item of Object.values(document.paths ?? {})) {
+    for (const operation of Object.values(item)) {
+      if (!Array.isArray(operation?.security)) continue
+      operation.security = operation.security.filter((names) => !Object.keys(names).some((name) => isCookie(schemes, name)))
+    }
+  }
+  for (const name of Object.keys(schemes)) if (isCookie(schemes, name)) delete schemes[name]
+  return JSON.stringify(document)
+}
+const focusFirst = () => {
+  const dialog = document.querySelector('.modal-ux-content')
+  dialog?.querySelector('input')?.focus({ preventScroll: true })
+  dialog?.scrollTo(0, 0)
+}
 const ui = SwaggerUIBundle({
   ...${JSON.stringify(options)},
   url: documentUrl,
   plugins: [
-    () => ({ statePlugins: { auth: { wrapActions: { authorize: thenRefresh, logout: thenRefresh } } } }),
+    () => ({
+      statePlugins: {
+        auth: {
+          wrapActions: {
+            authorize: thenRefresh,
+            logout: thenRefresh,
+            showDefinitions: (original) => (shown) => {
+              const result = original(shown)
+              // The dialog is drawn after the event.
+              if (shown) setTimeout(focusFirst)
+              return result
+            },
+          },
+        },
+        spec: { wrapActions: { updateSpec: (original) => (text) => original(withoutCookie(text)) } },
+      },
+    }),
   ],
   responseInterceptor: (response) => {
     if (/\\/auth\\/[^/]+$/.test(new URL(response.url, location.href).pathname)) void refresh()
@@ -106,7 +159,8 @@ window.ui = ui
  * Routes of the page: `GET /` and what it loads. All its URLs are relative, so that the router can be mounted anywhere,
  * also behind a proxy that changes the path.
  */
-export function docsRouter({ documentUrl }: DocsSettings): Router {
+export function docsRouter({ documentUrl, links = [] }: DocsSettings): Router {
+  const html = page(links)
   const router = exactRouter()
   const folder = require.resolve('swagger-ui-dist/swagger-ui.css').replace(/swagger-ui\.css$/, '')
   router.use((_request, response, next) => {
@@ -116,7 +170,7 @@ export function docsRouter({ documentUrl }: DocsSettings): Router {
   router.get('/', (request, response) => {
     // Without the slash at the end of the path, relative URLs would resolve one level too high.
     const [path = ''] = request.originalUrl.split('?', 1)
-    if (path.endsWith('/')) response.type('html').send(page)
+    if (path.endsWith('/')) response.type('html').send(html)
     else response.redirect(`./${path.slice(path.lastIndexOf('/') + 1)}/`)
   })
   router.get('/reference.js', (_request, response) => {

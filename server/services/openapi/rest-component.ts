@@ -55,7 +55,8 @@ const sharedParameters = {
     text,
     'A condition on groups, if aggregates are enabled: `amount.sum().gt.100`, `or.(count().gte.2,amount.max().lt.5)`.',
   ),
-  limit: query('limit', count, 'Maximum number of rows.'),
+  // The page fills in the example, so that trying a list out does not return a million rows.
+  limit: { ...query('limit', count, 'Maximum number of rows; by default all.'), example: 20 },
   offset: query('offset', count, 'Number of rows to skip.'),
   and: query('and', text, 'Conditions that must all be true: `(a.eq.1,b.gt.2)`.'),
   or: query('or', text, 'Conditions of which at least one must be true: `(a.eq.1,b.gt.2)`.'),

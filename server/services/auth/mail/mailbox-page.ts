@@ -3,8 +3,20 @@ import { escapeHtml } from './html-text.ts'
 import { mailKinds, type MailKind } from './mail-kind.ts'
 import type { MailMessage } from './mail-message.ts'
 import type { RenderedMail } from './mail-templates.ts'
+import { authPath } from '../auth-route.ts'
 
-const page = (title: string, body: string): string => `<!doctype html>
+/** Links to the other pages of the server. They are relative, so that they work behind a proxy with a path prefix. */
+function navigation(path: string): string {
+  const top = '../'.repeat(path.slice(path.lastIndexOf(authPath)).split('/').length - 2)
+  const links = [
+    ['', 'Home'],
+    ['docs/', 'API reference'],
+    [`${authPath.slice(1)}/dev/mailbox`, 'Mailbox'],
+  ]
+  return `<nav>${links.map(([href = '', text = '']) => `<a href="${top}${href}">${text}</a>`).join(' ')}</nav>`
+}
+
+const page = (title: string, path: string, body: string): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -15,9 +27,11 @@ body { font: 16px/1.5 system-ui, sans-serif; max-width: 50em; margin: 2em auto; 
 iframe { width: 100%; height: 20em; border: 1px solid silver }
 pre { white-space: pre-wrap; border: 1px solid silver; padding: 1em }
 time { color: dimgray }
+nav a { margin-right: 1em }
 </style>
 </head>
 <body>
+${navigation(path)}
 <h1>${escapeHtml(title)}</h1>
 ${body}
 </body>
@@ -30,7 +44,8 @@ const frame = (html: string): string =>
 
 /** @param path Path of the mailbox. */
 export function mailboxPage(messages: readonly MailMessage[], path: string): string {
-  const templates = mailKinds.map((kind) => `<a href="${path}/templates/${kind}">${kind}</a>`).join(', ')
+  const folder = `${path.replace(/\/$/, '')}/templates`
+  const templates = mailKinds.map((kind) => `<a href="${folder}/${kind}">${kind}</a>`).join(', ')
   const list = messages.map(
     ({ to, subject, html, code, createdAt }) => `<h2>${escapeHtml(subject)}</h2>
 <p>To ${escapeHtml(to)} <time>${createdAt.toISOString()}</time>${code === undefined ? '' : ` Code: <strong>${escapeHtml(code)}</strong>`}</p>
@@ -38,14 +53,17 @@ ${frame(html)}`,
   )
   return page(
     'Mailbox',
+    path,
     `<p>There is no mail server (GOTRUE_SMTP_HOST): mails are shown here, newest first. Templates: ${templates}</p>
 ${list.length === 0 ? '<p>There are no mails yet.</p>' : list.join('\n')}`,
   )
 }
 
-export const templatePage = (kind: MailKind, { subject, html, text }: RenderedMail): string =>
+/** @param path Path of the page. */
+export const templatePage = (kind: MailKind, { subject, html, text }: RenderedMail, path: string): string =>
   page(
     `Template ${kind}`,
+    path,
     `<p>Subject: ${escapeHtml(subject)}</p>
 ${frame(html)}
 <h2>Plain text</h2>

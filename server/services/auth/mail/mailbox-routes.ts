@@ -61,7 +61,7 @@ export const mailboxRoutes: readonly AuthRoute[] = [
       const kind = mailKinds.find((it): it is MailKind => it === name)
       if (!kind) throw new AuthError(404, 'validation_failed', `There is no template with the name ${name}`)
       const rendered = await context.mailer.templates.render(kind, sampleVariables)
-      return { html: templatePage(kind, rendered), headers: pageHeaders }
+      return { html: templatePage(kind, rendered, basePath(request)), headers: pageHeaders }
     },
   }),
 ]
