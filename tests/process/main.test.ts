@@ -21,20 +21,20 @@ t.test('the program on an existing database', async (t) => {
   const [again, made, check] = await Promise.all([
     rowhouse(['migrate', '--dry-run'], env),
     rowhouse(['keys', 'create', '--role', 'anon'], env),
-    rowhouse(['check'], env),
+    rowhouse(['check', '--exposed'], env),
   ])
   t.match(again, { code: 0, out: 'The database is up to date.\n', err: '' })
   t.match(made, { code: 0, out: /^sb_publishable_/, err: '' })
   t.match(
     check,
-    { code: 0, err: '', out: /public\.classification_runs[^]*Nothing to flag/ },
+    { code: 0, err: '', out: /^Found nothing[^]*public\.classification_runs[^]*Nothing to flag/ },
     'the bundled files are valid',
   )
 
   await database.query(`create role settings_of_${database.name} login password 'x'`)
   t.teardown(() => database.query(`drop role settings_of_${database.name}`))
   await database.query(`alter role settings_of_${database.name} set pgrst.db_max_rows = '17'`)
-  await database.query('create table public.forgotten (id int)')
+  await database.query('create table public.forgotten (id int); grant select on public.forgotten to anon')
   const [dump, schema, list, flagged] = await Promise.all([
     rowhouse(['--dump-config'], { PGRST_DB_URI: database.uri(`settings_of_${database.name}`, 'x') }),
     rowhouse(['--dump-schema'], env),
@@ -44,7 +44,7 @@ t.test('the program on an existing database', async (t) => {
   t.match(dump, { code: 0, out: /^db-max-rows = 17$/m, err: '' }, 'settings in the database are used')
   t.match(JSON.parse(schema.out), { dbTables: /./ })
   t.match(list, { code: 0, out: /sb_publishable_.{4}… +anon/, err: '' })
-  t.match(flagged, { code: 1, err: '', out: /public\.forgotten[^]*! row-level security is off/ })
+  t.match(flagged, { code: 1, err: '', out: /^ERROR exposed_table_without_rls {2}public\.forgotten/ })
 })
 
 t.test('read-only commands create no database, and name the missing setting', async (t) => {
