@@ -149,6 +149,9 @@ t.test('services can be added later, unless a table is in the way', async (t) =>
       '000029_rounded_valuations.sql',
       '000030_image_addresses.sql',
       '000031_avatar_addresses.sql',
+      '000032_profiles_privileges.sql',
+      '000033_reports_privileges.sql',
+      '000034_classification_runs_privileges.sql',
     ]
     t.strictSame(await pendingMigrations(client), expected)
     const query: RunClientQuery = (text, values) => client.query<Record<string, unknown>>(text, values)

@@ -44,7 +44,7 @@ t.test('the program on an existing database', async (t) => {
   t.match(dump, { code: 0, out: /^db-max-rows = 17$/m, err: '' }, 'settings in the database are used')
   t.match(JSON.parse(schema.out), { dbTables: /./ })
   t.match(list, { code: 0, out: /sb_publishable_.{4}… +anon/, err: '' })
-  t.match(flagged, { code: 1, err: '', out: /^ERROR exposed_table_without_rls {2}public\.forgotten/ })
+  t.match(flagged, { code: 1, err: '', out: /^ERROR rls_disabled_in_public {2}public\.forgotten/ })
 })
 
 t.test('read-only commands create no database, and name the missing setting', async (t) => {
