@@ -86,7 +86,10 @@ t.test('both processes refuse a key after: event', async (t) => {
 t.test('the key of a user is valid again after the ban, and has the current address', async (t) => {
   const application = await startApplication(t, database.authenticatorUri)
   const user = 'aaaaaaaa-0000-4000-8000-00000000000d'
-  await database.query("insert into auth.users (id, email, email_confirmed_at) values ($1, 'before@example.org', now())", [user])
+  await database.query(
+    "insert into auth.users (id, email, email_confirmed_at) values ($1, 'before@example.org', now())",
+    [user],
+  )
   const { key } = await create({ role: 'authenticated', userId: user, label: 'g' })
   const email = async (): Promise<unknown> =>
     (await application.call('POST', '/rest/v1/rpc/caller_address', { headers: { apikey: key } })).body

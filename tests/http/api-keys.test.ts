@@ -30,9 +30,10 @@ const { query } = new Database(pool)
 const create = (wanted: NewApiKey) => withClient(database.adminUri, (client) => createApiKey(client, wanted))
 const revoke = (id: string) => withClient(database.adminUri, (client) => revokeApiKey(client, id))
 const ann = '00000000-0000-4000-8000-00000000000a'
-await database.query("insert into auth.users (id, email, email_confirmed_at, encrypted_password) values ($1, 'ann@example.org', now(), 'x')", [
-  ann,
-])
+await database.query(
+  "insert into auth.users (id, email, email_confirmed_at, encrypted_password) values ($1, 'ann@example.org', now(), 'x')",
+  [ann],
+)
 
 /** A lookup with a clock of its own that counts its queries to the database. */
 function lookupWith(settings: Partial<LookupSettings> = {}) {
