@@ -97,8 +97,8 @@ const usualEntry = 32 * 1024
 const bytesOfStats = 200
 const usualStats = 4 * 1024
 /**
- * Bytes that a shape and its plan have in memory for each byte of the key, and of the text of the statement: measured with
- * long select lists, whose plans are the largest.
+ * Estimates of the bytes that a shape and its plan have in memory for each byte of the key, and of the text of the
+ * statement. Long select lists have the largest plans.
  */
 const keyCost = 16
 const textCost = 8
