@@ -42,12 +42,16 @@ export function keptResponse(
   response: RestResponse,
   { idempotencyMaxBytes: limit, clientErrorVerbosity }: OnceSettings,
 ): StoredResponse {
-  const bytes = unstreamedBytes(response.body).length + JSON.stringify(response.headers).length
-  const isTooLarge = bytes > limit
-  const { status, statusText, headers, body } = isTooLarge
-    ? errorResponse(errors.idempotentResponseTooLarge(key, response.status, bytes, limit), clientErrorVerbosity)
-    : response
-  return { status, statusText, headers, body: unstreamedBytes(body) }
+  const stored = ({ status, statusText, headers, body }: RestResponse): StoredResponse => ({
+    ...{ status, statusText, headers },
+    body: unstreamedBytes(body),
+  })
+  const whole = stored(response)
+  const bytes = whole.body.length + JSON.stringify(response.headers).length
+  if (bytes <= limit) return whole
+  return stored(
+    errorResponse(errors.idempotentResponseTooLarge(key, response.status, bytes, limit), clientErrorVerbosity),
+  )
 }
 
 /** Statements that fail if the caller may not execute a request any more. They execute nothing of it. */

@@ -144,7 +144,7 @@ export type FunctionRow = {
   readonly hasOwnPrivileges: boolean
   /** Whether PUBLIC can execute it. */
   readonly isPublic: boolean
-  /** All roles that can execute it by themselves, by oid; 0 is PUBLIC. Null if nobody can. */
+  /** All roles that can execute it by themselves, by oid; 0 is PUBLIC. Null if no role can. */
   readonly grantees: readonly number[] | null
   /** API roles with USAGE on its schema. */
   readonly usableBy: readonly string[]

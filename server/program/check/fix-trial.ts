@@ -10,7 +10,7 @@ export type TriedFix = {
   readonly finding: LintFinding
   /** What roles may do before and after; empty if the statements change nothing about that. */
   readonly changes: readonly RightChange[]
-  /** `unconfirmed`: they change what a role may do today, and nobody has agreed to that. */
+  /** `unconfirmed`: they change what a role may do today, without agreement (`--yes`). */
   readonly outcome: 'written' | 'unconfirmed' | 'failed'
   /** Why they failed. */
   readonly error: string | null

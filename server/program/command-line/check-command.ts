@@ -5,7 +5,7 @@ import type { CheckOptions } from './check-report.ts'
 import type { Dependencies } from './dependencies.ts'
 import { failOnFindings } from './failing-on-findings.ts'
 
-/** Exit code when `--fix` left statements out, because they failed or nobody agreed to them. */
+/** Exit code when `--fix` left statements out, because they failed or `--yes` was not given. */
 const fixesLeftOut = 3
 
 export function addCheck(program: Command, dependencies: Dependencies, setExitCode: (code: number) => void): void {

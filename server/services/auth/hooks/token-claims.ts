@@ -39,7 +39,7 @@ const types: Readonly<Record<string, readonly [name: string, test: (value: unkno
 /**
  * The claims in the response of a custom access token hook, as JSON text.
  *
- * @param sent the claims that the hook got, as JSON text: an address that is not confirmed is none of them
+ * @param sent the claims that the hook got, as JSON text: they do not include an address that is not confirmed
  * @throws AuthError 500 if there are none, or if a claim is missing or of the wrong type
  */
 export function claimsOfHook({ value, text }: HookResponse, sent: string): string {
