@@ -69,6 +69,14 @@ export const errors = {
       message: 'Request body takes too much memory',
       details: `Its rows, each with the names of all columns, may have ${limit} bytes as JSON. Send fewer rows, or shorter names.`,
     }),
+  /** @param limit of the commas, colons and opening brackets of a JSON row that is checked before it is written */
+  tooManyValues: (limit: number) =>
+    new ApiError({
+      code: 'PGRST102',
+      status: 413,
+      message: 'A row has too many values',
+      details: `Its JSON may have ${limit} commas, colons and opening brackets.`,
+    }),
   /** Never sent: the connection is closed. */
   incompleteBody: () =>
     new ApiError({ code: 'PGRST102', status: 400, message: 'The connection ended before the whole body had arrived' }),

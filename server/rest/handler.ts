@@ -14,8 +14,9 @@ import { bodyTypeError } from './request/payload-check.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import { BodyBudget, type BodyShare } from './request/body-budget.ts'
 import { largeBody } from './request/body.ts'
+import { smallCsv } from './request/csv.ts'
 import { readLargePayload } from './request/large-payload.ts'
-import { openImport, ImportBody } from './import-body.ts'
+import { isCsv, openImport, ImportBody } from './import-body.ts'
 import type { ImportEvent } from './import-progress.ts'
 import { Imports } from './import.ts'
 import { ParseQueue } from './request/parse-queue.ts'
@@ -167,7 +168,7 @@ export class RestHandler {
           if (body instanceof ImportBody) imported = body
           http = body instanceof ImportBody ? bodiless : { ...bodiless, body }
         } else http = bodiless
-        const isLarge = http.body.length > largeBody
+        const isLarge = http.body.length > (isCsv(request.header('content-type')) ? smallCsv : largeBody)
         if (isLarge && !isBatch && share) http = await this.#readLarge(http, request, share)
         const received = http
         const respondTo = isBatch ? answerBatch : answer

@@ -11,6 +11,8 @@ const csv = /^\s*text\/csv\s*(?:;|$)/i
 /** A path of one segment, which names a relation. */
 const relationPath = /^\/[^/]+$/
 
+export const isCsv = (contentType: string | undefined): boolean => contentType !== undefined && csv.test(contentType)
+
 /** A body that is read piece by piece. */
 export class ImportBody {
   readonly format: ImportFormat
@@ -86,7 +88,7 @@ export function openImport(
   const type = request.header('content-type')
   if (type === undefined) return undefined
   const isNdjson = ndjson.test(type)
-  if (!isNdjson && !csv.test(type)) return undefined
+  if (!isNdjson && !isCsv(type)) return undefined
   if (limit === 0 || !request.streamBody || !relationPath.test(path)) return undefined
   const length = request.header('content-length')
   const declared = length === undefined ? undefined : Number(length)

@@ -1,4 +1,5 @@
 // Answers imports: reads the rows of a body one after the other, and writes them in one transaction.
+import { setImmediate } from 'node:timers/promises'
 import { legacyText, type Answered } from './answer.ts'
 import { type AnswerContext } from './answer-context.ts'
 import { requestTransaction } from './request-transaction.ts'
@@ -170,8 +171,11 @@ class Import {
   async #readPiece(): Promise<void> {
     const { representation } = this.#request.shape.preferences
     const piece = await this.#slot.receive(() => this.#body.next())
-    if (piece) await this.#reader.push(piece)
-    else {
+    if (piece) {
+      await this.#reader.push(piece)
+      // Pieces that have arrived follow each other at once.
+      await setImmediate()
+    } else {
       await this.#reader.end()
       this.#isRead = true
     }

@@ -12,6 +12,13 @@ export function textFault(value: unknown): Fault | undefined {
 function pointerOfText(value: unknown): string | undefined {
   if (typeof value === 'string') return isStorable(value) ? undefined : ''
   if (typeof value !== 'object' || value === null) return undefined
+  if (Array.isArray(value)) {
+    for (const [index, element] of value.entries()) {
+      const inner = pointerOfText(element)
+      if (inner !== undefined) return `/${index}${inner}`
+    }
+    return undefined
+  }
   for (const [name, member] of Object.entries(value)) {
     if (!isStorable(name)) return ''
     const inner = pointerOfText(member)

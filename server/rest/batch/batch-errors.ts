@@ -12,6 +12,15 @@ export const batchErrors = {
       message: 'The batch has too many requests',
       details: `It has ${requests}, and the limit is ${limit} (batch-max-requests).`,
     }),
+  /** @param limit of the commas, colons and opening brackets */
+  tooManyValues: (limit: number) =>
+    new ApiError({
+      code: 'PGRSTX11',
+      status: 413,
+      message: 'The batch has too many values',
+      details: `Its JSON may have ${limit} commas, colons and opening brackets.`,
+      hint: 'Send several batches, or insert many rows with a request of its own.',
+    }),
   /** @param limit in bytes */
   headTooLarge: (bytes: number, limit: number) =>
     new ApiError({

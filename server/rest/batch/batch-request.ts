@@ -6,6 +6,7 @@ import { parsePreferences } from '../request/preferences.ts'
 import type { RestSettings } from '../settings.ts'
 import { batchErrors, ofRequest } from './batch-errors.ts'
 import { elements, members } from '../../text/json-slices.ts'
+import { hasMoreSigns, mostSigns } from '../../text/json-text.ts'
 import { bodyTemplate, idPattern, isReference, type BodyTemplate, type Reference } from './references.ts'
 import { isHeaderOfPart, isJsonType, isTextType, requireHeadSize, type PartHeaders } from './part-headers.ts'
 import { urlTemplate, type UrlTemplate } from './url-template.ts'
@@ -39,6 +40,7 @@ const partMembers = ['id', 'method', 'url', 'headers', 'body', 'dependsOn']
  * @throws ApiError PGRSTX10 for an invalid batch, PGRSTX11 for too many requests, and for a url with headers that are too large
  */
 export function parseBatch(body: Buffer, limits: BatchLimits): readonly BatchPart[] {
+  if (hasMoreSigns(body, mostSigns)) throw batchErrors.tooManyValues(mostSigns)
   const text = isUtf8(body) ? body.toString() : undefined
   const value = text === undefined ? undefined : parsed(text)
   const requests: unknown = isRecord(value) ? value.requests : undefined
@@ -103,6 +105,8 @@ function parsePart(
   const method = typeof request.method === 'string' ? request.method.toUpperCase() : ''
   if (!methods.has(method)) throw batchErrors.invalid(`The method must be one of ${[...methods].join(', ')}.`)
   if (typeof request.url !== 'string') throw batchErrors.invalid('The url must be a text.')
+  // References are not counted below. The check is for texts of many.
+  requireHeadSize([request.url], [], requestHeaderLimit * 2)
   const url = urlTemplate(request.url)
   const headers = headersOf(request.headers)
   requireHeadSize(

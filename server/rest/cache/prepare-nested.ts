@@ -14,9 +14,13 @@ import type { PlanSettings } from '../plan/plan-context.ts'
 import type { ApiRequest } from '../request/api-request.ts'
 import { parseJson } from '../request/payload.ts'
 import { listedProblems } from '../request/payload-check.ts'
+import { hasMoreSigns, mostSigns } from '../../text/json-text.ts'
 import { render, type Statement } from '../sql/fragment.ts'
 import { nestedStatement, writtenRoot } from '../sql/nested-write.ts'
 import { writtenStatement } from '../sql/statement.ts'
+
+/** Maximum length of a body with related rows. */
+const maxLength = 1_000_000
 
 /** A nested write: the steps with their statements, which precede the main statement in its transaction. */
 export type NestedWrite = { readonly steps: readonly NestedStep[]; readonly statements: readonly Statement[] }
@@ -56,6 +60,8 @@ export function prepareNested(
   const unknown = examined.find((name) => !isRelationship(cache, table, name))
   if (unknown !== undefined) throw errors.noColumn(table.name, unknown)
   if (names.length > maxSteps) throw nestedErrors.tooManySteps(maxSteps)
+  if (payload.text.length > maxLength || hasMoreSigns(payload.text, mostSigns))
+    throw nestedErrors.tooLarge(maxLength, mostSigns)
   if (payload.kind === 'raw-json') parseJson(payload.text)
 
   const own = columns.filter((name) => table.columns.has(name))

@@ -45,6 +45,21 @@ export const nestedErrors = {
       undefined,
       'Rows with the same keys are written by one statement.',
     ),
+  tooLarge: (length: number, signs: number) =>
+    new ApiError({
+      code: 'PGRSTX24',
+      status: 413,
+      message: 'The body with related rows is too large',
+      details: `It may have ${length} characters, and ${signs} commas, colons and opening brackets.`,
+      hint: 'Write the rows of each table with a request of its own.',
+    }),
+  tooManyRows: (limit: number, path: string) =>
+    refused(
+      'PGRSTX24',
+      `Too many rows: at most ${limit} are allowed together with their related rows`,
+      path,
+      'Write the rows of each table with a request of its own.',
+    ),
   /** @param table whose written rows are not those of the body */
   unmatched: (table: string, path: string) =>
     new ApiError({

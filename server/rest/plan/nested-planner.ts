@@ -12,6 +12,9 @@ import { nestedSources, rootSources, SourceList, type ReadSource, type Source } 
 import { NestedSteps } from './nested-steps.ts'
 import type { NestedPairs, NestedPlan, NestedRoot, RowsStep } from './nested-write.ts'
 
+/** Maximum number of rows of all levels: planning one takes some 10 µs. */
+const maxRows = 5000
+
 /**
  * Plans a nested write.
  *
@@ -37,6 +40,7 @@ class NestedPlanner {
   readonly #namedColumns: ReadonlySet<string> | undefined
   readonly #relations: NestedRelations
   #levels = 0
+  #rows = 0
 
   constructor(root: NestedRoot, body: JsonDocument, cache: SchemaCache) {
     this.#root = root
@@ -54,6 +58,8 @@ class NestedPlanner {
     if (maxDepth !== null && depth > maxDepth) throw errors.embedTooDeep(path, maxDepth)
     if (depth > maxNesting) throw nestedErrors.tooDeep(maxNesting, place)
     const into = { schema: table.schema, name: table.name }
+    this.#rows += sources.length
+    if (this.#rows > maxRows) throw nestedErrors.tooManyRows(maxRows, place)
     const level: GrowingLevel = { number: this.#levels++, into, keys: [], isKept: false, table }
     const rows = sources.map((source, number) => this.#read(table, source, number, reached))
     const keys = [...new Set(rows.flatMap(({ nested }) => [...nested.keys()]))]

@@ -12,8 +12,13 @@ const mostColumns = 5000
 /** Maximum length of the JSON of a small body. */
 const mostSmallJson = 4 * 1024 * 1024
 
-/** Characters that are read at a time. */
-const pieceSize = 32 * 1024
+/** Bytes up to which a body is read at once: its lines may be empty, and each becomes a row with all columns. */
+export const smallCsv = 8 * 1024
+
+/** Characters that are read at a time: fewer if each line becomes long JSON. */
+const [smallestPiece, largestPiece] = [64, 4 * 1024]
+/** Length of the JSON that a piece of empty lines may become. */
+const jsonOfPiece = 1024 * 1024
 
 export const parseError = (what: string, rest: string): ApiError =>
   errors.invalidBody(
@@ -83,6 +88,8 @@ class CsvArray {
   /** Number of the last line of the previous record. */
   #line = 0
   header: readonly string[] | undefined
+  /** Length of the names of the columns, at least 1. */
+  namesLength = 1
   hasLines = false
 
   constructor(limit: number, isJson: IsJsonColumn) {
@@ -97,6 +104,7 @@ class CsvArray {
     if (!this.header) {
       checkHeader(record)
       this.header = record
+      this.namesLength = record.reduce((sum, name) => sum + name.length, 1)
       return
     }
     this.hasLines = true
@@ -152,14 +160,19 @@ export function* csvParts(body: Buffer, limit: number, isJson: IsJsonColumn): Ge
     (record, lines) => array.add(record, lines),
     () => fieldsOf(array.header),
   )
-  for (let at = 0; at < text.length; at += pieceSize) {
-    const piece = text.slice(at, at + pieceSize)
+  let size = largestPiece
+  // The size of the pieces after the header depends on it.
+  const headerEnd = text.search(/[\r\n]/) + 1
+  for (let at = 0, next = 0; at < text.length; at = next) {
+    next = at < headerEnd ? Math.min(at + size, headerEnd) : at + size
+    const piece = text.slice(at, next)
     try {
       records.push(piece)
     } catch (error) {
       throw error instanceof CsvSyntaxError ? syntaxError(body, text, at + error.at) : error
     }
     yield array.join()
+    size = Math.max(smallestPiece, Math.min(largestPiece, Math.floor(jsonOfPiece / array.namesLength)))
   }
   try {
     records.end()

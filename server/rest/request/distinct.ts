@@ -1,5 +1,5 @@
 // The grammar of the `distinct` parameter. PostgREST has none: it rejects the values, because `on` is not an operator.
-import { comma, field, fieldName, lexeme, parseTreePath } from './field.ts'
+import { checkedList, comma, field, fieldName, lexeme, parseTreePath } from './field.ts'
 import type { AtPath, Field } from './field.ts'
 import { attempt, between, choice, keepRight, literal, map, separatedBy1, sequence, symbol } from './combinators.ts'
 import { parse } from './parser.ts'
@@ -35,11 +35,14 @@ const distinct = keepRight(
   ),
 )
 
+/** More than PostgreSQL sorts by, whose limit is 1664. */
+const mostKeys = 2000
+
 /**
  * Parses a distinct parameter: `on.*`, `on.(customer_id,created_at::date,data->>size,clients(name))`.
  * @throws PGRST100
  */
 export const parseDistinct = (key: string, text: string): AtPath<Distinct> => ({
   path: parseTreePath(key).path,
-  value: parse(distinct, 'distinct parameter', text),
+  value: parse(distinct, 'distinct parameter', checkedList('distinct', text, mostKeys)),
 })

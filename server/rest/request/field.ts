@@ -18,6 +18,7 @@ import {
   sequence,
   symbol,
 } from './combinators.ts'
+import { errors } from '../errors.ts'
 import { end, noParseError, parse } from './parser.ts'
 import type { Parser, TrailingText } from './parser.ts'
 import { isDigit, isLetter, strip } from '../../text/haskell-characters.ts'
@@ -179,3 +180,15 @@ export const parseNames = (
   text: string,
   trailing: TrailingText,
 ): string[] => parse(names, what, text, trailing)
+
+/**
+ * The text of a list, unless it has so many items that parsing it would delay other requests.
+ *
+ * @throws PGRST100
+ */
+export function checkedList(parameter: string, text: string, most: number): string {
+  let commas = 0
+  for (let at = text.indexOf(','); at >= 0; at = text.indexOf(',', at + 1)) commas += 1
+  if (commas < most) return text
+  throw errors.queryParam(`The ${parameter} parameter has too many items`, `At most ${most} are allowed.`)
+}

@@ -2,6 +2,7 @@
 // `payload.ts` and `payload-check.ts`, which read small bodies at once.
 import { isUtf8 } from 'node:buffer'
 import { errors } from '../errors.ts'
+import { hasMoreSigns, mostSigns } from '../../text/json-text.ts'
 import type { TableBodies, BodyProblem, BodyValidator } from '../validation.ts'
 import type { HttpRequest, ReadPayload } from './api-request.ts'
 import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
@@ -93,6 +94,7 @@ function* rowProblems(body: Buffer, table: TableBodies, head: RequestHead): Gene
     const isArray = body[firstSign(body)] === 0x5b
     for (const [start, end] of waiting) {
       if (index % rowsAtOnce === 0) yield body.length
+      if (hasMoreSigns(body.subarray(start, end), mostSigns)) throw errors.tooManyValues(mostSigns)
       const row: unknown = JSON.parse(body.toString('utf8', start, end))
       const at = isArray ? `/${index}` : ''
       const problems = validate(namedColumns ? pick(row, namedColumns) : row, contentType.kind !== 'json')

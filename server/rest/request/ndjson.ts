@@ -1,6 +1,7 @@
 // Bodies of the type application/x-ndjson: a JSON object per line. https://github.com/ndjson/ndjson-spec
 import { isUtf8 } from 'node:buffer'
 import { sortedTexts } from '../../text/code-point-order.ts'
+import { hasMoreSigns, mostSigns } from '../../text/json-text.ts'
 import { ApiError, errors, withLine } from '../errors.ts'
 import type { RowReader, RowReaderOptions } from './import-rows.ts'
 import { hasLoneSurrogate, invalidJson, isObject, unequalKeys } from './payload.ts'
@@ -96,6 +97,7 @@ export class NdjsonReader implements RowReader {
   #readRow(bytes: Buffer): void {
     if (bytes.length === 0) return
     if (!isUtf8(bytes)) throw invalidJson()
+    if (hasMoreSigns(bytes, mostSigns)) throw errors.tooManyValues(mostSigns)
     const text = bytes.toString('utf8')
     if (blank.test(text)) return
     const value = parsed(text)

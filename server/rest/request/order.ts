@@ -1,5 +1,5 @@
 // The grammar of the `order` parameter.
-import { comma, delimiter, field, fieldName, lexeme, parseTreePath } from './field.ts'
+import { checkedList, comma, delimiter, field, fieldName, lexeme, parseTreePath } from './field.ts'
 import type { AtPath, Field } from './field.ts'
 import {
   ahead,
@@ -64,11 +64,14 @@ const fieldTerm = map(
 
 const terms = separatedBy1(lexeme(choice(attempt(relationTerm), fieldTerm)), comma)
 
+/** More than PostgreSQL sorts by, whose limit is 1664. */
+const mostTerms = 2000
+
 /**
  * Parses an order parameter: `name.desc.nullslast,clients(name)`.
  * @throws PGRST100
  */
 export function parseOrder(key: string, text: string, trailing: TrailingText): AtPath<readonly OrderTerm[]> {
   const { path } = parseTreePath(key, trailing)
-  return { path, value: parse(terms, 'order', text, trailing) }
+  return { path, value: parse(terms, 'order', checkedList('order', text, mostTerms), trailing) }
 }

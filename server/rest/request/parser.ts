@@ -145,6 +145,9 @@ export const end: Parser<undefined> = (input) => {
   return codePoint === undefined ? undefined : failed
 }
 
+/** Of a longer text, it is not found out whether PostgREST would ignore a part, which takes as long as parsing it. */
+const longText = 4096
+
 const quotingHint =
   'Put names and values that contain commas, parentheses or quotes in double quotes, with a backslash before each quote and backslash in them.'
 
@@ -169,7 +172,8 @@ export function parse<T>(
   // Parses again for the error message only after a failure, because tracing is slower. What precedes the last element
   // of a list is not traced: in long lists, that is nearly all of the text.
   const { at, messages } = traceOf(parser, input, input.settled) ?? traceOf(parser, input, 0) ?? noParseError
-  const isCut = trailing === 'rejected' && parser(new Input(what, shown, text, 'ignored')) !== failed
+  const isCut =
+    trailing === 'rejected' && text.length < longText && parser(new Input(what, shown, text, 'ignored')) !== failed
   throw input.error(at, describe(text, { at, messages }), isCut ? quotingHint : undefined)
 }
 

@@ -148,20 +148,29 @@ function formText(bytes: string): string {
 
 /** Maximum number of fields of a form: a pair takes far more memory than its text. */
 const mostFields = 10_000
+/** Maximum number of escaped characters of a form. Larger texts are better sent as JSON. */
+const mostEscapes = 100_000
 
-function checkFields(form: string): void {
+/** Whether a text has at least so many of some characters. */
+function hasSigns(text: string, signs: string, limit: number): boolean {
   let count = 0
-  for (const sign of '&;') {
-    for (let at = form.indexOf(sign); at >= 0; at = form.indexOf(sign, at + 1)) {
-      if (++count >= mostFields) throw errors.invalidBody(`The form has more than ${mostFields} fields`)
-    }
+  for (const sign of signs) {
+    for (let at = text.indexOf(sign); at >= 0; at = text.indexOf(sign, at + 1)) if (++count >= limit) return true
+  }
+  return false
+}
+
+function checkForm(form: string): void {
+  if (hasSigns(form, '&;', mostFields)) throw errors.invalidBody(`The form has more than ${mostFields} fields`)
+  if (hasSigns(form, '%+', mostEscapes)) {
+    throw errors.invalidBody(`The form has more than ${mostEscapes} escaped characters`, 'Send larger texts as JSON.')
   }
 }
 
 /** Parses a form: the arguments of a function, or one row. The last of repeated names in a row wins. */
 function formPayload(body: Buffer, isCall: boolean): Payload {
   const form = body.toString('latin1')
-  checkFields(form)
+  checkForm(form)
   const pairs = parseQueryString(form.startsWith('?') ? form.slice(1) : form).map(
     ([name, value]) => [formText(name), formText(value ?? '')] as const,
   )

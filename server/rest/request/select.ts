@@ -1,5 +1,5 @@
 // The grammar of the `select` parameter.
-import { comma, field, fieldName, identifier, lexeme } from './field.ts'
+import { checkedList, comma, field, fieldName, identifier, lexeme } from './field.ts'
 import type { Field } from './field.ts'
 import {
   ahead,
@@ -199,9 +199,12 @@ const quickItem: Parser<SelectItem> = (input) => {
 
 const items = separatedBy(quickItem, lexeme(comma))
 
+/** More than PostgreSQL returns, whose rows have at most 1664 columns. */
+const mostItems = 2000
+
 /**
  * Parses the select parameter: `id,alias:name::text,clients!inner(*,...cities(name)),count()`.
  * @throws PGRST100
  */
 export const parseSelect = (text: string, trailing?: TrailingText): SelectItem[] =>
-  parse(items, 'select parameter', text, trailing)
+  parse(items, 'select parameter', checkedList('select', text, mostItems), trailing)

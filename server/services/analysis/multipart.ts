@@ -16,6 +16,8 @@ const longestField = 16 * 1024
 const mostOtherFiles = 8
 const longestName = 255
 const longestPartHeader = 16 * 1024
+/** Bytes that are parsed before a form with too many parts is refused: thousands of parts fit into a piece. */
+const mostAtOnce = 8 * 1024
 /** Bytes of the pieces that are kept until a form is read. */
 const mostKept = 8 * 1024 * 1024
 
@@ -45,9 +47,13 @@ export async function readMultipart(
       request,
       { limit: bodyLimit, share, tooLarge: () => problems.bodyTooLarge(bodyLimit) },
       (piece) => {
-        form.throwFault()
         given.add(piece)
-        return parser.write(piece) ? 'kept' : drained(parser, parsed)
+        let accepts = true
+        for (let at = 0; at < piece.length; at += mostAtOnce) {
+          form.throwFault()
+          accepts = parser.write(piece.subarray(at, at + mostAtOnce))
+        }
+        return accepts ? 'kept' : drained(parser, parsed)
       },
     )
     parser.end()

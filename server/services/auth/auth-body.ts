@@ -2,7 +2,7 @@
 import type { Request, Response } from 'express'
 import { bodyReceiver, type BodyFault } from '../../http/body-bytes.ts'
 import { jsonMembers } from '../../text/json-members.ts'
-import { readJson, utf8Text } from '../../text/json-text.ts'
+import { readJsonBytes, utf8Text } from '../../text/json-text.ts'
 import { notStorable } from '../../text/storable-text.ts'
 import type { DtoValidator, Fault } from '../../validation/validator.ts'
 import { AuthError, authErrors } from './auth-error.ts'
@@ -47,15 +47,14 @@ function errorOf({ pointer, message }: Fault): AuthError {
 export function authBodyReader(): AuthBodyReader {
   const receive = bodyReceiver(limit, receivingError)
   return async (request, response, validate, isOptional) => {
-    const text = utf8Text(await receive(request, response))
-    if (text === undefined) throw badJson('is not valid UTF-8')
-    if (text === '' && isOptional) return { value: {}, members: new Map() }
-    const reading = readJson(text)
+    const bytes = await receive(request, response)
+    if (bytes.length === 0 && isOptional) return { value: {}, members: new Map() }
+    const reading = readJsonBytes(bytes)
     if (reading.kind === 'fault') throw badJson(reading.fault)
     // A null in the place of an object has no members, as in GoTrue.
     const value = reading.value ?? {}
     const [fault] = validate(value)
     if (fault) throw errorOf(fault)
-    return { value: value as AuthBody['value'], members: jsonMembers(text) }
+    return { value: value as AuthBody['value'], members: jsonMembers(utf8Text(bytes) ?? '') }
   }
 }
