@@ -112,6 +112,44 @@ t.test('refuses ID tokens that are not for this service', async (t) => {
   refused(t, await grant({ id_token: good }), 'provider or client_id and issuer required')
 })
 
+t.test('signs in by a sub that is a text only', async (t) => {
+  const subject = (value: unknown) => ({ ...user(), sub: value as string })
+  for (const sub of [5, 6, 7.5, true, {}, { a: 1 }, ['x'], 'a\0b', '\0', '\ud800x', 'x\udfff', 'x'.repeat(3000)]) {
+    const answer = await grant({ provider: 'google', id_token: await google.sign(subject(sub)) })
+    refused(t, answer, `Unacceptable sub claim in id_token: ${JSON.stringify(sub)} (must be a text)`)
+  }
+  const account = async (sub: unknown): Promise<string> =>
+    sessionOf(await grant({ provider: 'google', id_token: await google.sign(subject(sub)) })).user.id
+  const subjects = ['5', ' 5', 'x', 'X', '\ufffdx', 'x'.repeat(255)]
+  const ids = await Promise.all(subjects.map(account))
+  t.equal(new Set(ids).size, subjects.length, 'each text is a user of its own')
+})
+
+t.test('answers 400 for claims of unexpected types', async (t) => {
+  const sign = (claims: object) => google.sign({ ...user(), ...claims })
+  for (const aud of [{ app: 1 }, { length: 1 }, [['app']], [5], [null]]) {
+    const message = `Unacceptable audience in id_token: [${(Array.isArray(aud) ? aud : [aud]).map((it) => JSON.stringify(it)).join(' ')}]`
+    refused(t, await grant({ provider: 'google', id_token: await sign({ aud }) }), message)
+  }
+  for (const email of [
+    'a\ud800@example.org',
+    'a@example.org\r\nBcc: b@example.org',
+    ' a@example.org',
+    'a@example.org ',
+    'a',
+  ]) {
+    const session = sessionOf(await grant({ provider: 'google', id_token: await sign({ email }) }))
+    t.equal(session.user.email, '', `no address is stored: ${JSON.stringify(email)}`)
+  }
+  const international = `\u00fc${newAddress()}`
+  t.equal(
+    sessionOf(await grant({ provider: 'google', id_token: await sign({ email: international }) })).user.email,
+    international,
+  )
+  const named = sessionOf(await grant({ provider: 'google', id_token: await sign({ name: 'a\ud800' }) }))
+  t.notHas(named.user.user_metadata, { full_name: String })
+})
+
 t.test('binds ID tokens to nonces and access tokens', async (t) => {
   const ann = user()
   const both = 'Passed nonce and nonce in id_token should either both exist or not.'

@@ -105,6 +105,7 @@ t.test('the mailbox is for the same machine and its own pages only', async (t) =
     // A proxy.
     [{ 'x-forwarded-for': '203.0.113.7' }, 404],
     [{ forwarded: 'for=203.0.113.7' }, 404],
+    ...['x-forwarded-host', 'x-forwarded-proto', 'x-real-ip', 'via'].map((name) => [{ [name]: 'x' }, 404] as const),
   ]
   for (const path of ['', '/templates/invite']) {
     for (const [headers, status] of rows) {

@@ -1,8 +1,8 @@
 // Accounts that are used before their address is proved, or whose address is confirmed without proof. The owner who proves
 // it later gets the account without its former ways in.
 import t, { type Test } from 'tap'
-import { password, signUp as signUpWithCookie, type SignedIn } from '../support/account.ts'
-import { codeOf, newAddress, passwordGrant, refreshGrant, sessionOf } from '../support/auth.ts'
+import { detailsOf, password, signUp as signUpWithCookie, type SignedIn } from '../support/account.ts'
+import { claimsOf, codeOf, newAddress, passwordGrant, refreshGrant, sessionOf } from '../support/auth.ts'
 import { startIssuer } from '../support/id-token-issuer.ts'
 import { cookieSettings, startMailingService } from '../support/mailing-service.ts'
 import { raise } from '../support/second-factor.ts'
@@ -214,6 +214,51 @@ for (const [opening, open] of Object.entries(openings)) {
     })
   }
 }
+
+t.test('no account says of itself that its address is proven', async (t) => {
+  const email = newAddress()
+  const user = await signUp(call, email)
+  const tokens = detailsOf<Tokens>(await user.call('POST', '/auth/tokens'))
+  const forged = { email_verified: true, phone_verified: true, a: 1 }
+  for (const text of [JSON.stringify({ data: forged }), String.raw`{"data":{"email_\u0076erified":true,"b":2}}`]) {
+    t.equal((await ask('PUT', '/user', { text, token: tokens.access_token })).status, 200)
+  }
+  const claims = claimsOf(sessionOf(await refreshGrant(ask, tokens.refresh_token)))
+  t.match(claims, { email: undefined, user_metadata: { email_verified: false, a: 1, b: 2 } })
+  t.notHas(claims.user_metadata, { phone_verified: true })
+
+  const signedUp = await ask('POST', '/signup', { body: { email: newAddress(), password, data: forged } })
+  t.strictSame(signedUp.body.user_metadata, { a: 1 })
+  const invited = newAddress()
+  await ask('POST', '/otp', { body: { email: invited, data: forged } })
+  const { rows } = await database.query('select raw_user_meta_data as data from auth.users where email = $1', [invited])
+  t.strictSame(rows, [{ data: { a: 1 } }])
+})
+
+t.test('a second sign-up shows nothing of an account whose address is not proven', async (t) => {
+  const email = newAddress()
+  const user = await signUp(call, email)
+  const { access_token } = detailsOf<Tokens>(await user.call('POST', '/auth/tokens'))
+  await ask('PUT', '/user', { body: { data: { iban: 'DE1' } }, token: access_token })
+  await database.query(
+    `update auth.users set phone_change = '15550299', phone_change_sent_at = now(), phone = '15550298',
+       created_at = now() - interval '1 year', raw_app_meta_data = raw_app_meta_data || '{"plan": "gold"}'
+     where id = $1`,
+    [user.id],
+  )
+  const asStranger = (data?: object) => ask('POST', '/signup', { body: { email, password: 'of a stranger', data } })
+  const fresh = await ask('POST', '/signup', { body: { email: newAddress(), password } })
+  const { text, body } = await asStranger({ mine: 1 })
+  for (const secret of ['DE1', 'gold', '1555029', 'Test']) t.notMatch(text, secret)
+  t.strictSame(Object.keys(body).sort(), Object.keys(fresh.body).sort(), 'the members of a new account')
+  t.match(body, {
+    ...{ id: user.id, email, phone: '', role: 'authenticated', user_metadata: { mine: 1 } },
+    app_metadata: { provider: 'email', providers: ['email'] },
+    identities: [{ identity_data: { sub: user.id, email, email_verified: false, phone_verified: false } }],
+  })
+  t.ok(Date.parse(String(body.created_at)) > Date.now() - 60_000, 'the time of the request')
+  t.strictSame((await asStranger()).body.user_metadata, {})
+})
 
 t.test('what an administrator has chosen stays', async (t) => {
   const email = newAddress()

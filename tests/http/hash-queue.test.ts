@@ -97,6 +97,28 @@ t.test('networks take turns, and each has a bounded part of the queue', async (t
   t.equal(administrators.ran.length, 6, 'administrators are not limited')
 })
 
+t.test('an IPv6 /48 takes one turn, and has a bounded part of the queue', async (t) => {
+  const hex = (n: number): string => n.toString(16)
+  const flood = (networks: number, networkOf: (n: number) => string) =>
+    Array.from({ length: networks }, (_, n) => staying(networkOf(n)))
+  const subnets = flood(20, (n) => `2001:db8:1:2${hex(n).padStart(2, '0')}`)
+  const site = flood(40, (n) => `2001:db8:2:${hex(n * 256)}`)
+  const first = await queued({ waitingOfNetwork: 5 }, [...subnets, staying('a'), staying('2001:db8:3:0')])
+  t.strictSame(first.ran.slice(0, 4), [0, 20, 21, 1], 'the flood of a /56 delays others by one task each')
+  t.strictSame([...new Set(first.statuses.slice(10, 20))], [429], 'a /56 has twice the places of a network')
+  t.notOk(first.statuses.slice(0, 10).includes(429))
+  const second = await queued({ waitingOfNetwork: 5 }, [...site, staying('a')])
+  t.strictSame(second.ran.slice(0, 3), [0, 40, 1])
+  t.strictSame([...new Set(second.statuses.slice(20, 40))], [429], 'a /48 has four times the places')
+  const turns = await queued(
+    {},
+    ['0', '0', '0', '1', '1', '100'].map((it) => staying(`2001:db8:2:${it}`)),
+  )
+  t.strictSame(turns.ran, [0, 3, 5, 1, 4, 2], 'the networks of a /48 take turns, too')
+  const full = await queued({ waiting: 4 }, [...site.slice(0, 4), staying('a'), staying('b'), staying('c')])
+  t.strictSame(full.statuses, ['fulfilled', 503, 503, 503, 'fulfilled', 'fulfilled', 'fulfilled'])
+})
+
 t.test('a full queue refuses the network with the most tasks', async (t) => {
   const clients = ['a', 'a', 'a', 'b', 'c', 'd', 'd', 'a'].map(staying)
   const { ran, statuses } = await queued({ waiting: 4 }, clients)
@@ -124,12 +146,13 @@ t.test('who leaves gives up the place in the queue', async (t) => {
 t.test('a generated mix of networks, departures and failures loses no place', async (t) => {
   const random = seededRandom(41)
   const limits = { atOnce: 2, waiting: 12, waitingOfNetwork: 4 }
+  const networks = ['a', 'b', '2001:db8:0:1', '2001:db8:0:2', undefined]
   const work = new BoundedWork(limits)
   let running = 0
   let most = 0
   const all = Array.from({ length: 2000 }, async (_, n) => {
     for (let turns = random.below(40); turns > 0; turns--) await Promise.resolve()
-    const { client, leave } = leavingClient(['a', 'b', 'c', 'd', undefined][random.below(5)])
+    const { client, leave } = leavingClient(networks[random.below(networks.length)])
     const task = work.run(async () => {
       most = Math.max(most, ++running)
       for (let turns = random.below(10); turns > 0; turns--) await Promise.resolve()

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { dto } from '../../http/service-response.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
-import { jsonMembers, jsonObject } from '../../text/json-members.ts'
+import { jsonMembers, jsonObject, jsonTexts } from '../../text/json-members.ts'
 import { workClient } from '../accounts/work-client.ts'
 import { readChannel, readEmail, readPhone } from './addresses.ts'
 import { announceUser, requireOpenSignUp, requireSignUpWith } from './admission.ts'
@@ -10,7 +10,7 @@ import { AuthError, authErrors } from './auth-error.ts'
 import { defineAuthRoute, type AuthCall, type AuthReply, type AuthRoute } from './auth-route.ts'
 import type { PkceChallenge } from './confirmations.ts'
 import { draftUser } from './draft-user.ts'
-import { objectMember } from './metadata.ts'
+import { chosenData } from './metadata.ts'
 import { checkPassword } from './password-rules.ts'
 import { readChallenge } from './pkce.ts'
 import { audienceOf, originOf } from './request-origin.ts'
@@ -28,6 +28,9 @@ type SignUpBody = {
 }
 
 type Call = AuthCall<'anyone', SignUpBody>
+
+/** An identity in a user object. */
+type Identity = { readonly provider: string }
 
 /** A sign-up that was checked. */
 type SignUp = {
@@ -119,7 +122,7 @@ const newSignUp = (
   provider,
   address,
   passwordHash,
-  metadata: objectMember(bodyMembers, 'data'),
+  metadata: chosenData(bodyMembers),
   audience: audienceOf(request, context.settings()),
   id: randomUUID(),
 })
@@ -168,8 +171,10 @@ async function createUnconfirmed(call: Call, wanted: SignUp, pkce: PkceChallenge
     wanted.provider === 'email'
       ? await confirmations.confirmEmail(user, { request, pkce, passwordHash })
       : await confirmations.confirmPhone(user, { passwordHash })
-  // The author of the invitation may have stored data that only the user may see.
-  return { text: members.get('invited') === 'true' ? withoutDetails(sent) : sent }
+  if (outcome === 'created') return { text: sent }
+  const shown = asNewAccount(sent, wanted)
+  // As in GoTrue, an invited user has no identities here.
+  return { text: jsonObject(members.get('invited') === 'true' ? shown.set('identities', '[]') : shown) }
 }
 
 const addressOf = ({ provider, address }: SignUp): { readonly email: string } | { readonly phone: string } =>
@@ -195,8 +200,32 @@ function inventedUser(wanted: SignUp): string {
   return draftOf(wanted, { confirmation_sent_at: now, created_at: now, updated_at: now })
 }
 
-function withoutDetails(user: string): string {
-  return jsonObject(jsonMembers(user).set('user_metadata', '{}').set('identities', '[]'))
+/** Members of a user object that have the same value in an account of another person with the address. */
+const sharedMembers = ['id', 'aud', 'role', 'email', 'phone', 'is_anonymous', 'confirmation_sent_at'] as const
+
+/**
+ * The members of an unconfirmed account as this request would have created it. Whoever names an address sees nothing of what
+ * the person who uses the account, or an administrator, has stored: data, other addresses, identities and times.
+ */
+function asNewAccount(user: string, { provider, address, metadata }: SignUp): Map<string, string | undefined> {
+  const members = jsonMembers(user)
+  const now = new Date().toISOString()
+  const times = { created_at: now, updated_at: now }
+  const id: unknown = JSON.parse(members.get('id') ?? 'null')
+  const identities = (JSON.parse(members.get('identities') ?? '[]') as readonly Identity[])
+    .filter((it) => it.provider === provider)
+    .map((it) => ({
+      ...it,
+      identity_data: { sub: id, [provider]: address, email_verified: false, phone_verified: false },
+      ...{ last_sign_in_at: now, ...times },
+    }))
+  const shown = new Map(sharedMembers.map((name) => [name, members.get(name)] as const))
+  return new Map<string, string | undefined>([
+    ...shown,
+    [provider === 'email' ? 'phone' : 'email', '""'],
+    ...Object.entries(jsonTexts({ app_metadata: { provider, providers: [provider] }, identities, ...times })),
+    ['user_metadata', metadata ?? '{}'],
+  ])
 }
 
 const textMember = (members: ReadonlyMap<string, string>, name: string): unknown =>

@@ -7,7 +7,7 @@ import { workClient } from '../accounts/work-client.ts'
 import { readChannel, readEmail, readPhone } from './addresses.ts'
 import { AuthError, authErrors } from './auth-error.ts'
 import type { AuthCall, AuthReply } from './auth-route.ts'
-import { objectMember } from './metadata.ts'
+import { chosenData } from './metadata.ts'
 import { checkPassword } from './password-rules.ts'
 import { readChallenge } from './pkce.ts'
 import { originOf } from './request-origin.ts'
@@ -75,7 +75,7 @@ export async function updateUser(call: Call): Promise<AuthReply> {
     hashes !== undefined,
     hashes?.old ?? null,
     hashes?.current ?? null,
-    objectMember(bodyMembers, 'data'),
+    chosenData(bodyMembers),
     takesEmail ? (change.email ?? null) : null,
     takesPhone ? (change.phone ?? null) : null,
     originOf(request, context).ip,

@@ -66,6 +66,16 @@ export const mailboxRoutes: readonly AuthRoute[] = [
   }),
 ]
 
+/** Headers by which a proxy on the same machine can be recognised. */
+const proxyHeaders = [
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-real-ip',
+  'forwarded',
+  'via',
+] as const
+
 const loopbackAddress = /^(?:::ffff:)?127\.|^::1$/
 
 /**
@@ -80,8 +90,7 @@ function mailboxFor({ mailer }: Pick<AuthContext, 'mailer'>, request: Request): 
   const isLocal =
     isLoopbackHostHeader(headers.host ?? '') &&
     (socket.remoteAddress === undefined || loopbackAddress.test(socket.remoteAddress)) &&
-    headers['x-forwarded-for'] === undefined &&
-    headers.forwarded === undefined
+    proxyHeaders.every((name) => headers[name] === undefined)
   if (!mailer.mailbox || !isLocal || !isTrustedOrigin(request, [])) throw new AuthError(404, null, 'Not Found')
   return mailer.mailbox
 }

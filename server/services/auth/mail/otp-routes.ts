@@ -6,7 +6,7 @@ import type { AuthContext } from '../auth-context.ts'
 import { AuthError, authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthCall, type AuthReply, type AuthRoute } from '../auth-route.ts'
 import type { PkceChallenge } from '../confirmations.ts'
-import { objectMember } from '../metadata.ts'
+import { chosenData } from '../metadata.ts'
 import { readChallenge } from '../pkce.ts'
 import { isEmpty } from '../request-text.ts'
 import { bodies, type OtpBody } from './code-bodies.ts'
@@ -88,7 +88,7 @@ async function sendMagicLink({ context, body, bodyMembers, request }: Call, crea
   }
   const email = readEmail(body.email ?? '')
   const pkce = readChallenge(body.code_challenge, body.code_challenge_method)
-  const data = objectMember(bodyMembers, 'data')
+  const data = chosenData(bodyMembers)
   const audit = { action: 'user_recovery_requested', type: 'user' }
   // The mail that confirms the address signs in, too.
   const confirmed = settings.authMailerAutoconfirm
@@ -145,7 +145,7 @@ async function sendMessage({ context, body, bodyMembers, request }: Call, create
   if (!settings.authExternalPhoneEnabled) throw authErrors.phoneDisabled(400, 'Unsupported phone provider')
   const channel = readChannel(body.channel ?? '')
   const phone = readPhone(body.phone ?? '')
-  const data = objectMember(bodyMembers, 'data')
+  const data = chosenData(bodyMembers)
   const audit = { action: 'user_recovery_requested', type: 'user', traits: { channel } }
   const { issued, isNew } = await issueOrCreate(context, request, {
     ...{ purpose: 'phone_confirmation', only: 'phone_confirmed', purposeIfNew: 'phone_confirmation' },

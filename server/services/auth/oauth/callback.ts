@@ -77,6 +77,9 @@ async function finish(
   const provider = providerOf(context, flow)
   const tokens = await exchanged(context, request, flow, provider, parameters)
   const user = providerUser(provider.oidc.issuer, tokens.claims)
+  if (!user) {
+    throw new AuthError(500, 'unexpected_failure', 'Error getting the id of the user from external provider')
+  }
   if (user.email === undefined && !provider.emailOptional) {
     throw new AuthError(500, 'unexpected_failure', 'Error getting user email from external provider')
   }

@@ -8,7 +8,7 @@ import type { LinkingTarget } from '../flow-states.ts'
 import { originOf } from '../request-origin.ts'
 import { requireManualLinking } from './manual-linking.ts'
 import { linkToAccount, signInWithProvider, type ProviderSignIn } from './provider-accounts.ts'
-import { providerUser } from './provider-user.ts'
+import { providerUser, type ProviderUser } from './provider-user.ts'
 import { UnsupportedProvider, type Provider } from './providers.ts'
 
 /** The body of POST /token?grant_type=id_token. */
@@ -55,7 +55,7 @@ export async function idTokenGrant({
   if (!provider.skipNonceCheck) requireNonce(claims, textOf(body.nonce))
   const attempt: ProviderSignIn = {
     provider,
-    user: providerUser(claims.iss ?? provider.oidc.issuer, claims),
+    user: userOf(claims, provider),
     flow: undefined,
     request,
     origin: originOf(request, context),
@@ -98,11 +98,22 @@ async function verified({ oidc }: Provider, token: string, accessToken: string):
   return claims
 }
 
+function userOf(claims: JWTPayload, { oidc }: Provider): ProviderUser {
+  const user = providerUser(claims.iss ?? oidc.issuer, claims)
+  if (user) return user
+  throw oauthError(
+    'invalid request',
+    `Unacceptable sub claim in id_token: ${JSON.stringify(claims.sub)} (must be a text)`,
+  )
+}
+
 /** The token must be for this service: a client id of the settings. A claim is never compared with what the request says. */
 function requireAudience({ aud = [], azp }: JWTPayload, { clientIds }: Provider): void {
-  const audience = typeof aud === 'string' ? [aud] : aud
-  if (!audience.some((id) => clientIds.includes(id))) {
-    throw oauthError('invalid request', `Unacceptable audience in id_token: [${audience.join(' ')}]`)
+  // Signed, but not by this server: the claim can be any JSON value.
+  const audience: readonly unknown[] = Array.isArray(aud) ? aud : [aud]
+  if (!audience.some((id) => clientIds.some((it) => it === id))) {
+    const names = audience.map((id) => (typeof id === 'string' ? id : JSON.stringify(id)))
+    throw oauthError('invalid request', `Unacceptable audience in id_token: [${names.join(' ')}]`)
   }
   // Providers that name all applications of a project in `aud` tell by `azp` which one the token was issued to. With a
   // single audience, `azp` is another part of the same application: Google names the Android client there.

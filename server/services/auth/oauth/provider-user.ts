@@ -1,5 +1,6 @@
 // A user as a provider describes it, by the claims of an ID token and of its user information.
 import { asciiLowerCase } from '../../../text/ascii-case.ts'
+import { isStorable } from '../../../text/storable-text.ts'
 
 /** Claims of a provider. */
 export type ProviderClaims = Readonly<Record<string, unknown>>
@@ -23,16 +24,18 @@ const profileClaims = [
 
 /** Bytes in an address, as in the column. */
 const maxAddress = 255
+/** Bytes in the id of a user. OpenID Connect allows 255; an entry of an index in Postgres has room for 2,700. */
+const maxSubject = 2000
 
 /**
- * The user of verified claims.
- *
- * @param claims must have the claim `sub`
+ * The user of verified claims; undefined if the claim `sub` identifies no one. It must be a text: numbers and other values
+ * have no spelling that all parties agree on, and two users must never be stored under one id.
  */
-export function providerUser(issuer: string, claims: ProviderClaims): ProviderUser {
-  const subject = textOf(claims.sub) ?? ''
+export function providerUser(issuer: string, claims: ProviderClaims): ProviderUser | undefined {
+  const subject = textOf(claims.sub)
+  if (subject === undefined || Buffer.byteLength(subject) > maxSubject) return undefined
   const email = textOf(claims.email)
-  const address = email !== undefined && email.length <= maxAddress ? asciiLowerCase(email) : undefined
+  const address = email !== undefined && isAddress(email) ? asciiLowerCase(email) : undefined
   const isVerified = address !== undefined && isTrue(isMicrosoft(issuer) ? claims.xms_edov : claims.email_verified)
   const profile = Object.fromEntries(
     profileClaims.flatMap((name) => {
@@ -64,6 +67,9 @@ export function providerUser(issuer: string, claims: ProviderClaims): ProviderUs
   }
 }
 
+/** Whether mails can have the address, which may be an international one. Blanks and control characters are for headers. */
+const isAddress = (email: string): boolean => email.length <= maxAddress && /^[^\s\p{C}@]+@[^\s\p{C}@]+$/u.test(email)
+
 /** Some providers send texts or numbers. */
 const isTrue = (value: unknown): boolean => value === true || value === 'true' || value === 1 || value === '1'
 
@@ -77,4 +83,4 @@ const isMicrosoft = (issuer: string): boolean =>
 
 /** A text that Postgres can store; undefined for anything else, and for empty text. */
 const textOf = (value: unknown): string | undefined =>
-  typeof value === 'string' && value !== '' && !value.includes('\0') ? value : undefined
+  typeof value === 'string' && value !== '' && isStorable(value) ? value : undefined
