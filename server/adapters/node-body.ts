@@ -1,5 +1,6 @@
 // Reads the body of a Node request.
 import type { IncomingMessage } from 'node:http'
+import { setImmediate } from 'node:timers/promises'
 import { JoinedPieces } from '../common/joined-pieces.ts'
 import { errors } from '../rest/errors.ts'
 import { BodyMeter, type BodyGate, type BodyStream } from '../rest/request/body.ts'
@@ -71,6 +72,9 @@ function collect(request: IncomingMessage, meter: BodyMeter): Promise<Buffer> {
   })
 }
 
+/** Bytes below which a piece costs more than its bytes. */
+const smallPiece = 1024
+
 /**
  * Reads the body piece by piece; see `RestRequest.streamBody`. A piece is all that has arrived, so that small chunks are joined. The
  * socket is paused while no piece is wanted.
@@ -78,6 +82,7 @@ function collect(request: IncomingMessage, meter: BodyMeter): Promise<Buffer> {
 export class NodeBodyStream implements BodyStream {
   readonly #request: IncomingMessage
   #state: 'open' | 'ended' | 'broken' = 'open'
+  #wasSmall = false
   #wake: (() => void) | undefined
 
   /** @throws TypeError when something has read of the body before */
@@ -89,9 +94,14 @@ export class NodeBodyStream implements BodyStream {
   }
 
   async next(): Promise<Buffer | undefined> {
+    // Small chunks are joined with those that arrive in the same turn.
+    if (this.#wasSmall) await setImmediate()
     while (this.#state === 'open') {
       const piece = this.#request.read() as Buffer | null
-      if (piece) return piece
+      if (piece) {
+        this.#wasSmall = piece.length < smallPiece
+        return piece
+      }
       await new Promise<void>((resolve) => {
         this.#wake = resolve
       })
