@@ -9,6 +9,7 @@ import { prepare, type Prepared } from '../../server/rest/cache/prepare.ts'
 import { ApiError } from '../../server/rest/errors.ts'
 import { updateAll } from '../../server/rest/plan/embed-path.ts'
 import type { EmbedTree } from '../../server/rest/plan/embed-tree.ts'
+import { parseQueryString } from '../../server/rest/request/query-string.ts'
 import { parseQueryParams } from '../../server/rest/request/query-params.ts'
 import { noRoleSettings } from '../../server/rest/settings.ts'
 import { Snapshot } from '../../server/rest/snapshot.ts'
@@ -219,6 +220,21 @@ t.test('the url and the headers of each request of a batch have a limit', async 
   t.equal(parseBatch(batch(`/?a=${'x'.repeat(rest - 5)}`, { prefer: 'yyyyy' }), limits).length, 1)
   t.throws(() => parseBatch(batch(`/?a=${'x'.repeat(rest - 4)}`, { prefer: 'yyyyy' }), limits), tooLarge(1001))
   t.throws(() => parseBatch(batch('/', { prefer: 'y'.repeat(1000) }), limits), tooLarge(1007))
+  // Their size is checked before they are read.
+  const commas = batch('/', { prefer: ','.repeat(5_000_000) })
+  const took = least(2, () => t.throws(() => parseBatch(commas, limits), tooLarge(5_000_007)))
+  t.ok(took < 250, `${Math.round(took)} ms for 5 MB of preferences`)
+})
+
+t.test('forms of escapes', (t) => {
+  const plain = `a=${'x'.repeat(3_000_000)}`
+  const escaped = [`a=${'%41'.repeat(1_000_000)}`, `a=${'+'.repeat(3_000_000)}`]
+  const bytes = least(3, () => parseQueryString(plain))
+  for (const form of escaped) {
+    const took = least(3, () => parseQueryString(form))
+    t.ok(took < 20 * bytes + 100, `${form.slice(0, 8)}: ${Math.round(took)} ms; plain: ${Math.round(bytes)} ms`)
+  }
+  t.end()
 })
 
 t.test('nested bodies', async (t) => {
