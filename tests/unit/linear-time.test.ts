@@ -100,6 +100,17 @@ t.test('queries of many parameters and items', async (t) => {
   }
 })
 
+t.test('the number of embeds', (t) => {
+  const query = (count: number): string => `select=${many(count - 1, (n) => `x${n}:clients(id),`)}tasks(projects(id))`
+  t.equal(outcome(asked({ query: query(99) })), 'ok', 'one hundred')
+  t.match(asked({ query: query(100) }), {
+    code: 'PGRSTX84',
+    status: 400,
+    message: 'The request has 101 embeds, and the limit is 100',
+  })
+  t.end()
+})
+
 t.test('parameters of many embeds', async (t) => {
   const embed = (alias: string | null, embeds: readonly EmbedTree[]): EmbedTree => ({
     ...{
