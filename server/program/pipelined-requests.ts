@@ -38,18 +38,20 @@ class Pipeline {
   }
 }
 
+const ofSocket = Symbol('pipeline')
+/** Only a connection with pipelined requests has the field. */
+type PipelinedSocket = Socket & { [ofSocket]?: Pipeline }
+
 /** A listener that starts pipelined requests in turn. */
 export function limitPipelines(listener: RequestListener): RequestListener {
-  const pipelines = new WeakMap<Socket, Pipeline>()
   return (request, response) => {
     // Node assigns the socket to a response when those before it are complete.
     if (response.socket) {
       listener(request, response)
       return
     }
-    const { socket } = request
-    let pipeline = pipelines.get(socket)
-    if (!pipeline) pipelines.set(socket, (pipeline = new Pipeline(socket, listener)))
-    pipeline.add(request, response)
+    const socket: PipelinedSocket = request.socket
+    socket[ofSocket] ??= new Pipeline(socket, listener)
+    socket[ofSocket].add(request, response)
   }
 }
