@@ -1,5 +1,6 @@
 // Reads request bodies and streams response bodies of the Fetch standard.
 import { Writable } from 'node:stream'
+import { JoinedPieces } from '../common/joined-pieces.ts'
 import type { StreamedBody } from '../rest/database.ts'
 import { errors } from '../rest/errors.ts'
 import { BodyMeter, type BodyGate, type BodyStream } from '../rest/request/body.ts'
@@ -26,13 +27,13 @@ export async function readFetchBody(request: Request, gate: BodyGate): Promise<B
   signal.addEventListener('abort', onAbort)
   try {
     await meter.begin(declared)
-    const chunks: Uint8Array[] = []
+    const pieces = new JoinedPieces()
     for (;;) {
       const { done, value } = await next(reader, signal)
-      if (done) return Buffer.concat(chunks)
+      if (done) return pieces.join()
       const waiting = meter.add(value.length)
       if (waiting) await waiting
-      chunks.push(value)
+      pieces.add(value)
     }
   } catch (error) {
     cancel(error)

@@ -1,5 +1,7 @@
 // Reads the body of a Node request.
 import type { IncomingMessage } from 'node:http'
+import { setImmediate } from 'node:timers/promises'
+import { JoinedPieces } from '../common/joined-pieces.ts'
 import { errors } from '../rest/errors.ts'
 import { BodyMeter, type BodyGate, type BodyStream } from '../rest/request/body.ts'
 
@@ -26,7 +28,7 @@ const asError = (error: unknown): Error => (error instanceof Error ? error : new
 
 function collect(request: IncomingMessage, meter: BodyMeter): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
+    const pieces = new JoinedPieces()
     const stop = (): void => {
       request.off('data', onData).off('end', onEnd).off('error', onClose).off('close', onClose)
     }
@@ -41,7 +43,7 @@ function collect(request: IncomingMessage, meter: BodyMeter): Promise<Buffer> {
     const onData = (chunk: Buffer): void => {
       try {
         const waiting = meter.add(chunk.length)
-        chunks.push(chunk)
+        pieces.add(chunk)
         if (!waiting) return
         isPaused = true
         request.pause()
@@ -56,7 +58,7 @@ function collect(request: IncomingMessage, meter: BodyMeter): Promise<Buffer> {
     }
     const finish = (): void => {
       stop()
-      resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks))
+      resolve(pieces.join())
     }
     const onEnd = (): void => {
       hasEnded = true
@@ -70,11 +72,17 @@ function collect(request: IncomingMessage, meter: BodyMeter): Promise<Buffer> {
   })
 }
 
-/** Reads the body piece by piece; see `RestRequest.streamBody`. The socket is paused while no piece is wanted. */
+/** Bytes below which a piece costs more than its bytes. */
+const smallPiece = 1024
+
+/**
+ * Reads the body piece by piece; see `RestRequest.streamBody`. A piece is all that has arrived, so that small chunks are joined. The
+ * socket is paused while no piece is wanted.
+ */
 export class NodeBodyStream implements BodyStream {
   readonly #request: IncomingMessage
-  readonly #arrived: Buffer[] = []
   #state: 'open' | 'ended' | 'broken' = 'open'
+  #wasSmall = false
   #wake: (() => void) | undefined
 
   /** @throws TypeError when something has read of the body before */
@@ -82,18 +90,23 @@ export class NodeBodyStream implements BodyStream {
     if (request.readableDidRead) throw alreadyRead()
     this.#request = request
     if (request.destroyed) this.#state = 'broken'
-    else request.on('data', this.#onData).on('end', this.#onEnd).on('error', this.stop).on('close', this.stop).pause()
+    else request.on('readable', this.#onReadable).on('end', this.#onEnd).on('error', this.stop).on('close', this.stop)
   }
 
   async next(): Promise<Buffer | undefined> {
-    while (this.#arrived.length === 0 && this.#state === 'open') {
+    // Small chunks are joined with those that arrive in the same turn.
+    if (this.#wasSmall) await setImmediate()
+    while (this.#state === 'open') {
+      const piece = this.#request.read() as Buffer | null
+      if (piece) {
+        this.#wasSmall = piece.length < smallPiece
+        return piece
+      }
       await new Promise<void>((resolve) => {
         this.#wake = resolve
-        this.#request.resume()
       })
     }
-    const piece = this.#arrived.shift()
-    if (piece || this.#state === 'ended') return piece
+    if (this.#state === 'ended') return undefined
     throw errors.incompleteBody()
   }
 
@@ -101,18 +114,13 @@ export class NodeBodyStream implements BodyStream {
 
   readonly #onEnd = (): void => this.#settle('ended')
 
-  readonly #onData = (piece: Buffer): void => {
-    this.#arrived.push(piece)
-    this.#request.pause()
-    this.#wake?.()
-  }
+  readonly #onReadable = (): void => this.#wake?.()
 
   #settle(state: 'ended' | 'broken'): void {
     if (this.#state !== 'open') return
     this.#state = state
     const { stop } = this
-    this.#request.off('data', this.#onData).off('end', this.#onEnd).off('error', stop).off('close', stop)
-    if (state === 'broken') this.#arrived.length = 0
+    this.#request.off('readable', this.#onReadable).off('end', this.#onEnd).off('error', stop).off('close', stop)
     this.#wake?.()
   }
 }

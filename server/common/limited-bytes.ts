@@ -1,4 +1,5 @@
 // Receives bytes whose number is not known before.
+import { JoinedPieces } from './joined-pieces.ts'
 
 /**
  * The bytes of all chunks. Stops reading as soon as there are more than `limit`.
@@ -10,12 +11,12 @@ export async function limitedBytes(
   limit: number,
   tooMany: () => Error,
 ): Promise<Buffer> {
-  const chunks: Uint8Array[] = []
+  const pieces = new JoinedPieces()
   let size = 0
   for await (const chunk of source) {
     size += chunk.length
     if (size > limit) throw tooMany()
-    chunks.push(chunk)
+    pieces.add(chunk)
   }
-  return Buffer.concat(chunks)
+  return pieces.join()
 }

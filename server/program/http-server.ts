@@ -4,8 +4,10 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import type { Socket } from 'node:net'
 import { receivesLongUpload } from '../http/long-upload.ts'
 import { handleUpgrades, type UpgradeHandler } from '../http/upgrade.ts'
+import { takeTurns } from './chunk-turns.ts'
 import { joinWrites } from './joined-writes.ts'
 import { memoryConnection } from './memory-connection.ts'
+import { limitPipelines } from './pipelined-requests.ts'
 import { repairConnect, repairRequest, type ParseError, type RepairedRequest } from './repaired-request.ts'
 import { requestTimeouts } from './request-timeouts.ts'
 
@@ -32,7 +34,11 @@ export function createHttpServer(
   upgrade?: UpgradeHandler,
 ): Server {
   const options = { keepAliveTimeout, maxHeaderSize: requestHeaderLimit, ...requestTimeouts(serverRequestTimeout) }
-  const server = createServer(options, listener)
+  const inTurn = limitPipelines(listener)
+  const server = createServer(options, (request, response) => {
+    if (request.headers['transfer-encoding'] !== undefined) takeTurns(request)
+    inTurn(request, response)
+  })
   if (joinsWrites) server.on('connection', joinWrites)
   if (upgrade) handleUpgrades(server, options, upgrade)
   /** Connections that end after the current response, because their parser failed. */

@@ -217,6 +217,13 @@ export const extensionErrors = {
       details: 'A column counts for each spread that it passes through.',
       hint: 'Select fewer columns, or use fewer spreads inside each other.',
     }),
+  tooManyEmbeds: (count: number, limit: number) =>
+    new ApiError({
+      code: 'PGRSTX84',
+      status: 400,
+      message: `The request has ${count} embeds, and the limit is ${limit}`,
+      hint: 'Use several requests, or a view.',
+    }),
   /** @param expected the condition that the row does not satisfy */
   preconditionFailed: (expected: 'version' | 'exists' | 'absent') =>
     new ApiError({

@@ -1,5 +1,7 @@
 // Hostile values in requests to `/storage/v1`: each gets a clear error, or is harmless in responses.
+import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
+import { Readable } from 'node:stream'
 import t from 'tap'
 import { readForm } from '../../server/services/storage/upload-form.ts'
 import { listen } from '../support/listening.ts'
@@ -170,4 +172,21 @@ t.test('the log has no errors of the server', (t) => {
   const failed = application.logged().filter(({ level }) => Number(level) >= 50)
   t.strictSame(failed, [])
   t.end()
+})
+
+t.test('a form of many parts, and a body of many values', async (t) => {
+  let sent = 0
+  function* parts(): Generator<string> {
+    for (; sent < 500; sent++) yield '--x\r\n\r\n\r\n'.repeat(2000)
+    yield '--x--\r\n'
+  }
+  const stream = Object.assign(Readable.from(parts(), { objectMode: false }), {
+    headers: { 'content-type': 'multipart/form-data; boundary=x' },
+    complete: false,
+  })
+  await t.rejects(readForm(stream as unknown as IncomingMessage), { cause: /too many parts/ })
+  t.ok(sent < 20, `${sent} of 500 pieces were read`)
+  const list = ['POST', '/object/list/b'] as const
+  const values = `[${'{},'.repeat(200_000)}{}]`
+  t.match(await ask(...list, { ...service, body: JSON.parse(values) as object }), { status: 413 })
 })

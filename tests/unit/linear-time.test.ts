@@ -9,6 +9,7 @@ import { prepare, type Prepared } from '../../server/rest/cache/prepare.ts'
 import { ApiError } from '../../server/rest/errors.ts'
 import { updateAll } from '../../server/rest/plan/embed-path.ts'
 import type { EmbedTree } from '../../server/rest/plan/embed-tree.ts'
+import { parseQueryString } from '../../server/rest/request/query-string.ts'
 import { parseQueryParams } from '../../server/rest/request/query-params.ts'
 import { noRoleSettings } from '../../server/rest/settings.ts'
 import { Snapshot } from '../../server/rest/snapshot.ts'
@@ -99,6 +100,17 @@ t.test('queries of many parameters and items', async (t) => {
   }
 })
 
+t.test('the number of embeds', (t) => {
+  const query = (count: number): string => `select=${many(count - 1, (n) => `x${n}:clients(id),`)}tasks(projects(id))`
+  t.equal(outcome(asked({ query: query(99) })), 'ok', 'one hundred')
+  t.match(asked({ query: query(100) }), {
+    code: 'PGRSTX84',
+    status: 400,
+    message: 'The request has 101 embeds, and the limit is 100',
+  })
+  t.end()
+})
+
 t.test('parameters of many embeds', async (t) => {
   const embed = (alias: string | null, embeds: readonly EmbedTree[]): EmbedTree => ({
     ...{
@@ -162,11 +174,11 @@ t.test('counts do not double with each level of embeds', async (t) => {
 })
 
 t.test('spreads inside each other pass on a limited number of columns', async (t) => {
-  const depth = 200
+  const depth = 100
   const open = many(depth, (level) => (level % 2 === 0 ? '...clients(' : '...projects('))
   const query = (columns: number): string => `select=${open}${many(columns - 1, () => 'id,')}id${')'.repeat(depth)}`
-  t.equal(outcome(asked({ query: query(83) })), 'ok', 'a column counts for each spread')
-  t.equal(outcome(asked({ query: query(84) })), 'PGRSTX83')
+  t.equal(outcome(asked({ query: query(166) })), 'ok', 'a column counts for each spread')
+  t.equal(outcome(asked({ query: query(167) })), 'PGRSTX83')
   const toOne = (columns: number): string => `select=...clients(${many(columns - 1, () => 'id,')}id)`
   t.equal(outcome(asked({ query: toOne(16_640) })), 'ok')
   t.match(asked({ query: toOne(16_641) }), {
@@ -219,6 +231,21 @@ t.test('the url and the headers of each request of a batch have a limit', async 
   t.equal(parseBatch(batch(`/?a=${'x'.repeat(rest - 5)}`, { prefer: 'yyyyy' }), limits).length, 1)
   t.throws(() => parseBatch(batch(`/?a=${'x'.repeat(rest - 4)}`, { prefer: 'yyyyy' }), limits), tooLarge(1001))
   t.throws(() => parseBatch(batch('/', { prefer: 'y'.repeat(1000) }), limits), tooLarge(1007))
+  // Their size is checked before they are read.
+  const commas = batch('/', { prefer: ','.repeat(5_000_000) })
+  const took = least(2, () => t.throws(() => parseBatch(commas, limits), tooLarge(5_000_007)))
+  t.ok(took < 250, `${Math.round(took)} ms for 5 MB of preferences`)
+})
+
+t.test('forms of escapes', (t) => {
+  const plain = `a=${'x'.repeat(3_000_000)}`
+  const escaped = [`a=${'%41'.repeat(1_000_000)}`, `a=${'+'.repeat(3_000_000)}`]
+  const bytes = least(3, () => parseQueryString(plain))
+  for (const form of escaped) {
+    const took = least(3, () => parseQueryString(form))
+    t.ok(took < 20 * bytes + 100, `${form.slice(0, 8)}: ${Math.round(took)} ms; plain: ${Math.round(bytes)} ms`)
+  }
+  t.end()
 })
 
 t.test('nested bodies', async (t) => {

@@ -306,9 +306,9 @@ t.test('embeds that select nothing', async (t) => {
 
 t.test('a deeply nested tree of embeds is planned', async (t) => {
   let item: SelectItem = embed('staff', ['id'], { hint: 'boss_id' })
-  for (let depth = 1; depth < 500; depth++) item = embed('staff', ['id', item], { hint: 'boss_id' })
+  for (let depth = 1; depth < 100; depth++) item = embed('staff', ['id', item], { hint: 'boss_id' })
   let plan: ReadPlan | undefined = readPlan(read('staff', { select: [item] }))
   let depth = -1
   for (; plan; plan = plan.embeds[0]) depth++
-  t.equal(depth, 500)
+  t.equal(depth, 100)
 })

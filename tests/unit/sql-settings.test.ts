@@ -11,6 +11,7 @@ import {
   plannedRequest,
   readPlan,
   reading,
+  relationship,
   routine,
   writing,
   type FlatRequest,
@@ -56,6 +57,15 @@ t.test('reads are read-only', async (t) => {
       `select where num_nonnulls(set_config('transaction_read_only', 'on', true), ${answerSettings}, set_config('search_path'`,
     ),
   )
+})
+
+t.test('reads with many embeds limit the search for an order of joins', (t) => {
+  const toParent = relationship('items', 'others', { kind: 'many-to-one', constraint: 'fk', columns: [] })
+  const withEmbeds = (count: number): CrudPlan =>
+    reading(readPlan('items', { embeds: Array.from({ length: count }, () => readPlan('others', { toParent })) }))
+  t.notOk(settings(withEmbeds(16)).values.includes('join_collapse_limit'))
+  t.strictSame(settings(withEmbeds(17)).values.slice(-2), ['join_collapse_limit', '1'])
+  t.end()
 })
 
 t.test('all settings in order', async (t) => {

@@ -114,6 +114,7 @@ function parsePart(
     headers,
     requestHeaderLimit,
   )
+  refuseTransaction(headers)
   const given = members(text)?.get('body')
   if (given !== undefined && !methodsWithBody.has(method)) {
     throw batchErrors.invalid(`A request with the method ${method} has no body.`)
@@ -140,7 +141,7 @@ function dependencies(value: unknown): readonly string[] {
 function headersOf(value: unknown): PartHeaders {
   if (value === undefined) return []
   if (!isRecord(value)) throw batchErrors.invalid('headers must be an object.')
-  const headers = Object.entries(value).map(([name, text]) => {
+  return Object.entries(value).map(([name, text]) => {
     if (!isHeaderOfPart(name)) {
       throw batchErrors.invalid(
         `The header ${name} must be a header of the batch: requests have only headers of content, preferences and conditions.`,
@@ -151,11 +152,14 @@ function headersOf(value: unknown): PartHeaders {
     }
     return [name.toLowerCase(), Buffer.from(text).toString('latin1')] as const
   })
+}
+
+/** Reads the preferences, so that the size of the headers must be checked first. */
+function refuseTransaction(headers: PartHeaders): void {
   const preferences = headers.filter(([name]) => name === 'prefer').map(([, text]) => text)
   if (parsePreferences(preferences, true).transaction !== undefined) {
     throw batchErrors.invalid('Prefer: tx must be a header of the batch, which is one transaction.')
   }
-  return headers
 }
 
 // eslint-disable-next-line no-control-regex -- these are the characters to refuse

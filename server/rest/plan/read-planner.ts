@@ -2,6 +2,7 @@
 import { addAliases } from './aliases.ts'
 import { checkAggregates, hoistAggregates } from './aggregates.ts'
 import { addFilters, addLogic } from './conditions.ts'
+import { checkEmbedCount } from './embed-count.ts'
 import { checkEmbedDepth } from './embed-depth.ts'
 import { embedTree } from './embed-tree.ts'
 import { addOrders } from './orders.ts'
@@ -20,10 +21,11 @@ import { expandStars } from './stars.ts'
  * in the request, then a plan in which all names are resolved. The order of the passes determines which of several
  * errors the client gets.
  *
- * @throws ApiError PGRST108, PGRST118, PGRST123, PGRST127, PGRST200, PGRST201, PGRSTX31 to PGRSTX33, PGRSTX82, PGRSTX83
+ * @throws ApiError PGRST108, PGRST118, PGRST123, PGRST127, PGRST200, PGRST201, PGRSTX31 to PGRSTX33, PGRSTX82 to PGRSTX84
  */
 export function planRead(context: PlanContext): ReadPlan {
   let tree = embedTree(context)
+  checkEmbedCount(tree)
   checkEmbedDepth(tree, context.settings.dbMaxEmbedDepth)
   tree = addFilters(tree, context)
   tree = addOrders(tree, context)

@@ -20,6 +20,8 @@ const longestPartHeader = 16 * 1024
 const mostAtOnce = 8 * 1024
 /** Bytes of the pieces that are kept until a form is read. */
 const mostKept = 8 * 1024 * 1024
+/** Their number, which a client chooses by the size of its chunks. */
+const mostPieces = 8192
 
 const malformed = (cause?: unknown): Problem => new Problem(400, 'There was an error parsing the body', {}, cause)
 
@@ -107,7 +109,7 @@ class GivenPieces {
   }
 
   add(piece: Buffer): void {
-    if (!this.#isAlone || this.#bytes + piece.length > mostKept) return
+    if (!this.#isAlone || this.#pieces.length === mostPieces || this.#bytes + piece.length > mostKept) return
     this.#bytes += piece.length
     this.#pieces.push(piece)
   }

@@ -1,6 +1,7 @@
 // Receives the body of a request in chunks, limited by the memory budget.
 import type { IncomingMessage } from 'node:http'
 import { freeBuffer, isUnread } from '../../common/free-buffer.ts'
+import { JoinedPieces } from '../../common/joined-pieces.ts'
 import type { BodyShare } from '../../rest/request/body-budget.ts'
 import { problems } from './problem.ts'
 
@@ -101,10 +102,10 @@ export async function receive(
   share: BodyShare,
   tooLarge: () => Error = () => problems.bodyTooLarge(limit),
 ): Promise<Buffer> {
-  const pieces: Buffer[] = []
+  const pieces = new JoinedPieces()
   await receivePieces(request, { limit, share, tooLarge }, (piece) => {
-    pieces.push(piece)
+    pieces.add(piece)
     return 'kept'
   })
-  return pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces)
+  return pieces.join()
 }

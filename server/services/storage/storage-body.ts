@@ -7,6 +7,8 @@ import { storageErrors } from './storage-error.ts'
 
 /** Bytes. */
 const limit = 1024 * 1024
+/** Signs that separate values: enough for the names of fifty thousand objects with two commas each. */
+const mostSigns = 100_000
 
 /**
  * Reads and validates a body.
@@ -29,8 +31,10 @@ export async function readStorageBody(
     throw isJson(type) ? storageErrors.emptyBody() : storageErrors.invalidContentType()
   }
   if (type === undefined || !isJson(type)) throw storageErrors.invalidContentType()
-  const reading = readJsonBytes(bytes)
-  if (reading.kind === 'fault') throw storageErrors.invalidJson()
+  const reading = readJsonBytes(bytes, mostSigns)
+  if (reading.kind === 'fault') {
+    throw reading.fault === 'has too many values' ? storageErrors.bodyTooLarge() : storageErrors.invalidJson()
+  }
   const [fault] = validate(reading.value)
   if (fault) throw storageErrors.validation(faultText(fault.pointer, fault.message))
   return reading.value

@@ -18,12 +18,12 @@ export type UploadForm = {
 /** Bytes of all text fields. */
 const mostFieldBytes = 1024 * 1024
 
-const limits = { fields: 10, files: 1, fieldSize: mostFieldBytes, headerPairs: 64 }
+const limits = { fields: 10, files: 1, parts: 100, fieldSize: mostFieldBytes, headerPairs: 64 }
 
 /**
  * Reads a form up to the bytes of its file, which may have any field name.
  *
- * @throws StorageError 400 without a file, or when the request has broken off; 413 if its fields are larger than 1 MiB
+ * @throws StorageError 400 without a file, with too many parts, or when the request has broken off; 413 if its fields are larger than 1 MiB
  */
 export function readForm(request: IncomingMessage): Promise<UploadForm> {
   // Its events are over, so that nothing would ever end the form.
@@ -38,6 +38,7 @@ export function readForm(request: IncomingMessage): Promise<UploadForm> {
   const finished = new Promise<void>((resolve, reject) => {
     parser.on('finish', resolve)
     parser.on('error', reject)
+    parser.on('partsLimit', () => parser.destroy(new Error('the form has too many parts')))
     request.on('error', reject)
     request.on('close', () => {
       if (!request.complete) reject(new Error('the request broke off'))
