@@ -230,6 +230,17 @@ t.test('the number of connections is limited', async (t) => {
   t.ok(accepted, 'a connection is available again')
 })
 
+t.test('the networks of an IPv6 /48 have half of the connections together', async (t) => {
+  const { url } = await start(t, { IMAGE_SOCKET_LIMIT: '8', TRUSTED_PROXIES: '1' })
+  const from = (address: string): ReturnType<typeof dial> => dial(t, url, { 'X-Forwarded-For': address })
+  for (const subnet of ['100', '200', '300', '400']) t.equal(await from(`2001:db8:1:${subnet}::1`).opened, 101)
+  t.equal(await from('2001:db8:1:500::1').closed, 1013)
+  const other = from('2001:db8:2:100::1')
+  t.equal(await other.opened, 101)
+  other.send({ frame_id: 1 })
+  t.match(await other.messages(1), [{ frame_id: 1 }])
+})
+
 t.test('frames count towards the limit of images per minute', async (t) => {
   const { url } = await start(t, { IMAGE_RATE_LIMIT: '2' })
   const client = dial(t, url)

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream'
 import { setImmediate as yielding, setTimeout as pause } from 'node:timers/promises'
 import { WebSocketServer, type WebSocket } from 'ws'
 import { unobservedSocket, type ObserveSocket, type SocketObserver } from '../../common/socket-observer.ts'
-import { clientNetwork } from '../../http/client-address.ts'
+import { clientNetwork, limitedNetworks } from '../../http/client-address.ts'
 import { isTrustedOrigin } from '../../http/cross-origin.ts'
 import type { BodyBudget } from '../../rest/request/body-budget.ts'
 import { callerOf, type Caller, type CallerSettings } from './caller.ts'
@@ -55,8 +55,18 @@ const closeTimeout = 2000
 const mostFragments = 4096
 /** Milliseconds until the next frame is handled after one above the limit of images. */
 const rest = 10
-/** Fraction of all connections that one network may have. */
+/** Fraction of all connections that one network may have; an IPv6 /56 or /48 may have twice as many. */
 const networkShare = 4
+
+/** Whether a network has its share of the connections already. */
+function isCrowded(network: string, connections: ReadonlySet<Connection>, limit: number): boolean {
+  const names = [...connections].flatMap((other) => limitedNetworks(other.network).map(({ name }) => name))
+  return limitedNetworks(network).some(
+    ({ name, share }) =>
+      names.filter((other) => other === name).length >=
+      Math.max(1, Math.ceil((limit * Math.min(share, 2)) / networkShare)),
+  )
+}
 
 export function liveDetection(settings: LiveDetectionSettings): LiveDetection {
   const { path, fileLimit, socketLimit } = settings
@@ -86,10 +96,10 @@ export function liveDetection(settings: LiveDetectionSettings): LiveDetection {
   const begin = async (socket: WebSocket, request: IncomingMessage, by: ObservedCaller): Promise<void> => {
     const network = clientNetwork(request, settings.caller.trustedProxies)
     const connection = new Connection(socket, request.socket, network, by, settings)
-    const ofNetwork = [...connections].filter((other) => other.network === network).length
+    const wasCrowded = isCrowded(network, connections, socketLimit)
     connections.add(connection)
     socket.once('close', () => connections.delete(connection))
-    const isFull = connections.size > socketLimit || ofNetwork >= Math.max(1, Math.ceil(socketLimit / networkShare))
+    const isFull = connections.size > socketLimit || wasCrowded
     const reason = isFull ? problems.busy() : await settings.predictor.unusable()
     if (reason) connection.refuse(reason)
     else connection.serve()
