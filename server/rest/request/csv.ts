@@ -163,8 +163,8 @@ export function* csvParts(body: Buffer, limit: number, isJson: IsJsonColumn): Ge
   let size = largestPiece
   // The size of the pieces after the header depends on it.
   const headerEnd = text.search(/[\r\n]/) + 1
-  for (let at = 0, next = 0; at < text.length; at = next) {
-    next = at < headerEnd ? Math.min(at + size, headerEnd) : at + size
+  for (let at = 0; at < text.length; ) {
+    const next = at < headerEnd ? Math.min(at + size, headerEnd) : at + size
     const piece = text.slice(at, next)
     try {
       records.push(piece)
@@ -173,6 +173,7 @@ export function* csvParts(body: Buffer, limit: number, isJson: IsJsonColumn): Ge
     }
     yield array.join()
     size = Math.max(smallestPiece, Math.min(largestPiece, Math.floor(jsonOfPiece / array.namesLength)))
+    at = next
   }
   try {
     records.end()
