@@ -163,7 +163,7 @@ export function* csvParts(body: Buffer, limit: number, isJson: IsJsonColumn): Ge
   let size = largestPiece
   // The size of the pieces after the header depends on it.
   const headerEnd = text.search(/[\r\n]/) + 1
-  for (let at = 0; at < text.length; ) {
+  for (let at = 0; at < text.length;) {
     const next = at < headerEnd ? Math.min(at + size, headerEnd) : at + size
     const piece = text.slice(at, next)
     try {
