@@ -1,9 +1,10 @@
 // The long run of `tests/http/cache-differential.test.ts`: 100,000 requests, or `REQUESTS=`, with a seed that `SEED=` repeats.
 import t from 'tap'
 import { compareCaches, startCacheComparison } from '../support/cache-comparison.ts'
+import { testSeed } from '../support/seeded-random.ts'
 
 const requests = Number(process.env.REQUESTS ?? 100_000)
-const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)
+const seed = testSeed()
 
 t.test(`${requests} requests with caches and without, SEED=${seed}`, { timeout: 900_000 }, async (t) => {
   const comparison = await startCacheComparison(t)

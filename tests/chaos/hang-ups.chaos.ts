@@ -4,13 +4,13 @@ import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { startApplication } from '../support/application.ts'
 import { createOwnedDatabase } from '../support/authenticator.ts'
-import { seededRandom } from '../support/seeded-random.ts'
+import { seededRandom, testSeed } from '../support/seeded-random.ts'
 import { figures } from '../support/timings.ts'
 
 t.setTimeout(600_000)
 
 const hangUps = Number(process.env.CHAOS_HANG_UPS ?? 4000)
-const seed = Number(process.env.CHAOS_SEED ?? Date.now() % 1_000_000)
+const seed = testSeed()
 const { database, uri, authenticator, anonymous } = await createOwnedDatabase(t)
 await database.query(`
   create table public.items (id int primary key, text text not null);

@@ -17,12 +17,12 @@ import { databaseUser } from '../../server/postgres/embedded/system-user.ts'
 import { withOldBinaries } from '../../server/program/backups/old-binaries.ts'
 import { rowhouse, type Ran } from '../support/command.ts'
 import { main } from '../support/program.ts'
-import { seededRandom } from '../support/seeded-random.ts'
+import { seededRandom, testSeed } from '../support/seeded-random.ts'
 import { checkArchive } from './archive.ts'
 import { startChecks } from './checks.ts'
 
 const rounds = Number(process.env.ROUNDS ?? 12)
-const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)
+const seed = testSeed()
 const random = seededRandom(seed).next
 /** Milliseconds before a kill in which what is acknowledged may be missing in the archive. */
 const bound = 1000

@@ -4,6 +4,7 @@ import t from 'tap'
 import { ApiError } from '../../server/rest/errors.ts'
 import { comparable, compareCaches, startCacheComparison } from '../support/cache-comparison.ts'
 import type { Attack, Header } from '../support/generated-attacks.ts'
+import { testSeed } from '../support/seeded-random.ts'
 
 // Takes minutes on a loaded machine.
 t.setTimeout(300_000)
@@ -103,7 +104,7 @@ t.test('text that is no cursor is not mistaken for an invalid one', async (t) =>
 })
 
 const requests = Number(process.env.REQUESTS ?? 4_000)
-const seed = Number(process.env.SEED ?? 20_261_124)
+const seed = testSeed(20_261_124)
 
 t.test(`${requests} generated requests, SEED=${seed}`, { timeout: 300_000 }, async (t) => {
   const { differences, statuses, plans, rejections, nested } = await compareCaches(comparison, seed, requests)

@@ -9,7 +9,7 @@ import { PipelineClient } from '../../server/postgres/protocol/pipeline-client.t
 import { createDatabase } from '../support/database.ts'
 import { expected, generateTurn, type ModelState, type Step, turnOf } from '../support/connection-model.ts'
 import { watchNames } from '../support/pooled-names.ts'
-import { seededRandom } from '../support/seeded-random.ts'
+import { seededRandom, testSeed } from '../support/seeded-random.ts'
 
 const steps = Number(process.env.STEPS ?? 600)
 const database = await createDatabase()
@@ -23,7 +23,7 @@ await database.query(`
     $$ begin raise exception '%', message using errcode = state; end $$;
   create function forget_all() returns text language plpgsql as $$ begin deallocate all; return 'gone'; end $$`)
 
-const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)
+const seed = testSeed()
 t.comment(`seed ${seed}`)
 
 type Connected = { readonly client: PipelineClient; readonly faults: readonly string[] }

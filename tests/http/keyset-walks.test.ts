@@ -4,12 +4,12 @@ import t from 'tap'
 import { insertWalked, orderOf, rowsOf, walkTables } from '../support/generated-walks.ts'
 import { keyset, pageOf, type Ask, type Page } from '../support/page-walk.ts'
 import { createPagedDatabase, startPaged } from '../support/paged-rest.ts'
-import { seededRandom } from '../support/seeded-random.ts'
+import { seededRandom, testSeed } from '../support/seeded-random.ts'
 
 const database = await createPagedDatabase(t)
 await database.query(`${walkTables}
   grant all on all tables in schema public to ${database.role}; grant usage on schema ext to ${database.role}`)
-const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)
+const seed = testSeed()
 const walks = Number(process.env.WALKS ?? 14)
 const kept = Array.from({ length: 24 }, (_, index) => 2 * index)
 

@@ -10,7 +10,7 @@ import { connect } from '../../server/postgres/index.ts'
 import { buffers } from '../../server/postgres/protocol/buffer-pool.ts'
 import { createDatabase } from '../support/database.ts'
 import { listen } from '../support/listening.ts'
-import { seededRandom } from '../support/seeded-random.ts'
+import { seededRandom, testSeed } from '../support/seeded-random.ts'
 import { trustAllStatements } from '../support/sharing.ts'
 import { until } from '../support/until.ts'
 
@@ -36,7 +36,7 @@ t.teardown(async () => {
 const url = await listen(t, nodeHandler(rest, { onError: () => undefined }))
 const handle = fetchHandler(rest)
 
-const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)
+const seed = testSeed()
 t.comment(`seed ${seed}`)
 const random = seededRandom(seed)
 

@@ -5,7 +5,7 @@ import { detailsOf, signUp, type SignedIn } from '../support/account.ts'
 import { startApplication } from '../support/application.ts'
 import { createMigratedDatabase } from '../support/database.ts'
 import { countRoundTrips } from '../support/round-trips.ts'
-import { seededRandom } from '../support/seeded-random.ts'
+import { seededRandom, testSeed } from '../support/seeded-random.ts'
 import { countSharedRuns, trustAllStatements } from '../support/sharing.ts'
 import { until } from '../support/until.ts'
 
@@ -20,7 +20,7 @@ const { url, call } = await startApplication(t, counter.uri, {
   PGRST_DB_POOL_ACQUISITION_TIMEOUT: '100',
 })
 
-const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)
+const seed = testSeed()
 t.comment(`seed ${seed}`)
 const random = seededRandom(seed)
 

@@ -6,12 +6,12 @@ import { signCookie, verifyCookie } from '../../server/http/cookie.ts'
 import { signUp, type SignedIn } from '../support/account.ts'
 import type { Answer, Call } from '../support/call.ts'
 import { createMigratedDatabase, type MigratedDatabase } from '../support/database.ts'
-import { seededRandom, type Random } from '../support/seeded-random.ts'
+import { seededRandom, type Random, testSeed } from '../support/seeded-random.ts'
 import { secrets, startService } from '../support/service.ts'
 
 t.setTimeout(300_000)
 
-const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)
+const seed = testSeed()
 const requests = Number(process.env.REQUESTS ?? 500)
 const day = 24 * 60 * 60
 const names = ['ann', 'bob', 'eve'] as const

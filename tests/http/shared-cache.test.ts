@@ -4,11 +4,11 @@ import { createApiKey } from '../../server/identity/api-key/api-key.ts'
 import { startApplication } from '../support/application.ts'
 import { createMigratedDatabase, withClient } from '../support/database.ts'
 import { loadFixture } from '../support/fixture.ts'
-import { seededRandom } from '../support/seeded-random.ts'
+import { seededRandom, testSeed } from '../support/seeded-random.ts'
 import { SharedCache } from '../support/shared-cache.ts'
 import { signToken } from '../support/token.ts'
 
-const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)
+const seed = testSeed()
 const requests = Number(process.env.REQUESTS ?? 250)
 
 const database = await createMigratedDatabase()

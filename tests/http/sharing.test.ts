@@ -5,14 +5,14 @@ import { startApplication } from '../support/application.ts'
 import { readCluster, uriOf } from '../support/cluster.ts'
 import { createDatabase, withClient, type TestDatabase } from '../support/database.ts'
 import { gates } from '../support/locks.ts'
-import { seededRandom, type Random } from '../support/seeded-random.ts'
+import { seededRandom, type Random, testSeed } from '../support/seeded-random.ts'
 import { countSharedRuns, trustAllStatements } from '../support/sharing.ts'
 import { signToken } from '../support/token.ts'
 import { until } from '../support/until.ts'
 
 trustAllStatements()
 const runs = countSharedRuns()
-const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)
+const seed = testSeed()
 t.comment(`seed ${seed}`)
 
 const asAdmin = async (text: string): Promise<void> => {

@@ -1,5 +1,5 @@
 // Read requests to this server and to the real PostgREST 12.0.2, over the same database.
-// The seed of the generated requests is printed; the environment variable READS_SEED sets it.
+// The seed of the generated requests is printed; the environment variable SEED sets it.
 import t from 'tap'
 import { startApplication } from '../support/application.ts'
 import { createGarage } from '../support/garage.ts'
@@ -8,7 +8,7 @@ import { unexplained, type KnownDifference } from '../support/known-difference.t
 import { explanationOf, knownDifferences } from '../support/known-differences.ts'
 import { postgrestVersion, startPostgrest } from '../support/postgrest.ts'
 import { requestOf } from '../support/request-table.ts'
-import { seededRandom } from '../support/seeded-random.ts'
+import { seededRandom, testSeed } from '../support/seeded-random.ts'
 import { send, type SentRequest } from '../support/sent-request.ts'
 import { commonSettings, readTables } from '../tables/reads/read-tables.ts'
 
@@ -32,8 +32,7 @@ t.test('this server responds as PostgREST does, except for changes in later vers
     URL_IGNORE_TRAILING_TEXT: 'true',
   })
 
-  const { READS_SEED: wanted = '' } = process.env
-  const seed = wanted === '' ? defaultSeed : Number(wanted)
+  const seed = testSeed(defaultSeed)
   t.comment(`seed ${seed}`)
   const random = seededRandom(seed)
   const requests: readonly SentRequest[] = [

@@ -1,5 +1,5 @@
 // Writes and calls to this server and to the real PostgREST 12.0.2, over the same database, each in a transaction that
-// is rolled back. The seed of the generated requests is printed; the environment variable WRITES_SEED sets it.
+// is rolled back. The seed of the generated requests is printed; the environment variable SEED sets it.
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import { jwtSecret, startApplication } from '../support/application.ts'
@@ -10,7 +10,7 @@ import type { KnownDifference } from '../support/known-difference.ts'
 import { explanationOf, knownDifferences } from '../support/known-write-differences.ts'
 import { postgrestVersion, startPostgrest } from '../support/postgrest.ts'
 import { requestOf } from '../support/request-table.ts'
-import { seededRandom } from '../support/seeded-random.ts'
+import { seededRandom, testSeed } from '../support/seeded-random.ts'
 import { send, type SentRequest } from '../support/sent-request.ts'
 import { writesSettings } from '../support/writes-service.ts'
 import { argumentTables } from '../tables/rpc-arguments.ts'
@@ -47,7 +47,7 @@ t.test('this server responds as PostgREST does, except for changes in later vers
     URL_IGNORE_TRAILING_TEXT: 'true',
   })
 
-  const seed = Number(process.env.WRITES_SEED ?? defaultSeed)
+  const seed = testSeed(defaultSeed)
   t.comment(`seed ${seed}`)
   const random = seededRandom(seed)
   const rows = tables.flatMap((table) => table.rows)

@@ -1,4 +1,4 @@
-// The program with a replica: the same answers as without, metrics, log, settings. `READS_SEED=` repeats a run.
+// The program with a replica: the same answers as without, metrics, log, settings. `SEED=` repeats a run.
 import { createClient, type SupabaseClient } from '@supabase/supabase-js'
 import t from 'tap'
 import { ConfigError } from '../../server/config/config-error.ts'
@@ -10,7 +10,7 @@ import { startReplication } from '../support/replication.ts'
 import { freePort } from '../support/free-port.ts'
 import { readmeSection, runSection, sectionFunction } from '../support/readme-section.ts'
 import { requestOf } from '../support/request-table.ts'
-import { seededRandom } from '../support/seeded-random.ts'
+import { seededRandom, testSeed } from '../support/seeded-random.ts'
 import { send, type RawAnswer, type SentRequest } from '../support/sent-request.ts'
 import { signToken } from '../support/token.ts'
 import { until } from '../support/until.ts'
@@ -46,7 +46,7 @@ t.test('the answers are those of the primary', async (t) => {
   const off = await startApplication(t, uri, environment)
   const metrics = (): Promise<string> => on.service.metrics.text()
   t.ok(await until(async () => metric(await metrics(), 'rowhouse_replica_usable') === 1))
-  const seed = Number(process.env.READS_SEED ?? 20_261_123)
+  const seed = testSeed(20_261_123)
   t.comment(`seed ${seed}`)
   const random = seededRandom(seed)
   const written = readTables

@@ -1,7 +1,7 @@
 // What requests cost: every route, header and body in costly shapes. No request may keep the event loop busy, and so delay
 // all others, for longer than 100 ms, cost more than in proportion to its size, or leave memory behind. Bodies have up to 1 MB.
 // COSTS=all sends the whole product of places and shapes, up to the largest size that is allowed (hours: use it with
-// COSTS_ONLY); COSTS_SEED chooses another sample; COSTS_ONLY and COSTS_SHAPE limit places and shapes
+// COSTS_ONLY); SEED chooses another sample; COSTS_ONLY and COSTS_SHAPE limit places and shapes
 // by regular expressions; COSTS_OF measures another build.
 import { readdirSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -13,15 +13,16 @@ import { headerLimit, placesOf, restPlaces, serviceTargets, socketPlaces, type P
 import { startMeasuredServer, type Cost } from '../support/costs/server.ts'
 import { shapes, type Shape } from '../support/costs/shapes.ts'
 import { createMigratedDatabase } from '../support/database.ts'
-import { seededRandom } from '../support/seeded-random.ts'
+import { seededRandom, testSeed } from '../support/seeded-random.ts'
 import { bearer } from '../support/token.ts'
 
 t.setTimeout(1_200_000)
-const { COSTS: extent = '', COSTS_SEED: seed = '1', COSTS_ONLY: only = '', COSTS_SHAPE: onlyShape = '' } = process.env
+const { COSTS: extent = '', COSTS_ONLY: only = '', COSTS_SHAPE: onlyShape = '' } = process.env
 const isWhole = extent === 'all'
 /** Bytes of a body in the screen, and of the largest one in a sample. */
 const [small, large] = [100_000, 1_000_000]
-const random = seededRandom(Number(seed))
+const seed = testSeed()
+const random = seededRandom(seed)
 
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
@@ -97,9 +98,7 @@ const headersSeen = new Set<string>()
 /** Each header is sent to one route at least. */
 const isFirst = (name: string): boolean => headersSeen.size < headersSeen.add(headerOf(name)).size
 const places = all
-  .filter(
-    ({ name }, index) => isWhole || !isHeader(name) || isFirst(name) || (index + Number(seed)) % headerSample === 0,
-  )
+  .filter(({ name }, index) => isWhole || !isHeader(name) || isFirst(name) || (index + seed) % headerSample === 0)
   .filter(({ name }) => new RegExp(only).test(name))
   .map((place) => ({
     ...place,
@@ -250,7 +249,7 @@ t.test('the cost of requests', async (t) => {
       // What is suspect as a small text may take minutes as a large one.
       if (family.some(({ name }) => suspects.has(`${name}: ${shape.name}`))) continue
       for (const [at, place] of family.entries()) {
-        if (isWhole || at === (index + Number(seed)) % family.length) await screen(place, shape, place.limit)
+        if (isWhole || at === (index + seed) % family.length) await screen(place, shape, place.limit)
       }
     }
   }
@@ -285,7 +284,7 @@ t.test('each route, header and shape is sent', { skip: only !== '' || onlyShape 
 const mostKept = 24_000_000
 const kept = all
   .filter(({ name }) => new RegExp(only).test(name))
-  .filter((_place, index) => isWhole || index % 3 === Number(seed) % 3)
+  .filter((_place, index) => isWhole || index % 3 === seed % 3)
   .filter(({ name }) => /^batch: (url|header (Prefer|Accept|Cookie|Range) )|^rest: (GET|POST) /.test(name))
 
 t.test('requests leave no memory behind', async (t) => {

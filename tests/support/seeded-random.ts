@@ -32,3 +32,9 @@ export function seededRandom(seed: number): Random {
     some: (least, most, make) => Array.from({ length: least + below(most - least + 1) }, make),
   }
 }
+
+/**
+ * The seed of a test's generated input: that of the environment variable `SEED`, or always the same one, so that a failure
+ * belongs to a change. The test names it in its messages.
+ */
+export const testSeed = (fixed = 1): number => Number(process.env.SEED ?? fixed)

@@ -4,6 +4,7 @@ import { ApiError } from '../../server/rest/errors.ts'
 import { maxNesting } from '../../server/rest/request/combinators.ts'
 import { parseApiRequest } from '../../server/rest/request/parse-api-request.ts'
 import { cpuTime } from '../support/cpu-time.ts'
+import { testSeed } from '../support/seeded-random.ts'
 
 /** The code of an error; undefined for a valid request. Any other error fails the test. */
 function outcome(query: string, headers: [string, string][] = [], body = ''): string | undefined {
@@ -108,8 +109,8 @@ t.test('long texts', async (t) => {
 })
 
 t.test('random combinations of tokens of the grammar', async (t) => {
-  const seed = Number(process.env.TEST_SEED ?? Date.now() % 1_000_000)
-  t.comment(`TEST_SEED=${seed}`)
+  const seed = testSeed()
+  t.comment(`SEED=${seed}`)
   // A linear congruential generator: repeatable, and good enough to choose tokens.
   let state = seed
   const next = (below: number): number => {
