@@ -100,7 +100,7 @@ t.test('faults have the line of the body', async (t) => {
     [
       'depth',
       '/items',
-      `${lines({ id: 1, name: 'x', tags: 1 })}\n{"id":2,"name":"x","tags":${'['.repeat(200_000)}${']'.repeat(200_000)}}`,
+      `${lines({ id: 1, name: 'x', tags: 1 })}\n{"id":2,"name":"x","tags":${'['.repeat(50_000)}${']'.repeat(50_000)}}`,
       [500, '54001', 2],
     ],
     ['NUL', '/items', lines(item(1), item(2, { name: 'a\0b' })), [400, '22P05', 2]],

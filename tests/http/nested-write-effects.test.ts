@@ -90,7 +90,7 @@ t.test('all or nothing', async (t) => {
 })
 
 t.test('many rows are written by few statements, and matched with their rows', async (t) => {
-  const orders = Array.from({ length: 1000 }, (_, order) => ({
+  const orders = Array.from({ length: 400 }, (_, order) => ({
     reference: `many-${order}`,
     customers: order % 3 === 0 ? null : { name: `customer ${order}` },
     lines: Array.from({ length: 10 }, (_, line) => ({ sku: `${order}/${line}`, price: line })),
@@ -105,6 +105,18 @@ t.test('many rows are written by few statements, and matched with their rows', a
       lines: lines.map(({ sku }) => ({ sku })),
     })),
   )
+})
+
+t.test('too many related rows, values and characters are refused', async (t) => {
+  const before = [await count('orders'), await count('lines')]
+  const rows = Array.from({ length: 5000 }, (_, line) => ({ sku: `${line}` }))
+  const many = await post('/orders', { reference: 'many', lines: rows })
+  t.match([many.status, many.body], [400, { code: 'PGRSTX24', details: '/lines/*' }])
+  const values = await post('/orders', { reference: Array.from({ length: 100_001 }, () => 0), lines: [] })
+  t.match([values.status, values.body], [413, { code: 'PGRSTX24' }])
+  const long = await post('/orders', { reference: 'x'.repeat(1_000_001), lines: [] })
+  t.match([long.status, long.body], [413, { code: 'PGRSTX24' }])
+  t.strictSame([await count('orders'), await count('lines')], before)
 })
 
 t.test('different keys of many rows: only the columns of an object are written', async (t) => {

@@ -65,8 +65,8 @@ t.test('values are found in large documents as in small ones', async (t) => {
 })
 
 t.test('deeply nested bodies and long strings are read in linear time', async (t) => {
-  const deep = `${'['.repeat(200_000)}{"$ref":"a#/x"}${']'.repeat(200_000)}`
-  t.equal(fillBody(bodyTemplate(deep), () => '1').length, 400_001)
+  const deep = `${'['.repeat(90_000)}{"$ref":"a#/x"}${']'.repeat(90_000)}`
+  t.equal(fillBody(bodyTemplate(deep), () => '1').length, 180_001)
   const long = JSON.stringify({ text: '\\"'.repeat(500_000) })
   t.equal(
     fillBody(bodyTemplate(long), () => '1'),
@@ -79,6 +79,17 @@ t.test('deeply nested bodies and long strings are read in linear time', async (t
     }).length,
     1,
   )
+})
+
+t.test('a batch has a limit of values, and of references in a url', async (t) => {
+  const limits = { batchMaxRequests: 2, requestHeaderLimit: 100 }
+  const batch = (...requests: readonly object[]) => parseBatch(Buffer.from(JSON.stringify({ requests })), limits)
+  const many = { id: 'a', method: 'POST', url: '/x', body: Array.from({ length: 100_001 }, () => 0) }
+  t.throws(() => batch(many), { code: 'PGRSTX11', status: 413, message: 'The batch has too many values' })
+  const text = { ...many, body: ',:[{'.repeat(20_000) }
+  t.equal(batch(text).length, 1)
+  const references = { id: 'b', method: 'GET', dependsOn: ['a'], url: `/x?${'${a#/y}'.repeat(100)}` }
+  t.throws(() => batch(text, references), { code: 'PGRSTX11', status: 431 })
 })
 
 const value = {

@@ -433,3 +433,19 @@ t.test('the errors of a long list are those of a short one', async (t) => {
   }
   t.ok(faults > 2000, `${faults} faults`)
 })
+
+t.test('lists with more items than PostgreSQL accepts are refused', async (t) => {
+  const [most, more] = [Array(2000).fill('id').join(), Array(2001).fill('id').join()]
+  for (const [name, wrap] of [
+    ['select', (list: string) => list],
+    ['select', (list: string) => `clients(${list})`],
+    ['order', (list: string) => list],
+    ['distinct', (list: string) => `on.(${list})`],
+  ] as const) {
+    t.equal(fault(query(name, wrap(most))), undefined)
+    t.strictSame(fault(query(name, wrap(more))), {
+      message: `The ${name} parameter has too many items`,
+      details: 'At most 2000 are allowed.',
+    })
+  }
+})
