@@ -1,6 +1,7 @@
 // Errors with their responses. `errors.ts` has the errors of the API itself.
-// https://docs.postgrest.org/en/v14/references/errors.html
+// https://docs.postgrest.org/en/stable/references/errors.html
 import { TracelessError } from '../common/traceless-error.ts'
+import { errorCodes, type ErrorCode, type ErrorCodeEntry, type StatusOf } from './error-codes.ts'
 
 /** The JSON body of an error response. */
 export type ErrorBody = {
@@ -14,7 +15,21 @@ export type ErrorBody = {
   readonly request?: string | undefined
 }
 
-/** An error with its response. */
+/** What an error may have besides its code, status and message. */
+type ErrorParts = {
+  readonly details?: unknown
+  readonly hint?: string | null | undefined
+  readonly headers?: readonly (readonly [string, string])[]
+  readonly line?: number | undefined
+  readonly statusText?: string | undefined
+  readonly warning?: string | undefined
+  readonly request?: string | undefined
+  readonly cause?: unknown
+}
+
+type CompleteError = ErrorParts & { readonly code: string; readonly status: number; readonly message: string }
+
+/** An error with its response. Those with a code of the API itself are created by `apiError`. */
 export class ApiError extends TracelessError {
   readonly status: number
   readonly code: string
@@ -31,19 +46,7 @@ export class ApiError extends TracelessError {
   /** Id of the request of a batch that failed. */
   readonly request: string | undefined
 
-  constructor(error: {
-    code: string
-    status: number
-    message: string
-    details?: unknown
-    hint?: string | null | undefined
-    headers?: readonly (readonly [string, string])[]
-    line?: number | undefined
-    statusText?: string | undefined
-    warning?: string | undefined
-    request?: string | undefined
-    cause?: unknown
-  }) {
+  constructor(error: CompleteError) {
     super(error.message, error.cause)
     this.name = 'ApiError'
     this.status = error.status
@@ -56,6 +59,22 @@ export class ApiError extends TracelessError {
     this.warning = error.warning
     this.request = error.request
   }
+
+  /** A copy with other parts. */
+  with(changes: Partial<CompleteError>): ApiError {
+    // Neither message nor cause is enumerable.
+    return new ApiError({ ...this, message: this.message, cause: this.cause, ...changes })
+  }
+}
+
+/** Creates an error with a code of the table. Its status is the first of the code unless `parts` has another. */
+export function apiError<Code extends ErrorCode>(
+  code: Code,
+  message: string,
+  parts: ErrorParts & { readonly status?: StatusOf<Code> } = {},
+): ApiError {
+  const entry: ErrorCodeEntry = errorCodes[code]
+  return new ApiError({ ...parts, code, message, status: parts.status ?? entry.status[0] })
 }
 
 /** The body of an error response; `minimal` (setting `client-error-verbosity`) omits details and hint. */
@@ -69,7 +88,5 @@ export function errorBody(error: ApiError, verbosity: 'verbose' | 'minimal'): st
 
 /** The same error, with the line of the body that caused it. */
 export function withLine(error: ApiError, line: number | undefined): ApiError {
-  if (line === undefined) return error
-  const { code, status, message, details, hint, headers, statusText, warning, cause } = error
-  return new ApiError({ code, status, message, details, hint, headers, statusText, warning, cause, line })
+  return line === undefined ? error : error.with({ line })
 }

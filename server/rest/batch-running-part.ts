@@ -1,14 +1,14 @@
 // A request of a batch that has begun. It goes through the same stages as alone, on a database of its own.
 import type { Identity } from '../identity/identity.ts'
 import { answer, type Answered } from './answer.ts'
-import { ApiError } from './errors.ts'
+import { ApiError, errors } from './errors.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import { bodyTypeError } from './request/payload-check.ts'
 import { finish, traceHeader } from './response/finish.ts'
 import { batchErrors, ofRequest, ofResponse } from './batch/batch-errors.ts'
 import type { BatchPart } from './batch/batch-request.ts'
 import { jsonOf, type PartResponse } from './batch/batch-response.ts'
-import { inFailedTransaction, PartDatabase } from './batch/part-database.ts'
+import { PartDatabase } from './batch/part-database.ts'
 import { partRequest, type BatchFrame } from './batch-part-request.ts'
 import type { Lookup } from './batch/references.ts'
 import { unstreamedBytes } from './response/result.ts'
@@ -78,7 +78,7 @@ export class RunningPart {
       this.database.isRepetitionWanted &&
       outcome !== undefined &&
       'error' in outcome &&
-      outcome.error.code === inFailedTransaction().code
+      outcome.error.code === errors.failedTransaction().code
     )
   }
 

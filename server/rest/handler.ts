@@ -191,7 +191,7 @@ export class RestHandler {
     share?.release()
     if (!result) {
       if (http) failure = bodyTypeError(failure, http, config.dbSchemas, validator)
-      result = errorResponse(failure instanceof ApiError ? failure : internalError(), config.clientErrorVerbosity)
+      result = errorResponse(failure instanceof ApiError ? failure : errors.internal(), config.clientErrorVerbosity)
     }
     trace.warning ??= result.warning
     if (consistency && settlingTime !== undefined) {
@@ -250,9 +250,6 @@ function cachingOf(request: RestRequest): Caching | undefined {
   const credentials = request.header('authorization') ?? request.header('apikey') ?? request.header('cookie')
   return credentials === undefined ? 'shared' : 'private'
 }
-
-/** The response to an unexpected error. It reveals nothing about the error. */
-const internalError = (): ApiError => new ApiError({ code: 'PGRSTX00', status: 500, message: 'Internal server error' })
 
 /** Answers a CORS preflight request. Browsers send no credentials with it, so none are required. */
 function respondPreflight(

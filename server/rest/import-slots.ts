@@ -43,7 +43,7 @@ export class ImportSlots {
    * Waits for a slot.
    *
    * @param owner a text that is different for each user
-   * @throws ApiError PGRSTX70 after the maximum wait; PGRSTX01 when the caller is gone
+   * @throws ApiError PGRSTX70 after the maximum wait; PGRSTX05 when the caller is gone
    */
   async take(caller: Caller, owner: string): Promise<ImportSlot> {
     if (this.#isFree(owner)) this.#add(owner, 1)

@@ -1,5 +1,5 @@
 // Converts errors of the database to errors of the API.
-// https://docs.postgrest.org/en/v14/references/errors.html#postgresql-errors
+// https://docs.postgrest.org/en/stable/references/errors.html#postgresql-errors
 import { CredentialError } from '../identity/credential-error.ts'
 import type { DatabaseFailure, ServerError } from './database.ts'
 import { ApiError, errors, ofCredential } from './errors.ts'
@@ -18,38 +18,42 @@ export type DatabaseError = {
   readonly syscall?: string | undefined
 }
 
-const statusOfState: Readonly<Record<string, number>> = {
-  '23503': 409, // foreign_key_violation
-  '23505': 409, // unique_violation
-  '25006': 405, // read_only_sql_transaction
-  '53400': 500, // configuration_limit_exceeded
-  '57P01': 503, // admin_shutdown
-  P0001: 400, // raise_exception without a state
-  '42P01': 404, // undefined_table
-  '42P17': 500, // invalid_object_definition: infinite recursion
+type SqlStates = Readonly<Record<string, readonly [status: number, name: string]>>
+
+/** HTTP status and name of single SQLSTATEs. */
+export const sqlStates: SqlStates = {
+  '23503': [409, 'foreign_key_violation'],
+  '23505': [409, 'unique_violation'],
+  '25006': [405, 'read_only_sql_transaction'],
+  '53400': [500, 'configuration_limit_exceeded'],
+  '57P01': [503, 'admin_shutdown'],
+  P0001: [400, 'raise_exception without a state'],
+  '42P01': [404, 'undefined_table'],
+  '42P17': [500, 'invalid_object_definition: infinite recursion'],
 }
 
-const statusOfClass: Readonly<Record<string, number>> = {
-  '08': 503, // connection exception
-  '09': 500, // triggered action exception
-  '0L': 403, // invalid grantor
-  '0P': 403, // invalid role specification
-  '25': 500, // invalid transaction state
-  '28': 403, // invalid authorization specification
-  '2D': 500, // invalid transaction termination
-  '38': 500, // external routine exception
-  '39': 500, // external routine invocation exception
-  '3B': 500, // savepoint exception
-  '40': 500, // transaction rollback
-  '53': 503, // insufficient resources
-  '54': 500, // program limit exceeded
-  '55': 500, // object not in prerequisite state
-  '57': 500, // operator intervention
-  '58': 500, // system error
-  F0: 500, // configuration file error
-  HV: 500, // foreign data wrapper error
-  P0: 500, // PL/pgSQL error
-  XX: 500, // internal error
+/** HTTP status and name of the classes of SQLSTATEs, which are their first two characters. All others are 400. */
+export const sqlClasses: SqlStates = {
+  '08': [503, 'connection exception'],
+  '09': [500, 'triggered action exception'],
+  '0L': [403, 'invalid grantor'],
+  '0P': [403, 'invalid role specification'],
+  '25': [500, 'invalid transaction state'],
+  '28': [403, 'invalid authorization specification'],
+  '2D': [500, 'invalid transaction termination'],
+  '38': [500, 'external routine exception'],
+  '39': [500, 'external routine invocation exception'],
+  '3B': [500, 'savepoint exception'],
+  '40': [500, 'transaction rollback'],
+  '53': [503, 'insufficient resources'],
+  '54': [500, 'program limit exceeded'],
+  '55': [500, 'object not in prerequisite state'],
+  '57': [500, 'operator intervention'],
+  '58': [500, 'system error'],
+  F0: [500, 'configuration file error'],
+  HV: [500, 'foreign data wrapper error'],
+  P0: [500, 'PL/pgSQL error'],
+  XX: [500, 'internal error'],
 }
 
 /** `PT402` sets the status to 402, and the message becomes the reason phrase. */
@@ -75,7 +79,7 @@ function statusOf(state: string, message: string, authenticated: boolean): numbe
       break
   }
   if (state.startsWith('PT')) return customStatusOf(state) ?? 500
-  return statusOfState[state] ?? statusOfClass[state.slice(0, 2)] ?? 400
+  return (sqlStates[state] ?? sqlClasses[state.slice(0, 2)])?.[0] ?? 400
 }
 
 function parsedObject(text: string): Readonly<Record<string, unknown>> | undefined {

@@ -188,7 +188,7 @@ export class Explainer {
       case 'failed':
         throw run.outcome.error
       case 'refused':
-        throw new ApiError({ code: 'PGRSTX02', status: 409, message: 'The request was not run.' })
+        throw errors.explainNotRun()
       default:
         return run.outcome satisfies never
     }

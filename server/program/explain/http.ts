@@ -1,5 +1,5 @@
 // Explanations over HTTP: requests to the REST API that accept `application/vnd.rowhouse.explain+json`.
-import { ApiError } from '../../rest/errors.ts'
+import { errors } from '../../rest/errors.ts'
 import type { Identify, RestObservation } from '../../rest/handler.ts'
 import type { Answering, RestRequest } from '../../rest/rest-request.ts'
 import type { RestResponse } from '../../rest/response/result.ts'
@@ -37,24 +37,9 @@ export function withExplanations({ engine, roles, onRequest, ...options }: HttpE
 const permitted =
   (identify: Identify, roles: () => readonly string[]): Identify =>
   async (request) => {
-    if (roles().length === 0) {
-      throw new ApiError({
-        code: 'PGRST107',
-        status: 406,
-        message: `None of these media types are available: ${mediaType}`,
-        details: 'Explanations of requests are off.',
-        hint: 'Name the roles that may have them in the setting explain-roles (EXPLAIN_ROLES).',
-      })
-    }
+    if (roles().length === 0) throw errors.explainOff(mediaType)
     const identity = await identify(request)
-    if (!roles().includes(identity.role)) {
-      throw new ApiError({
-        code: 'PGRSTX03',
-        status: 403,
-        message: `The role ${identity.role} may not have requests explained`,
-        hint: 'The setting explain-roles (EXPLAIN_ROLES) names the roles that may.',
-      })
-    }
+    if (!roles().includes(identity.role)) throw errors.explainForbidden(identity.role)
     return identity
   }
 

@@ -1,103 +1,58 @@
 // The errors of a batch: PGRSTX10 to PGRSTX14. Those of its requests have the codes that they have alone.
-import { ApiError, errors } from '../errors.ts'
+import { apiError, ApiError, errors } from '../errors.ts'
 
 export const batchErrors = {
   /** @param details what is wrong, and what is allowed */
-  invalid: (details: string) =>
-    new ApiError({ code: 'PGRSTX10', status: 400, message: 'The batch is not valid', details }),
+  invalid: (details: string) => apiError('PGRSTX10', 'The batch is not valid', { details }),
   tooMany: (requests: number, limit: number) =>
-    new ApiError({
-      code: 'PGRSTX11',
-      status: 413,
-      message: 'The batch has too many requests',
+    apiError('PGRSTX11', 'The batch has too many requests', {
       details: `It has ${requests}, and the limit is ${limit} (batch-max-requests).`,
     }),
   /** @param limit of the commas, colons and opening brackets */
   tooManyValues: (limit: number) =>
-    new ApiError({
-      code: 'PGRSTX11',
-      status: 413,
-      message: 'The batch has too many values',
+    apiError('PGRSTX11', 'The batch has too many values', {
       details: `Its JSON may have ${limit} commas, colons and opening brackets.`,
       hint: 'Send several batches, or insert many rows with a request of its own.',
     }),
   /** @param limit in bytes */
   headTooLarge: (bytes: number, limit: number) =>
-    new ApiError({
-      code: 'PGRSTX11',
+    apiError('PGRSTX11', 'The url and the headers of the request are too large', {
       status: 431,
-      message: 'The url and the headers of the request are too large',
       details: `They have ${bytes} bytes, and the limit is ${limit} (request-header-limit).`,
     }),
   /** @param limit in bytes */
   responsesTooLarge: (limit: number) =>
-    new ApiError({
-      code: 'PGRSTX11',
-      status: 413,
-      message: 'The responses of the batch are too large',
+    apiError('PGRSTX11', 'The responses of the batch are too large', {
       details: `The limit is ${limit} bytes in total (batch-max-bytes).`,
       hint: 'Ask for fewer rows or columns, or prefer return=minimal.',
     }),
   /** @param limit in bytes */
   valuesTooLarge: (limit: number) =>
-    new ApiError({
-      code: 'PGRSTX11',
-      status: 413,
-      message: 'The batch is too large with the values of its references',
+    apiError('PGRSTX11', 'The batch is too large with the values of its references', {
       details: `The limit is ${limit} bytes in total (batch-max-bytes).`,
       hint: 'Refer to single values, and let a function of the database use large ones.',
     }),
   /** @param reference as the user wrote it */
   reference: (reference: string, details: string) =>
-    new ApiError({
-      code: 'PGRSTX12',
-      status: 400,
-      message: `The reference ${reference} has no value`,
-      details,
-    }),
+    apiError('PGRSTX12', `The reference ${reference} has no value`, { details }),
   /** A value that would change the grammar of the url. */
   referenceInUrl: (reference: string, details: string) =>
-    new ApiError({
-      code: 'PGRSTX12',
-      status: 400,
-      message: `The reference ${reference} cannot stand there`,
-      details,
-    }),
+    apiError('PGRSTX12', `The reference ${reference} cannot stand there`, { details }),
   /** The database has set a status of an error (`response.status`), which undoes a batch. */
   statusSet: (status: number, details: unknown) =>
-    new ApiError({ code: 'PGRSTX13', status, message: `The request was answered with the status ${status}`, details }),
+    apiError('PGRSTX13', `The request was answered with the status ${status}`, { details }).with({ status }),
   /** Never sent: an earlier request has failed. */
-  notRun: () => new ApiError({ code: 'PGRSTX13', status: 500, message: 'The request was not run' }),
-  invalidJson: () =>
-    new ApiError({
-      code: 'PGRSTX13',
-      status: 500,
-      message: 'The response is of a JSON media type, but is not valid JSON',
-    }),
+  notRun: () => apiError('PGRSTX13', 'The request was not run'),
+  invalidJson: () => apiError('PGRSTX13', 'The response is of a JSON media type, but is not valid JSON'),
   isolation: (needed: string, given: string) =>
-    new ApiError({
-      code: 'PGRSTX14',
-      status: 400,
-      message: `The request needs the isolation level ${needed}, but the batch runs with ${given}`,
+    apiError('PGRSTX14', `The request needs the isolation level ${needed}, but the batch runs with ${given}`, {
       details: 'The function is known only when a reference has its value, and the transaction has begun by then.',
       hint: 'Write the path and the names of the arguments without references.',
     }),
 }
 
 /** The same error with the id of the request. */
-export const ofRequest = (error: ApiError, request: string): ApiError =>
-  new ApiError({
-    code: error.code,
-    status: error.status,
-    message: error.message,
-    details: error.details,
-    hint: error.hint,
-    headers: error.headers,
-    statusText: error.statusText,
-    warning: error.warning,
-    cause: error.cause,
-    request,
-  })
+export const ofRequest = (error: ApiError, request: string): ApiError => error.with({ line: undefined, request })
 
 /**
  * The error of a response whose status is that of an error: its body says which, unless SQL has set the status. The

@@ -1,5 +1,5 @@
 // The database as one request of a batch sees it: what it runs waits until the batch sends it.
-import { ApiError } from '../errors.ts'
+import { errors } from '../errors.ts'
 import type { Database, RestTransaction, TransactionResult } from '../database.ts'
 
 /** A transaction of a request that waits to be sent as a step of the batch. */
@@ -18,7 +18,7 @@ export class PartDatabase implements Database {
   run(transaction: RestTransaction): Promise<TransactionResult> {
     if (this.#hasFailed) {
       this.#isRepetitionWanted = true
-      return Promise.reject(inFailedTransaction())
+      return Promise.reject(errors.failedTransaction())
     }
     return new Promise((resolve, reject) => {
       const fail = (error: Error): void => {
@@ -52,11 +52,3 @@ export class PartDatabase implements Database {
     return this.#waiting ? Promise.resolve() : new Promise((resolve) => (this.#wake = resolve))
   }
 }
-
-/** What PostgreSQL answers to a statement after an error. */
-export const inFailedTransaction = (): ApiError =>
-  new ApiError({
-    code: '25P02',
-    status: 500,
-    message: 'current transaction is aborted, commands ignored until end of transaction block',
-  })

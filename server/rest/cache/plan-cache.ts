@@ -83,8 +83,7 @@ export function bind({ text, sources }: PreparedShape, values: readonly string[]
 export function bindError(error: ApiError, values: readonly string[]): ApiError {
   if (values.length === 0) return error
   const { message, details, hint } = error
-  return new ApiError({
-    ...error,
+  return error.with({
     message: withValues(message, values),
     details: typeof details === 'string' ? withValues(details, values) : details,
     hint: hint === null ? null : withValues(hint, values),

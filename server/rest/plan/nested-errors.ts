@@ -1,18 +1,18 @@
 // Errors of nested writes. Their details begin with a JSON pointer to what is wrong in the body.
-import { ApiError } from '../errors.ts'
+import { apiError, type ApiError, type ErrorCode } from '../errors.ts'
 
 /** One escaped reference token of a JSON pointer (RFC 6901). */
 export const pointerToken = (name: string): string => `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
 
 /** Adds a pointer into the body to an error. The empty pointer, of the whole body, is left out. */
 export function atPath(error: ApiError, path: string): ApiError {
-  const { message, details, cause } = error
+  const { details } = error
   if (path === '' || (details !== null && typeof details !== 'string')) return error
-  return new ApiError({ ...error, message, cause, details: details === null ? path : `${path}: ${details}` })
+  return error.with({ details: details === null ? path : `${path}: ${details}` })
 }
 
-const refused = (code: string, message: string, path: string | undefined, hint?: string): ApiError =>
-  new ApiError({ code, status: 400, message, details: path === '' ? undefined : path, hint })
+const refused = (code: ErrorCode, message: string, path: string | undefined, hint?: string): ApiError =>
+  apiError(code, message, { details: path === '' ? undefined : path, hint })
 
 export const nestedErrors = {
   wrongKind: (key: string, wanted: 'an array of objects' | 'an object or null' | 'an object', path: string) =>
@@ -46,10 +46,8 @@ export const nestedErrors = {
       'Rows with the same keys are written by one statement.',
     ),
   tooLarge: (length: number, signs: number) =>
-    new ApiError({
-      code: 'PGRSTX24',
+    apiError('PGRSTX24', 'The body with related rows is too large', {
       status: 413,
-      message: 'The body with related rows is too large',
       details: `It may have ${length} characters, and ${signs} commas, colons and opening brackets.`,
       hint: 'Write the rows of each table with a request of its own.',
     }),
@@ -62,10 +60,7 @@ export const nestedErrors = {
     ),
   /** @param table whose written rows are not those of the body */
   unmatched: (table: string, path: string) =>
-    new ApiError({
-      code: 'PGRSTX25',
-      status: 409,
-      message: `Could not match the written rows of '${table}' with the body`,
+    apiError('PGRSTX25', `Could not match the written rows of '${table}' with the body`, {
       details: path === '' ? undefined : path,
       hint: 'A trigger may have left out or changed rows, or the rows may exist without being visible.',
     }),

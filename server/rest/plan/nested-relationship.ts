@@ -82,5 +82,5 @@ export class NestedRelations {
 /** Adds a pointer to an error of a key. An ambiguous relationship has its candidates in the details. */
 function ofKey(error: ApiError, path: string): ApiError {
   if (typeof error.details === 'string' || error.details === null) return atPath(error, path)
-  return new ApiError({ ...error, message: `${error.message}, at ${path}` })
+  return error.with({ message: `${error.message}, at ${path}` })
 }

@@ -19,7 +19,7 @@ export function withHavingHint<T>(texts: Iterable<string>, run: () => T): T {
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
     for (const text of texts) {
-      if (aggregate.test(text)) throw new ApiError({ ...error, message: error.message, hint: havingHint })
+      if (aggregate.test(text)) throw error.with({ hint: havingHint })
     }
     throw error
   }

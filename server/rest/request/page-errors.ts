@@ -1,9 +1,9 @@
 // Errors of keyset pages: PGRSTX40 to PGRSTX46. PostgREST has no such codes.
-import { ApiError } from '../errors.ts'
+import { apiError, type ApiError, type ErrorCode } from '../errors.ts'
 import { longestCursor } from './page-cursor.ts'
 
-const invalid = (code: string, message: string, details: string, hint: string): ApiError =>
-  new ApiError({ code, status: 400, message, details, hint })
+const invalid = (code: ErrorCode, message: string, details: string, hint: string): ApiError =>
+  apiError(code, message, { details, hint })
 
 export const pageErrors = {
   noKey: (relation: string) =>

@@ -96,5 +96,5 @@ export function bodyTypeError(
   const [table = ''] = pathSegments(http.path)
   const profile = http.headers.find(([name]) => name === 'content-profile')?.[1]
   if (!validator.forTable(profile ?? schemas[0] ?? '', table)) return error
-  return new ApiError({ code: error.code, status: 415, message: error.message })
+  return error.with({ status: 415 })
 }

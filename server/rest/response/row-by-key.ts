@@ -1,5 +1,5 @@
 // Changes plan and response of a request for a row by its key (see `request/row-by-key.ts`).
-import { ApiError } from '../errors.ts'
+import { errors } from '../errors.ts'
 import type { ActionPlan, CrudPlan } from '../plan/plan.ts'
 import type { RequestShape } from '../request/api-request.ts'
 import type { RestResponse, ResultRow } from './result.ts'
@@ -26,12 +26,7 @@ export function respondRowByKey(
 ): RestResponse {
   const upsert = plan.kind === 'mutate' && plan.mutation === 'single-upsert'
   if (row.queryTotal === 0 && !plan.explain && !upsert) {
-    throw new ApiError({
-      code: 'PGRST116',
-      status: 404,
-      message: 'Cannot coerce the result to a single JSON object',
-      details: 'The result contains 0 rows',
-    })
+    throw errors.noRowWithKey()
   }
   const updates = shape.action.kind === 'mutate' && shape.action.mutation === 'update'
   if (!updates || response.status !== 204) return response

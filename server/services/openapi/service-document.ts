@@ -7,7 +7,7 @@ import type { ApiKeyLookup } from '../../identity/api-key/api-key-lookup.ts'
 import { authenticate } from '../../identity/authenticate.ts'
 import type { Identity } from '../../identity/identity.ts'
 import type { JwtVerifier } from '../../identity/jwt/jwt.ts'
-import { ApiError } from '../../rest/errors.ts'
+import { ApiError, errors } from '../../rest/errors.ts'
 import { errorResponse } from '../../rest/response/error.ts'
 import { checkSession, namedSession } from '../../rest/sql/session.ts'
 import type { LoadedSettings, Snapshot as RestSnapshot } from '../../rest/snapshot.ts'
@@ -108,8 +108,7 @@ async function respond(
         snapshot.loaded.verifier,
         lookupApiKey,
       ))
-    if (!snapshot.schemaCache)
-      throw new ApiError({ code: 'PGRST002', status: 503, message: 'The schema cache is not loaded' })
+    if (!snapshot.schemaCache) throw errors.noSchemaCache('The schema cache is not loaded')
     if (!bySession) await requireLiveSession(identity, snapshot.schemaCache, query)
     const body = await documentFor(identity, snapshot, snapshot.schemaCache).catch((error: unknown) => {
       // The database rejects a role that does not exist, or that the login role may not switch to.
@@ -125,12 +124,7 @@ async function respond(
     response.end(request.method === 'HEAD' ? undefined : body)
   } catch (thrown) {
     const error = withCode(thrown)
-    const answer = errorResponse(
-      error instanceof ApiError
-        ? error
-        : new ApiError({ code: 'PGRSTX00', status: 500, message: 'Internal server error', cause: error }),
-      'verbose',
-    )
+    const answer = errorResponse(error instanceof ApiError ? error : errors.internal(error), 'verbose')
     response.writeHead(answer.status, answer.headers.flat())
     response.end(answer.body)
   }
