@@ -1,4 +1,5 @@
 // Errors of `/auth/v1`. Codes, statuses and messages are GoTrue's, because clients depend on them.
+import type { AuthErrorCode } from './auth-error-codes.ts'
 
 export type AuthErrorParts = {
   readonly headers?: Readonly<Record<string, string>>
@@ -11,13 +12,13 @@ export type AuthErrorParts = {
 export class AuthError extends Error {
   readonly status: number
   /** `validation_failed` and the like; null where GoTrue has none, for unknown paths. */
-  readonly code: string | null
+  readonly code: AuthErrorCode | null
   readonly headers: Readonly<Record<string, string>>
   readonly body: Readonly<Record<string, unknown>>
 
   constructor(
     status: number,
-    code: string | null,
+    code: AuthErrorCode | null,
     message: string,
     { headers = {}, body = {}, cause }: AuthErrorParts = {},
   ) {

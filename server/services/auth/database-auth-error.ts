@@ -7,6 +7,7 @@ import {
   leavesConnection,
   sqlState,
 } from '../../postgres/database-error.ts'
+import type { AuthErrorCode } from './auth-error-codes.ts'
 import { AuthError, authErrors } from './auth-error.ts'
 
 /** The fields of an error that the database sent. */
@@ -103,7 +104,7 @@ const statusOf = (code: string): number => (/^PT[45]\d\d$/.test(code) ? Number(c
 
 function ownError(text: string, cause: unknown): AuthError | undefined {
   try {
-    const { status, code, message } = JSON.parse(text) as { status: number; code: string; message: string }
+    const { status, code, message } = JSON.parse(text) as { status: number; code: AuthErrorCode; message: string }
     return new AuthError(status, code, message, { cause })
   } catch {
     // Code of the database's owner has raised the same SQLSTATE.

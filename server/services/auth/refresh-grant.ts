@@ -2,6 +2,7 @@
 import { sessionLimits } from '../accounts/session-limits.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import { jsonMembers } from '../../text/json-members.ts'
+import type { AuthErrorCode } from './auth-error-codes.ts'
 import { AuthError, authErrors } from './auth-error.ts'
 import { isRefreshToken, newRefreshToken } from './refresh-token.ts'
 import { originOf } from './request-origin.ts'
@@ -40,7 +41,12 @@ function rules(settings: AuthSettings): (string | boolean | null)[] {
   ]
 }
 
-type Refusal = { readonly status: number; readonly code: string; readonly message: string; readonly reason: string }
+type Refusal = {
+  readonly status: number
+  readonly code: AuthErrorCode
+  readonly message: string
+  readonly reason: string
+}
 
 /** The response to a token that is not accepted. A reused one is logged, because it may have been stolen. */
 function refused({ status, code, message, reason }: Refusal, warn: (message: string) => void): AuthError {

@@ -1,4 +1,5 @@
 // Parts of GoTrue that this service does not have. They respond as in a GoTrue where they are not enabled.
+import type { AuthErrorCode } from './auth-error-codes.ts'
 import { AuthError } from './auth-error.ts'
 import { defineAuthRoute, type AuthRoute, type CallerKind } from './auth-route.ts'
 
@@ -6,7 +7,7 @@ type Method = AuthRoute['method']
 
 /** @param caller who learns why; others are refused for their credentials first */
 const refused = (
-  code: string,
+  code: AuthErrorCode,
   message: string,
   routes: readonly (readonly [Method, string])[],
   caller: CallerKind = 'anyone',

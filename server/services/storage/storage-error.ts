@@ -1,4 +1,5 @@
 // Errors of `/storage/v1`. Codes, statuses and messages are those of Supabase's storage, because clients depend on them.
+import type { StorageErrorCode } from './storage-error-codes.ts'
 
 export type StorageErrorParts = {
   /** The member `error` of the body. By default the code. */
@@ -14,14 +15,14 @@ export class StorageError extends Error {
   /** The real status, which is text in the body. */
   readonly statusCode: number
   /** `NoSuchKey` and the like. */
-  readonly code: string
+  readonly code: StorageErrorCode
   readonly error: string
   readonly httpStatus: number
   readonly headers: Readonly<Record<string, string>>
 
   constructor(
     statusCode: number,
-    code: string,
+    code: StorageErrorCode,
     message: string,
     { error = code, httpStatus = statusCode === 500 ? 500 : 400, headers = {}, cause }: StorageErrorParts = {},
   ) {
