@@ -1,12 +1,13 @@
-// Two versions of the program side by side, behind Debian's haproxy: an earlier version serves, this one migrates meanwhile, and
+// Two versions of the program side by side, behind Debian's haproxy: an earlier version serves, a later one migrates meanwhile, and
 // replaces it process by process. Run it with `npm run test:rolling`.
 //
-// `FROM` is the earlier version, a commit (default: the latest without the newest migration that changes tables), `SECONDS` the
-// duration of each stage (default 10; with `-- --quick` 3). The requests are those of `mixed-load.ts`.
+// `FROM` is the earlier version, a commit, and this one the later. By default, this commit is the earlier version, and the later one
+// is the same with a made-up migration. `SECONDS` is the duration of each stage (default 10; with `-- --quick` 3). The requests are
+// those of `mixed-load.ts`.
 import { setTimeout as pause } from 'node:timers/promises'
 import { startBalancer, type Balancer } from './balancers.ts'
+import { buildVersion } from './built-version.ts'
 import { startChecks } from './checks.ts'
-import { buildEarlierVersion } from './earlier-version.ts'
 import { MixedLoad } from './mixed-load.ts'
 import { startServedDatabase, type Seat } from './served-database.ts'
 
@@ -16,7 +17,14 @@ const drainTime = 3
 
 const { check, end } = startChecks()
 
-const earlier = await buildEarlierVersion(process.env.FROM)
+const madeUp = `
+  create table rowhouse.made_up (id integer primary key);
+  alter table public.profiles add column made_up text;`
+
+const { FROM: from } = process.env
+const earlier = await buildVersion(from ?? 'HEAD')
+const next = `${String(earlier.migrations.length + 1).padStart(6, '0')}_made_up.sql`
+const later = await buildVersion('HEAD', from === undefined ? { [next]: madeUp } : {})
 console.log(`# the earlier version is ${earlier.commit.slice(0, 10)}, with ${earlier.migrations.length} migrations`)
 const database = await startServedDatabase({ SERVER_DRAIN_TIME: String(drainTime) })
 
@@ -38,8 +46,8 @@ async function stage(name: string, act: () => Promise<unknown>): Promise<void> {
 const seats: Seat[] = []
 let balancer: Balancer | undefined
 
-/** Replaces the process of a place by one of a version. @param main undefined for this version */
-async function replace(index: number, main?: string, env?: Readonly<Record<string, string>>): Promise<void> {
+/** Replaces the process of a place by one of a version. @param main path of its `main.js` */
+async function replace(index: number, main: string, env?: Readonly<Record<string, string>>): Promise<void> {
   const seat = seats[index]
   if (!seat) throw new Error(`there is no process ${index}`)
   // An earlier version may not drain: then its operator takes it out of the balancer.
@@ -66,15 +74,15 @@ try {
   load = new MixedLoad({ url: balancer.url, clients: 12, allServices: true, key })
   await load.start()
   await stage('the earlier version', () => Promise.resolve())
-  await stage('this version migrates', () => database.migrate())
+  await stage('the later version migrates', () => database.migrate(later.main))
   await stage('the earlier version starts again on the newer schema', () =>
     replace(0, earlier.main, { MIGRATE_ON_START: 'true' }),
   )
-  await stage('one process of this version', () => replace(0))
-  await stage('two processes of this version', () => replace(1))
+  await stage('one process of the later version', () => replace(0, later.main))
+  await stage('two processes of the later version', () => replace(1, later.main))
   await stage('one goes back', () => replace(1, earlier.main))
-  await stage('two processes of this version again', () => replace(1))
-  await stage('all processes of this version', () => replace(2))
+  await stage('two processes of the later version again', () => replace(1, later.main))
+  await stage('all processes of the later version', () => replace(2, later.main))
   await load.stop()
   const { acknowledged, lost, doubled } = await load.verify(database.query)
   check(
@@ -85,7 +93,7 @@ try {
   await load?.stop()
   await balancer?.stop()
   await database.stop()
-  await earlier.remove()
+  await Promise.all([earlier.remove(), later.remove()])
 }
 
 end()
