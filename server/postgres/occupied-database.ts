@@ -1,5 +1,5 @@
 // Finds what prevents the migrations, before they change anything: objects of other software with the same names as ours,
-// and the migrations of earlier versions. The schema `auth` of Supabase does not: the migrations complete it.
+// and other migrations than ours. The schema `auth` of Supabase does not: the migrations complete it.
 import type pg from 'pg'
 import type { ChosenServices } from './migration-services.ts'
 
@@ -33,12 +33,6 @@ const storageColumns: Readonly<Record<string, readonly string[]>> = {
   objects: ['id', 'bucket_id', 'name', 'owner', 'owner_id', 'metadata', 'user_metadata', 'version', 'path_tokens'],
 }
 
-/** Name of the first migration in versions whose numbers had fewer than six digits. The current first one differs. */
-const earlierName = 'roles'
-/** Numbers of the earlier migrations that created the tables, and that renamed a column of profiles. */
-const tablesSince = 4
-const fullNameSince = 15
-
 /** What is migrated. */
 export type Occupied = {
   /** Folder of the embedded database, as the user wrote it; undefined for any other database. */
@@ -53,11 +47,7 @@ export type Occupied = {
  * @throws OccupiedDatabase
  */
 export async function requireFreeDatabase(client: pg.Client, { dataDir, services }: Occupied = {}): Promise<void> {
-  const applied = await appliedMigrations(client)
-  if (applied.some(({ id, name }) => id === 1 && name === earlierName)) {
-    throw new OccupiedDatabase(earlierMessage(await placeOf(client, dataDir), dataDir, applied.length))
-  }
-  if (applied.length > 0) return
+  if (await hasMigrations(client)) return
   const supabase = await supabaseAuth(client)
   if (supabase?.isOutdated) throw new OccupiedDatabase(outdatedMessage(await placeOf(client, dataDir)))
   if (supabase && !supabase.isOurs) throw new OccupiedDatabase(ownerMessage(await placeOf(client, dataDir), supabase))
@@ -66,7 +56,7 @@ export async function requireFreeDatabase(client: pg.Client, { dataDir, services
 }
 
 /**
- * @param changed file names of applied migrations that have another text now
+ * @param changed file names of applied migrations that have another name or text now
  * @param dataDir see `requireFreeDatabase`
  * @throws OccupiedDatabase when there are any
  */
@@ -78,15 +68,13 @@ export async function requireUnchanged(
   if (changed.length > 0) throw new OccupiedDatabase(changedMessage(await placeOf(client, dataDir), dataDir, changed))
 }
 
-type Applied = { readonly id: number; readonly name: string }
-
-async function appliedMigrations(client: pg.Client): Promise<readonly Applied[]> {
+async function hasMigrations(client: pg.Client): Promise<boolean> {
   const { rows: known } = await client.query<{ exists: boolean }>(
     "select to_regclass('rowhouse.migrations') is not null as exists",
   )
-  if (known[0]?.exists !== true) return []
-  const { rows } = await client.query<Applied>('select id, name from rowhouse.migrations where id > 0 order by id')
-  return rows
+  if (known[0]?.exists !== true) return false
+  const { rows } = await client.query('select from rowhouse.migrations where id > 0 limit 1')
+  return rows.length > 0
 }
 
 type SupabaseAuth = {
@@ -194,56 +182,14 @@ const ownerMessage = (place: string, { owner, role }: SupabaseAuth): string =>
     'Set MIGRATION_DATABASE_URL to a connection string of a superuser, such as supabase_admin.',
   ].join('\n')
 
-function earlierMessage(place: string, dataDir: string | undefined, count: number): string {
-  return [
-    `${place} was set up by ${count === 1 ? 'one migration' : `${count} migrations`} of an earlier version, which this version replaces. Nothing was changed.`,
-    startAnew(dataDir),
-    ...(count < tablesSince ? [] : move(dataDir, count < fullNameSince ? [renameColumn] : [])),
-  ].join('\n')
-}
-
 const changedMessage = (place: string, dataDir: string | undefined, changed: readonly string[]): string =>
   [
-    `${place} has migrations that were changed since they were applied: ${changed.join(', ')}. Nothing was changed in it.`,
-    'If you changed them, undo that, and add a migration with the next number instead.',
-    `If not, the database was set up by an unreleased version. ${startAnew(dataDir)}`,
-    ...move(dataDir, []),
+    `${place} was set up by other migrations than those of this version, which differ in: ${changed.join(', ')}. Nothing was changed in it.`,
+    'If you changed these files, undo that, and add a migration with the next number instead.',
+    `If not, the database was set up by an unreleased version, from which there is no upgrade. ${startEmpty(dataDir)}`,
   ].join('\n')
 
-const startAnew = (dataDir: string | undefined): string =>
+const startEmpty = (dataDir: string | undefined): string =>
   dataDir === undefined
-    ? `To start without its rows, ${anotherDatabase(undefined)}. The old one stays as it is.`
-    : `To start without its rows, rename or delete the folder ${dataDir}, or ${anotherDatabase(dataDir)}.`
-
-/** @param before commands that change the old database first */
-const move = (dataDir: string | undefined, before: readonly string[]): readonly string[] => [
-  'To move its rows, create the new database as well, run `rowhouse migrate` for it, and then, with both connection strings:',
-  ...[...before, ...moveRows].map((line) => `  ${line}`),
-  ...(dataDir === undefined
-    ? []
-    : [
-        'The section "Move rows from an earlier version" of the README shows how to start and reach both embedded databases.',
-      ]),
-]
-
-const renameColumn = 'psql --command=\'alter table public.profiles rename column display_name to full_name\' "$OLD"'
-
-/**
- * Shell commands, with the connection strings in `OLD` and `NEW`. Profiles come first, because the trigger for new
- * accounts does not change an existing profile. Rows are inserts, because mileages were `numeric`, and `copy` rejects
- * 15.0 as an integer. Accounts and sessions have other columns now.
- */
-export const moveRows = [
-  'pg_dump --data-only --column-inserts --table=public.profiles "$OLD" > profiles.sql',
-  "psql --command='copy (select id, lower(email), password_hash, app_role, created_at, updated_at, true,",
-  '  json_strip_nulls(json_build_object($$first_name$$, first_name, $$last_name$$, last_name))',
-  '  from auth.users) to stdout\' "$OLD" > users.copy',
-  "psql --command='copy (select id, id_hash, user_id, created_at, expires_at, $$aal1$$",
-  '  from auth.sessions where revoked_at is null) to stdout\' "$OLD" > sessions.copy',
-  'pg_dump --data-only --column-inserts --table=auth.api_keys \\',
-  '  --table=\'public.(classification_runs|reports)\' "$OLD" > rows.sql',
-  'psql --quiet --output=/dev/null --single-transaction --set=ON_ERROR_STOP=1 --file=profiles.sql \\',
-  "  --command='\\copy auth.users (id, email, encrypted_password, app_role, created_at, updated_at, email_unproven, raw_user_meta_data) from users.copy' \\",
-  "  --command='\\copy auth.sessions (id, id_hash, user_id, created_at, not_after, aal) from sessions.copy' \\",
-  '  --file=rows.sql "$NEW"',
-] as const
+    ? `Instead, ${anotherDatabase(undefined)}. The old one stays as it is.`
+    : `Instead, rename or delete the folder ${dataDir}, or ${anotherDatabase(dataDir)}.`

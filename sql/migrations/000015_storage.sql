@@ -87,7 +87,6 @@ begin
   -- Finds the row of bytes in the store, for the sweep.
   create index idx_objects_version on storage.objects (version);
 
-
   comment on table storage.buckets is
     E'Buckets of the storage service\n\nWithout policies, only service_role has access.';
   comment on column storage.buckets.id is 'Chosen by its creator; the name in addresses.';
@@ -218,5 +217,147 @@ begin
 end
 $migration$;
 grant usage on schema storage to anon, authenticated, service_role, authenticator, supabase_storage_admin;
+
+-- Resumable uploads: what has arrived so far. The bytes of the parts are in the store, under their versions. The tables are
+-- not in the schema `storage`, which may be Supabase's.
+grant usage on schema rowhouse to supabase_storage_admin;
+
+create table if not exists rowhouse.resumable_uploads (
+  id uuid constraint resumable_uploads_pkey primary key,
+  bucket_id text not null,
+  name text not null,
+  owner_id text,
+  length bigint constraint resumable_uploads_length_check check (length >= 0),
+  received bigint not null default 0 constraint resumable_uploads_received_check check (received >= 0),
+  metadata jsonb not null,
+  created_at timestamptz not null default now(),
+  completed_at timestamptz
+);
+create index if not exists resumable_uploads_created_at_idx on rowhouse.resumable_uploads (created_at);
+comment on table rowhouse.resumable_uploads is
+  E'Resumable uploads of the storage service\n\nRemoved when they expire. Only the server has access.';
+comment on column rowhouse.resumable_uploads.id is 'Chosen by the server; the last part of the decoded address.';
+comment on column rowhouse.resumable_uploads.bucket_id is 'The bucket of the object.';
+comment on column rowhouse.resumable_uploads.name is 'The name of the object.';
+comment on column rowhouse.resumable_uploads.owner_id is 'Subject of the token that began the upload.';
+comment on column rowhouse.resumable_uploads.length is 'Bytes of the object; null until the client declares them.';
+comment on column rowhouse.resumable_uploads.received is 'Bytes that are stored, in parts without gaps.';
+comment on column rowhouse.resumable_uploads.metadata is 'Upload-Metadata as the client has sent it.';
+comment on column rowhouse.resumable_uploads.created_at is 'When the upload began.';
+comment on column rowhouse.resumable_uploads.completed_at is 'When the object was created; null until then.';
+
+create table if not exists rowhouse.resumable_parts (
+  upload_id uuid not null constraint resumable_parts_upload_id_fkey
+    references rowhouse.resumable_uploads on delete cascade,
+  start bigint not null constraint resumable_parts_start_check check (start >= 0),
+  size bigint not null constraint resumable_parts_size_check check (size > 0),
+  version text not null,
+  constraint resumable_parts_pkey primary key (upload_id, start)
+);
+create index if not exists resumable_parts_version_idx on rowhouse.resumable_parts (version);
+comment on table rowhouse.resumable_parts is
+  E'Parts of unfinished resumable uploads\n\nOnly the server has access.';
+comment on column rowhouse.resumable_parts.upload_id is 'The upload.';
+comment on column rowhouse.resumable_parts.start is 'Position of the first byte in the object.';
+comment on column rowhouse.resumable_parts.size is 'Bytes.';
+comment on column rowhouse.resumable_parts.version is 'Names the bytes in the store.';
+
+alter table rowhouse.resumable_uploads enable row level security;
+alter table rowhouse.resumable_parts enable row level security;
+grant select, insert, update, delete on rowhouse.resumable_uploads, rowhouse.resumable_parts to supabase_storage_admin;
+-- Tables of the migrating role may have been granted to others by default.
+revoke all on rowhouse.resumable_uploads, rowhouse.resumable_parts from anon, authenticated, service_role;
+do $$
+begin
+  -- The owner is exempt from row-level security.
+  alter table rowhouse.resumable_uploads owner to supabase_storage_admin;
+  alter table rowhouse.resumable_parts owner to supabase_storage_admin;
+exception
+  -- The migrating role cannot become the role that owns them.
+  when insufficient_privilege then
+    create policy server on rowhouse.resumable_uploads for all to supabase_storage_admin using (true) with check (true);
+    create policy server on rowhouse.resumable_parts for all to supabase_storage_admin using (true) with check (true);
+end
+$$;
+
+-- The lock by which writing a file and deleting the account of its owner wait for each other.
+create function rowhouse.owner_lock(owner text) returns bigint
+language sql immutable strict parallel safe
+return pg_catalog.hashtextextended(owner, 7305804402);
+comment on function rowhouse.owner_lock(text) is 'Key of the advisory lock of an owner of files.';
+
+-- Only the files that the user owns: in the columns of Supabase, `owner` counts where `owner_id` is null.
+create function rowhouse.delete_files(user_id uuid) returns void
+language plpgsql security definer set search_path = ''
+as $$
+#variable_conflict use_column
+begin
+  -- Otherwise rows that policies hide would stay.
+  if pg_catalog.row_security_active('storage.objects') then
+    raise insufficient_privilege using
+      message = 'the owner of the function rowhouse.delete_files may not delete all rows of storage.objects',
+      hint = 'alter function rowhouse.delete_files(uuid) owner to the owner of storage.objects';
+  end if;
+  perform pg_catalog.pg_advisory_xact_lock(rowhouse.owner_lock($1::text));
+  -- Supabase's trigger protects the tables from statements without it.
+  perform pg_catalog.set_config('storage.allow_delete_query', 'true', true);
+  delete from storage.objects where objects.owner_id = $1::text or (objects.owner_id is null and objects.owner = $1);
+  -- A bucket may have files of others.
+  update storage.buckets set owner = null, owner_id = null
+  where buckets.owner_id = $1::text or (buckets.owner_id is null and buckets.owner = $1);
+  delete from rowhouse.resumable_uploads where resumable_uploads.owner_id = $1::text;
+end
+$$;
+comment on function rowhouse.delete_files(uuid) is
+  'Deletes the rows of all objects and unfinished uploads of a user. The storage service removes the bytes.';
+
+create function rowhouse.refuse_deleted_owner() returns trigger
+language plpgsql security definer set search_path = ''
+as $$
+declare
+  account constant uuid := case when new.owner_id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then new.owner_id end;
+begin
+  perform pg_catalog.pg_advisory_xact_lock_shared(rowhouse.owner_lock(new.owner_id));
+  -- An administrator may have created the account again.
+  if exists (
+    select from rowhouse.deleted_accounts
+    where deleted_accounts.user_id = account
+      and not exists (select from auth.users where users.id = deleted_accounts.user_id)
+  ) then
+    raise insufficient_privilege using message = 'The account of the owner was deleted';
+  end if;
+  return new;
+end
+$$;
+comment on function rowhouse.refuse_deleted_owner() is
+  'Trigger: refuses files of accounts that their owners have deleted, by a token, a signed URL or an upload that began before.';
+
+do $$
+declare
+  -- They may be Supabase's.
+  owner constant regrole := (select relowner::regrole from pg_catalog.pg_class where oid = 'storage.objects'::regclass);
+  caller constant regrole := (
+    select proowner::regrole from pg_catalog.pg_proc where oid = 'auth.delete_user(uuid, text, text, uuid)'::regprocedure
+  );
+begin
+  begin
+    create trigger refuse_deleted_owner before insert or update of owner_id on storage.objects
+      for each row when (new.owner_id is not null) execute function rowhouse.refuse_deleted_owner();
+  exception
+    when insufficient_privilege then
+      raise notice 'only the owner of storage.objects can create the trigger refuse_deleted_owner: uploads that are in progress when their owner deletes the account stay';
+  end;
+  begin
+    execute format('grant usage on schema rowhouse to %s', owner);
+    execute format('grant execute on function rowhouse.owner_lock(text) to %s', owner);
+    execute format('alter function rowhouse.delete_files(uuid) owner to %s', owner);
+  exception
+    -- The migrating role cannot become that owner.
+    when insufficient_privilege then
+      null;
+  end;
+  execute format('grant execute on function rowhouse.delete_files(uuid) to %s', caller);
+end
+$$;
 
 call rowhouse.end_private_functions();

@@ -1,9 +1,8 @@
 // A database of Supabase whose schema auth was made by GoTrue: `migrate` completes it, and it is served as it is.
-import { readdir, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import t, { type Test } from 'tap'
 import { migrate, pendingMigrations } from '../../server/postgres/migrate.ts'
 import { OccupiedDatabase } from '../../server/postgres/occupied-database.ts'
-import { hashPassword } from '../../server/services/accounts/password-hash.ts'
 import { fail, signIn, signUp } from '../support/account.ts'
 import { createDatabase, createMigratedDatabase, withClient, type TestDatabase } from '../support/database.ts'
 import { startService } from '../support/service.ts'
@@ -43,7 +42,7 @@ t.test('migrate completes the schema auth and takes nothing away', async (t) => 
   const [before, users] = [await names(), (await database.query(rows)).rows]
   await withClient(database.adminUri, async (client) => {
     const pending = await pendingMigrations(client, { services })
-    t.ok(pending.includes('000003_accounts.sql'))
+    t.ok(pending.includes('000002_accounts.sql'))
     t.strictSame((await migrate(client, { services })).applied, pending)
     t.strictSame((await migrate(client, { services })).applied, [])
   })
@@ -172,36 +171,6 @@ t.test('a project table in the way of the product is named, with the remedy', as
   })
 })
 
-t.test('an account that was opened with a cookie when that confirmed its address', async (t) => {
-  const folder = new URL('../../sql/migrations/', import.meta.url)
-  const names = (await readdir(folder)).sort()
-  const earlier = names.slice(
-    0,
-    names.findIndex((name) => name.includes('proof_of_addresses')),
-  )
-  const files = await Promise.all(earlier.map(async (name) => [name, await readFile(new URL(name, folder), 'utf8')]))
-  const directory = t.testdir(Object.fromEntries(files) as Record<string, string>)
-  const database = await createDatabase()
-  t.teardown(database.drop)
-  const hash = hashPassword('correct horse')
-  await withClient(database.adminUri, async (client) => {
-    await migrate(client, { directory })
-    await client.query("select auth.create_user('ann@example.org', $1, 'Ann', null)", [hash])
-    const before = await client.query('select email_confirmed_at is not null as confirmed from auth.users')
-    t.strictSame(before.rows, [{ confirmed: true }])
-    await migrate(client)
-  })
-  const { rows } = await database.query(
-    `select email_confirmed_at, email_unproven, password_unproven, raw_user_meta_data ->> 'email_verified' as claim,
-       (select identity_data ->> 'email_verified' from auth.identities where user_id = users.id) as identity from auth.users`,
-  )
-  const unproven = { email_confirmed_at: null, email_unproven: true, password_unproven: true }
-  t.strictSame(rows, [{ ...unproven, claim: 'false', identity: 'false' }])
-  const { call } = await startService(t, database.uri('authenticator', 'authenticator'))
-  const ann = await signIn(call, 'ann@example.org')
-  t.equal((await ann.call('GET', '/report')).status, 200, 'it stays in use with a cookie')
-})
-
 t.test('default privileges of Supabase add nothing to the tables and functions of the server', async (t) => {
   const privileges = `
     select format('%s may %s %s %s', grantee::regrole, privilege_type, pg_class.oid::regclass, attname) as name
@@ -231,20 +200,4 @@ t.test('default privileges of Supabase add nothing to the tables and functions o
   const wanted = (await usual.query(privileges)).rows
   t.ok(wanted.length > 30)
   t.strictSame((await database.query(privileges)).rows, wanted)
-})
-
-t.test('grants of a DBA are kept without default privileges', async (t) => {
-  const database = await createDatabase()
-  t.teardown(database.drop)
-  await withClient(database.adminUri, async (client) => {
-    await migrate(client, { services: ['rest', 'auth', 'profiles'] })
-    await client.query("delete from rowhouse.migrations where name = 'profiles_privileges'")
-    await client.query(
-      'drop function rowhouse.has_default_privileges, rowhouse.limit_to_columns, rowhouse.close_to_anon',
-    )
-    await client.query('grant select on public.profiles to anon')
-    await migrate(client, { services: ['rest', 'auth', 'profiles'] })
-  })
-  const { rows } = await database.query("select has_table_privilege('anon', 'public.profiles', 'select') as may")
-  t.strictSame(rows, [{ may: true }])
 })

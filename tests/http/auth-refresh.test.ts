@@ -69,23 +69,6 @@ t.test('without a reuse interval', async (t) => {
     t.equal(rows[0]?.children, 1)
   })
 
-  await t.test('servers of an earlier version, with a function of their own, give the same child', async (t) => {
-    const { refresh_token: token } = await signUp(ask)
-    const earlier = async (): Promise<string> => {
-      const { rows } = await database.query(
-        `select auth.refresh_session($1, '0 seconds', true, null, null, null, false, '::1', null)
-           -> 'session' ->> 'refresh_token' as token`,
-        [token],
-      )
-      return String(rows[0]?.token)
-    }
-    const own = async (): Promise<string> => sessionOf(await refreshGrant(ask, token)).refresh_token
-    const children = await Promise.all(Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? earlier() : own())))
-    t.equal(new Set(children).size, 1)
-    t.match(children[0], /^[a-z0-9]{12}$/)
-    t.not(children[0], token)
-  })
-
   await t.test('a refresh that waits for another one sees what it did to the token', async (t) => {
     const { refresh_token: token } = await signUp(ask)
     const client = new pg.Client({ connectionString: database.adminUri })

@@ -7,7 +7,7 @@ import { createDatabase, createMigratedDatabase, withClient, type TestDatabase }
 
 const folder = new URL('../../sql/migrations/', import.meta.url)
 /** All migrations, but that for servers without the services that have tables in `public`. */
-const files = (await readdir(folder)).filter((name) => name !== '000008_public_privileges.sql').sort()
+const files = (await readdir(folder)).filter((name) => name !== '000017_public_privileges.sql').sort()
 
 async function emptyDatabase(t: Test): Promise<TestDatabase> {
   // The template comes first: its migration creates the roles of the cluster, which takes a superuser.
@@ -98,7 +98,7 @@ t.test('migrations of a DBA', async (t) => {
     await withClient(database.adminUri, async (client) => {
       await migrate(client, { directory: t.testdir(one) })
       const directory = t.testdir({ '1_tasks.sql': 'create table tasks (id bigint)' })
-      await t.rejects(pendingMigrations(client, { directory }), { message: /changed .*1_tasks\.sql/ })
+      await t.rejects(pendingMigrations(client, { directory }), { message: /differ in: 1_tasks\.sql/ })
       await t.rejects(migrate(client, { directory }), { message: /1_tasks\.sql/ })
     })
   })
@@ -135,7 +135,7 @@ t.test('an owner without superuser rights', async (t) => {
   })
 
   t.test('creates missing roles', async (t) => {
-    const sql = await readFile(new URL('../../sql/migrations/000001_api_roles.sql', import.meta.url), 'utf8')
+    const [, sql = ''] = /^([^]*?)\ncreate schema /.exec(await readFile(new URL(files[0] ?? '', folder), 'utf8')) ?? []
     const suffix = admin.name.slice(-6)
     const renamed = sql.replaceAll(
       /\b(anon|authenticated|service_role|supabase_auth_admin|authenticator)\b/g,

@@ -59,7 +59,7 @@ t.test('read-only commands create no database, and name the missing setting', as
     [
       ['migrate', '--dry-run'],
       env,
-      { code: 0, out: /^Would apply:\n {2}000001_api_roles\.sql\n {2}000002_schemas\.sql\n/, err: '' },
+      { code: 0, out: /^Would apply:\n {2}000001_roles_and_schemas\.sql\n {2}000002_accounts\.sql\n/, err: '' },
     ],
     [['serve'], onlyMigrations, { code: 1, err: noServing }],
   ]

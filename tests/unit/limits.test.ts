@@ -206,7 +206,10 @@ t.test('without counts in the database, each process counts on its own', async (
   t.equal((await failing.take('b', rate, 2)).granted, 2)
   t.equal(asked, 1, 'the database is not asked again at once')
   t.equal(warnings.length, 1)
-  t.match(warnings[0], /^each process counts requests on its own \(no function\): run sql\/limits\/setup.sql/)
+  t.match(
+    warnings[0],
+    /^each process counts requests on its own \(no function\): run sql\/migrations\/000011_limits\.sql/,
+  )
   const lost = new DatabaseCounts(
     () => Promise.reject(new Error('lost')),
     (message) => warnings.push(message),

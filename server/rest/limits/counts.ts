@@ -1,4 +1,4 @@
-// Counts requests of all processes together, in the database (`sql/limits/setup.sql`).
+// Counts requests of all processes together, in the database (`sql/migrations/000011_limits.sql`).
 import type { Rate } from '../../identity/limits.ts'
 import type { RunQuery } from '../../schema-cache/introspection.ts'
 
@@ -37,7 +37,7 @@ const putBackText = 'select rowhouse_limits.put_back($1, $2, $3)'
 
 /** How to make the counts of several processes one. */
 const setupHint =
-  'run sql/limits/setup.sql of the package rowhouse in the database, and grant the role that connects usage on the schema rowhouse_limits and execute on its functions'
+  'run sql/migrations/000011_limits.sql of the package rowhouse in the database, and grant the role that connects usage on the schema rowhouse_limits and execute on its functions'
 
 /** Counts in the database. If the database has no counts, falls back to counting in this process, and warns once. */
 export class DatabaseCounts implements Counts {

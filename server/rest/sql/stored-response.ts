@@ -1,4 +1,4 @@
-// Statements that keep the response of a request with an Idempotency-Key (`sql/migrations/000018_idempotency.sql`).
+// Statements that keep the response of a request with an Idempotency-Key (`sql/migrations/000010_idempotency.sql`).
 import type { PipelineStatement } from '../database.ts'
 import type { IdempotentRequest } from '../request/idempotency-key.ts'
 

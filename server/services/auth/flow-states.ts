@@ -1,5 +1,5 @@
 // Flows: sign-ins that continue in another request, at a provider or with the code of PKCE. See the functions of
-// `000012_auth_oauth.sql`.
+// `000007_providers.sql`.
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import type { AuthDatabase } from './auth-database.ts'
 import { AuthError, authErrors } from './auth-error.ts'

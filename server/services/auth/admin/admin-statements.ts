@@ -1,4 +1,4 @@
-// Statements of the administration: each calls one function of `000014_auth_admin.sql`.
+// Statements of the administration: each calls one function of `000009_administration.sql`.
 import { JsonStatement } from '../../../postgres/json-statement.ts'
 
 const read = (text: string): JsonStatement => new JsonStatement(text, { access: 'read', hasNoEffect: true })

@@ -1,4 +1,4 @@
-// One-time codes and the tokens of links: stored and used up by the functions of `000023_random_links.sql`. The token of a
+// One-time codes and the tokens of links: stored and used up by the functions of `000006_mail_codes.sql`. The token of a
 // link is random, and the database makes it. The database gets a code only as a keyed hash.
 import { randomInt } from 'node:crypto'
 import { JsonStatement } from '../../../postgres/json-statement.ts'

@@ -1,7 +1,7 @@
 // Reasons for which the database functions of second factors refuse a request, as errors of the API.
 import { AuthError, authErrors } from '../auth-error.ts'
 
-/** What the functions of `000013_auth_mfa.sql` return when they change nothing. */
+/** What the functions of `000008_second_factors.sql` return when they change nothing. */
 export type Refusal = {
   readonly refused: string
   /** Type of the factor. */

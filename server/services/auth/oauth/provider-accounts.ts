@@ -1,4 +1,4 @@
-// The accounts of users of providers. See the functions of `000012_auth_oauth.sql`, which decide whose account it is.
+// The accounts of users of providers. See the functions of `000007_providers.sql`, which decide whose account it is.
 import { randomUUID } from 'node:crypto'
 import type { Request } from 'express'
 import { sqlState } from '../../../postgres/database-error.ts'

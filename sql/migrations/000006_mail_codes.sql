@@ -1,26 +1,10 @@
--- Everyone who knew an address could compute the tokens of its links, which were hashes of the address and a code of six
--- digits. The token of a link is now random and has nothing to do with the code; of both only hashes are stored, of the
--- code one with a key that the database does not have: a hash without a key would reveal it after a million attempts.
---
--- The links and codes that are pending now end, because their hashes have another form: users ask for new ones. A server of
--- an earlier version beside this one can issue and accept links, but its codes are not accepted, because it sends no keyed
--- hash of them.
-
 -- Functions in this file are executable only by the roles they are granted to.
 call rowhouse.begin_private_functions();
 
-comment on table auth.one_time_tokens is
-  'Hashes of the links and codes that were sent to users; at most one of each per user and purpose.';
-comment on column auth.one_time_tokens.token_hash is
-  'Hexadecimal SHA-256 of the token of the link, with its prefix pkce_ if the request had a code challenge.';
--- Not columns of GoTrue.
-alter table auth.one_time_tokens add column if not exists code_hash text;
-comment on column auth.one_time_tokens.code_hash is
-  'Hash of the address and the keyed hash of the code. The key is derived from those of access tokens, and is not in the database. Null if no code is accepted.';
-alter table auth.one_time_tokens add column if not exists invites boolean not null default false;
-comment on column auth.one_time_tokens.invites is 'Whether the link is that of an invitation.';
-comment on column auth.flow_state.invite_token is
-  'Hash of the token of the invitation that is accepted, as in auth.one_time_tokens.token_hash.';
+-- One-time codes and links of /auth/v1. The service runs these functions as supabase_auth_admin.
+--
+-- The token of a link is random and has nothing to do with the code. Of both only hashes are stored, of the code one with a
+-- key that the database does not have: a hash without a key would reveal it after a million attempts.
 
 create function auth.new_link_token() returns text
 language sql volatile parallel safe set search_path = ''
@@ -36,15 +20,14 @@ as $$
 $$;
 comment on function auth.link_hash(text) is 'What is stored of the token of a link: its hexadecimal SHA-256.';
 
-create or replace function auth.code_hash(address text, code text) returns text
+create function auth.code_hash(address text, code text) returns text
 language sql immutable parallel safe
 as $$
-  select encode(sha256(convert_to(lower($1) || ' ' || $2, 'UTF8')), 'hex')
+  select encode(sha256(convert_to(lower($1 collate "C") || ' ' || $2, 'UTF8')), 'hex')
 $$;
 comment on function auth.code_hash(text, text) is
   'What is stored of a code: hexadecimal SHA-256 of its address and its keyed hash (HMAC), which the server computes.';
 
-drop function auth.store_code(uuid, auth.one_time_token_type, text, text);
 create function auth.store_code(
   account_id uuid, purpose auth.one_time_token_type, address text, link_hash text, code_mac text
 )
@@ -53,7 +36,7 @@ language sql set search_path = ''
 as $$
   insert into auth.one_time_tokens (id, user_id, token_type, token_hash, code_hash, relates_to, created_at, updated_at)
   values (
-    gen_random_uuid(), $1, $2, $4, auth.code_hash($3, $5), lower($3), now() at time zone 'UTC', now() at time zone 'UTC'
+    gen_random_uuid(), $1, $2, $4, auth.code_hash($3, $5), lower($3 collate "C"), now() at time zone 'UTC', now() at time zone 'UTC'
   )
   on conflict (user_id, token_type) do update
   set token_hash = excluded.token_hash, code_hash = excluded.code_hash, relates_to = excluded.relates_to, wrong_tries = 0,
@@ -69,7 +52,7 @@ comment on function auth.store_code(uuid, auth.one_time_token_type, text, text, 
 --   wait: with retry_after, the seconds until the next mail may be sent
 --   exists: another account has the new address
 --   sent: with the user, and the mails: address (to) and token of the link of each
-create or replace function auth.issue_code(request json) returns json
+create function auth.issue_code(request json) returns json
 language plpgsql set search_path = ''
 as $$
 declare
@@ -107,7 +90,7 @@ begin
   end if;
 
   target := case purpose
-    when 'email_change' then coalesce(lower(request ->> 'new_email'), nullif(account.email_change, ''))
+    when 'email_change' then coalesce(lower((request ->> 'new_email') collate "C"), nullif(account.email_change, ''))
     when 'phone_change' then coalesce(request ->> 'new_phone', nullif(account.phone_change, ''))
     when 'phone_confirmation' then account.phone
     when 'phone_reauthentication' then account.phone
@@ -133,7 +116,7 @@ begin
   if purpose in ('email_change', 'phone_change') and exists (
     select from auth.users
     where id <> account.id and is_sso_user = false
-      and case purpose when 'email_change' then lower(email) = target else phone = target end
+      and case purpose when 'email_change' then lower(email collate "C") = target else phone = target end
     union all
     select from auth.identities
     where user_id <> account.id and purpose = 'email_change' and email = target and provider !~ '^sso:'
@@ -141,8 +124,7 @@ begin
     return json_build_object('status', 'exists');
   end if;
 
-  -- Servers of earlier versions send the code itself, and expect it in the result.
-  mails := json_build_array(json_build_object('to', target, 'code', request ->> 'code', 'token', token));
+  mails := json_build_array(json_build_object('to', target, 'token', token));
   if purpose in ('confirmation', 'invite', 'phone_confirmation') then
     update auth.users
     set confirmation_token = hash, confirmation_sent_at = now(), updated_at = now(),
@@ -169,10 +151,7 @@ begin
     if (request ->> 'secure')::boolean and account.email is not null then
       current_token := prefix || auth.new_link_token();
       current_hash := auth.link_hash(current_token);
-      mails := json_build_array(
-        mails -> 0,
-        json_build_object('to', account.email, 'code', request ->> 'current_code', 'token', current_token)
-      );
+      mails := json_build_array(mails -> 0, json_build_object('to', account.email, 'token', current_token));
     end if;
     -- `side` is that of a link which an administrator asks for: the other side keeps its link for the same change.
     if request ->> 'side' is null or account.email_change is distinct from target then
@@ -219,15 +198,53 @@ $$;
 comment on function auth.issue_code(json) is
   E'Stores a code for an account, unless one was sent a moment ago. Returns what to send.\n\nMembers of the request: purpose (confirmation, invite, recovery, magiclink, email_change, reauthentication, phone_confirmation, phone_change, phone_reauthentication); user_id, email or phone; only (confirmed, unconfirmed, phone_confirmed, phone_unconfirmed); code_mac, the keyed hash of the code; for a change of the address new_email or new_phone, secure, current_code_mac and side (new, current); frequency in seconds; for a confirmation password_hash (of the sign-up; left out when the code is sent again); code_challenge and code_challenge_method; audit, audit_type, audit_traits and ip.';
 
+create function auth.issue_code_to_new_account(request json) returns json
+language plpgsql set search_path = ''
+as $$
+declare
+  outcome constant json := auth.sign_up(
+    (request ->> 'new_id')::uuid, case when request ->> 'email' is null then 'phone' else 'email' end,
+    coalesce(lower((request ->> 'email') collate "C"), request ->> 'phone'), request ->> 'password_hash', (request -> 'data')::jsonb,
+    request ->> 'aud', request ->> 'role', (request ->> 'confirmed')::boolean, request ->> 'ip'
+  );
+  issued json := json_build_object('status', 'exists');
+begin
+  -- An administrator has chosen the password.
+  if outcome ->> 'outcome' = 'created' and request ->> 'password_hash' is not null then
+    update auth.users set password_unproven = false where id = (outcome ->> 'id')::uuid;
+  end if;
+  if outcome ->> 'outcome' <> 'exists' or (request ->> 'confirmed')::boolean then
+    issued := auth.issue_code((request::jsonb || jsonb_build_object('user_id', outcome ->> 'id'))::json);
+  end if;
+  return json_build_object('outcome', outcome ->> 'outcome', 'issued', issued);
+end
+$$;
+comment on function auth.issue_code_to_new_account(json) is
+  E'Creates an account unless there is one, and stores a code for it. Returns the outcome of auth.sign_up, and what issue_code returns.\n\nMembers of the request: those of issue_code; new_id, email or phone, password_hash, data (user_metadata), aud, role, and confirmed.';
+
+create function auth.issue_change_code(request json) returns json
+language plpgsql set search_path = ''
+as $$
+begin
+  perform from auth.users where users.id = (request ->> 'user_id')::uuid for no key update;
+  perform auth.require_second_factor(
+    (request ->> 'user_id')::uuid, (request ->> 'session_id')::uuid, 401,
+    'AAL2 session is required to update email or password when MFA is enabled.'
+  );
+  return auth.issue_code(request);
+end
+$$;
+comment on function auth.issue_change_code(json) is
+  'auth.issue_code for a change of the address or phone number of the account `user_id` that its session `session_id` asks for.';
+
 -- A wrong code counts against all codes that it may have been a guess of, so an error must be returned, not raised.
-create or replace function auth.find_code(request json) returns json
+create function auth.find_code(request json) returns json
 language plpgsql set search_path = ''
 as $$
 declare
   most_tries constant integer := 5;
-  address constant text := coalesce(lower(request ->> 'email'), request ->> 'phone');
+  address constant text := coalesce(lower((request ->> 'email') collate "C"), request ->> 'phone');
   hash constant text := auth.link_hash(request ->> 'token_hash');
-  -- Servers of earlier versions send a code without its keyed hashes: it is wrong.
   code_hashes constant text[] := array(
     select auth.code_hash(address, mac)
     from json_array_elements_text(case json_typeof(request -> 'code_macs') when 'array' then request -> 'code_macs' else '[]' end)
@@ -272,9 +289,9 @@ begin
     and relates_to = case
       when kind = 'sms' then users.phone
       when kind = 'phone_change' then users.phone_change
-      when token_type = 'email_change_token_new' then lower(users.email_change)
-      when kind = 'reauthentication' then coalesce(lower(nullif(users.email, '')), users.phone)
-      else lower(users.email)
+      when token_type = 'email_change_token_new' then lower(users.email_change collate "C")
+      when kind = 'reauthentication' then coalesce(lower((nullif(users.email, '')) collate "C"), users.phone)
+      else lower(users.email collate "C")
     end
   limit 1;
   if not found then
@@ -305,7 +322,176 @@ $$;
 comment on function auth.find_code(json) is
   E'Finds the account of a code or link, and locks it until the end of the transaction: user_id, id, purpose and password_hash of the code, or error (otp_expired, user_banned). After five wrong codes a code is no longer valid; its link is.\n\nMembers of the request: type, email or phone with code_macs (keyed hashes of the code, one for each key), or token_hash (the token of a link); user_id; lifetime of codes in seconds.';
 
-create or replace function auth.use_nonce(request json) returns json
+-- A later sign-up with a pending address replaces the code of an earlier one, but not its link: whoever has asked for a mail
+-- can confirm what they have asked for, although another person has signed up with the address since.
+create table auth.earlier_sign_ups (
+  token_hash text not null constraint earlier_sign_ups_pkey primary key,
+  user_id uuid not null constraint earlier_sign_ups_user_id_fkey references auth.users on delete cascade,
+  password_hash text not null,
+  relates_to text not null,
+  created_at timestamp not null
+);
+create index earlier_sign_ups_user_id_idx on auth.earlier_sign_ups (user_id);
+comment on table auth.earlier_sign_ups is 'Links of sign-ups with an address that others have signed up with since, before it was confirmed.';
+comment on column auth.earlier_sign_ups.token_hash is 'As in auth.one_time_tokens.';
+comment on column auth.earlier_sign_ups.password_hash is 'Hash of the password of the sign-up.';
+comment on column auth.earlier_sign_ups.relates_to is 'The address that the link was sent to.';
+comment on column auth.earlier_sign_ups.created_at is 'When the link was sent, in UTC.';
+alter table auth.earlier_sign_ups enable row level security;
+grant select, insert, update, delete on auth.earlier_sign_ups to supabase_auth_admin;
+create policy service on auth.earlier_sign_ups to supabase_auth_admin using (true) with check (true);
+comment on policy service on auth.earlier_sign_ups is 'The service of /auth/v1 reads and writes all rows.';
+
+create function auth.keep_earlier_sign_up() returns trigger
+language plpgsql set search_path = ''
+as $$
+begin
+  if tg_op = 'DELETE' then
+    delete from auth.earlier_sign_ups where user_id = old.user_id;
+  elsif new.token_hash <> old.token_hash and old.password_hash <> '' then
+    delete from auth.earlier_sign_ups where user_id = old.user_id and created_at < new.created_at - interval '7 days';
+    insert into auth.earlier_sign_ups (token_hash, user_id, password_hash, relates_to, created_at)
+    values (old.token_hash, old.user_id, old.password_hash, old.relates_to, old.updated_at)
+    on conflict do nothing;
+  else
+    -- A mail that is sent again stands for the same sign-up, and replaces its link.
+    delete from auth.earlier_sign_ups where user_id = new.user_id and password_hash = new.password_hash;
+  end if;
+  return null;
+end
+$$;
+comment on function auth.keep_earlier_sign_up() is
+  'Trigger: keeps the link of a sign-up when the code of another one with the same address replaces it.';
+
+create trigger keep_earlier_sign_up_on_update after update of token_hash, password_hash on auth.one_time_tokens
+  for each row when (old.token_type = 'confirmation_token') execute function auth.keep_earlier_sign_up();
+create trigger keep_earlier_sign_up_on_delete after delete on auth.one_time_tokens
+  for each row when (old.token_type = 'confirmation_token') execute function auth.keep_earlier_sign_up();
+
+create function auth.find_earlier_sign_up(request json) returns json
+language plpgsql set search_path = ''
+as $$
+declare
+  hash constant text := auth.link_hash(request ->> 'token_hash');
+  found_link auth.earlier_sign_ups;
+begin
+  perform from auth.users
+  where users.id = (select user_id from auth.earlier_sign_ups where token_hash = hash)
+  for no key update;
+  select earlier.* into found_link
+  from auth.earlier_sign_ups as earlier join auth.users on users.id = earlier.user_id
+  where earlier.token_hash = hash and request ->> 'type' in ('signup', 'email')
+    and earlier.created_at at time zone 'UTC' > now() - make_interval(secs => (request ->> 'lifetime')::double precision)
+    and earlier.relates_to = lower(users.email collate "C") and users.email_confirmed_at is null
+    and not auth.is_banned(users);
+  if not found then
+    return null;
+  end if;
+  return json_build_object(
+    'user_id', found_link.user_id, 'purpose', 'confirmation_token', 'password_hash', found_link.password_hash
+  );
+end
+$$;
+comment on function auth.find_earlier_sign_up(json) is
+  'What auth.find_code returns, for the link of an earlier sign-up with an address that is not confirmed yet. Null if there is none.';
+
+-- The result has one of the members `error`, `half` (the first of two confirmations of a new address), `auth_code` or
+-- `session`.
+create function auth.use_code(request json) returns json
+language plpgsql set search_path = ''
+as $$
+declare
+  found_code json := auth.find_code(request);
+  kind text := request ->> 'type';
+  account auth.users;
+  issued json;
+begin
+  if found_code ->> 'error' = 'otp_expired' then
+    found_code := coalesce(auth.find_earlier_sign_up(request), found_code);
+  end if;
+  if found_code ->> 'error' is not null then
+    return found_code;
+  end if;
+  select * into account from auth.users where id = (found_code ->> 'user_id')::uuid;
+  if kind = 'email' then
+    kind := case found_code ->> 'purpose' when 'confirmation_token' then 'signup' else 'magiclink' end;
+  end if;
+
+  if kind in ('signup', 'invite', 'recovery', 'magiclink', 'sms') then
+    account := auth.settle_password(account, kind, found_code ->> 'password_hash');
+  end if;
+  if kind in ('signup', 'invite') then
+    perform auth.record_audit(account, 'user_signedup', 'team', '{"provider": "email"}', request ->> 'ip');
+    account := auth.confirm_address(account, 'email');
+    perform auth.clear_codes(account.id);
+  elsif kind in ('recovery', 'magiclink') then
+    if account.email_confirmed_at is null then
+      perform auth.record_audit(account, 'user_signedup', 'team', '{"provider": "email"}', request ->> 'ip');
+      account := auth.confirm_address(account, 'email');
+    end if;
+    perform auth.clear_codes(account.id);
+  elsif kind = 'sms' then
+    perform auth.record_audit(account, 'user_signedup', 'team', '{"provider": "phone"}', request ->> 'ip');
+    account := auth.confirm_address(account, 'phone');
+    perform auth.clear_codes(account.id);
+  elsif kind = 'phone_change' then
+    begin
+      update auth.users set phone = phone_change, phone_change = '', updated_at = now()
+      where id = account.id returning * into account;
+    exception
+      when unique_violation then
+        return json_build_object('error', 'phone_exists');
+    end;
+    account := auth.adopt_address(account, 'phone');
+    perform auth.record_audit(account, 'user_modified', 'user', null, request ->> 'ip');
+    perform auth.clear_codes(account.id);
+  elsif kind = 'email_change' then
+    if (request ->> 'secure')::boolean and account.email_change_confirm_status = 0 and coalesce(account.email, '') <> '' then
+      delete from auth.one_time_tokens where id = (found_code ->> 'id')::uuid;
+      update auth.users
+      set email_change_confirm_status = 1, updated_at = now(),
+        email_change_token_new =
+          case found_code ->> 'purpose' when 'email_change_token_new' then '' else email_change_token_new end,
+        email_change_token_current =
+          case found_code ->> 'purpose' when 'email_change_token_current' then '' else email_change_token_current end
+      where id = account.id;
+      return json_build_object('half', true);
+    end if;
+    begin
+      update auth.users
+      set email = lower(email_change collate "C"), email_change = '', email_change_confirm_status = 0, updated_at = now()
+      where id = account.id returning * into account;
+    exception
+      when unique_violation then
+        return json_build_object('error', 'email_exists');
+    end;
+    account := auth.adopt_address(account, 'email');
+    perform auth.record_audit(account, 'user_modified', 'user', null, request ->> 'ip');
+    perform auth.clear_codes(account.id);
+  end if;
+
+  if (request ->> 'pkce')::boolean then
+    issued := auth.issue_auth_code(account.id, case kind when 'signup' then 'email/signup' else kind end);
+    if issued is null then
+      perform auth.fail(
+        400, 'flow_state_not_found', 'No associated flow state found. No valid flow state found for user.'
+      );
+    end if;
+    return issued;
+  end if;
+  return json_build_object(
+    'type', kind,
+    'session', auth.start_session(
+      account.id, 'otp', request ->> 'ip', request ->> 'user_agent',
+      jsonb_build_object('provider', case when kind in ('sms', 'phone_change') then 'phone' else 'email' end)
+    )
+  );
+end
+$$;
+comment on function auth.use_code(json) is
+  E'Uses up a code or link: confirms what it stands for, and starts a session or issues an authorization code. Of concurrent requests with the same code, one succeeds.\n\nMembers of the request: those of find_code; secure (whether a new address needs both confirmations); pkce; ip and user_agent.';
+
+create function auth.use_nonce(request json) returns json
 language plpgsql set search_path = ''
 as $$
 declare
@@ -332,13 +518,13 @@ as $$
   select users.id
   from auth.one_time_tokens join auth.users on users.id = one_time_tokens.user_id
   where one_time_tokens.token_type = 'confirmation_token' and one_time_tokens.token_hash = $1 and one_time_tokens.invites
-    and one_time_tokens.relates_to = lower(users.email) and users.confirmation_sent_at > now() - $2
+    and one_time_tokens.relates_to = lower(users.email collate "C") and users.confirmation_sent_at > now() - $2
   limit 1
 $$;
 comment on function auth.invited_account(text, interval) is
   'The account of an invitation, by the hash of the token of its link; null if there is none, or it has expired.';
 
-create or replace function auth.find_invited(invite_token text, lifetime interval) returns uuid
+create function auth.find_invited(invite_token text, lifetime interval) returns uuid
 language sql stable set search_path = ''
 as $$
   select auth.invited_account(auth.link_hash($1), $2)
@@ -346,105 +532,21 @@ $$;
 comment on function auth.find_invited(text, interval) is
   'The account of an invitation, by the token of its link; null if the token is unknown, has expired, or is that of another link.';
 
-create or replace function auth.create_flow_state(request json) returns json
-language plpgsql set search_path = ''
-as $$
-declare
-  state_id uuid;
-  created record;
-begin
-  -- Abandoned flows.
-  delete from auth.flow_state where id in (
-    select id from auth.flow_state where created_at < now() - interval '1 day' limit 10 for update skip locked
-  );
-  delete from auth.oauth_client_states where id in (
-    select id from auth.oauth_client_states where created_at < now() - interval '1 day' limit 10 for update skip locked
-  );
-  if request ->> 'code_verifier' is not null then
-    insert into auth.oauth_client_states (id, provider_type, code_verifier, created_at)
-    values (gen_random_uuid(), request ->> 'provider_type', request ->> 'code_verifier', now())
-    returning id into state_id;
-  end if;
-  insert into auth.flow_state (
-    id, user_id, auth_code, code_challenge_method, code_challenge, provider_type, authentication_method, referrer,
-    oauth_client_state_id, linking_target_id, email_optional, invite_token, created_at, updated_at
-  )
-  values (
-    gen_random_uuid(), (request ->> 'user_id')::uuid,
-    case when request ->> 'code_challenge' is not null then gen_random_uuid()::text end,
-    (request ->> 'code_challenge_method')::auth.code_challenge_method, request ->> 'code_challenge',
-    request ->> 'provider_type', request ->> 'authentication_method', request ->> 'referrer', state_id,
-    (request ->> 'linking_target_id')::uuid, coalesce((request ->> 'email_optional')::boolean, false),
-    auth.link_hash(request ->> 'invite_token'), now(), now()
-  )
-  returning id into created;
-  return json_build_object('id', created.id);
-end
-$$;
-comment on function auth.create_flow_state(json) is
-  E'Starts a flow and returns its id.\n\nMembers of the request: provider_type, authentication_method; with PKCE of the client code_challenge and code_challenge_method (s256, plain); user_id, if it is known; for a flow at a provider code_verifier, referrer (where to return to), linking_target_id (the account that gets the identity), invite_token (of the invitation that is accepted) and email_optional.';
-
--- The token proves that its user has read the mail, so the provider need not have verified the address.
-create or replace function auth.accept_invitation(request json, out result json, out started json)
-language plpgsql set search_path = ''
-as $$
-declare
-  provider_name constant text := request ->> 'provider';
-  subject constant text := request ->> 'subject';
-  data constant jsonb := request -> 'identity_data';
-  traits constant jsonb := jsonb_build_object('provider', request ->> 'provider');
-  invited constant interval := (request ->> 'lifetime')::double precision * interval '1 second';
-  address constant text := lower(nullif(request ->> 'email', ''));
-  owner uuid;
-  identity_id uuid;
-  account auth.users;
-begin
-  perform auth.lock_identity(provider_name, subject, address);
-  perform from auth.users where users.id = auth.invited_account(request ->> 'invite_token', invited) for update;
-  -- Another request may have used the token while this one waited.
-  select * into account from auth.users where users.id = auth.invited_account(request ->> 'invite_token', invited);
-  if not found then
-    result := json_build_object('outcome', 'invite_not_found');
-    return;
-  end if;
-  if auth.is_banned(account) then
-    result := json_build_object('outcome', 'user_banned');
-    return;
-  end if;
-  if address is distinct from lower(account.email) then
-    result := json_build_object('outcome', 'invite_mismatch');
-    return;
-  end if;
-  select identities.user_id, identities.id into owner, identity_id
-  from auth.identities where identities.provider_id = subject and identities.provider = provider_name;
-  if owner <> account.id then
-    result := json_build_object('outcome', 'linked_to_other');
-    return;
-  end if;
-  identity_id := coalesce(identity_id, auth.add_identity(account.id, provider_name, subject, data));
-  update auth.users set raw_user_meta_data = coalesce(raw_user_meta_data, '{}') || data, updated_at = now()
-  where users.id = account.id;
-  perform auth.record_audit(account, 'invite_accepted', 'account', traits, request ->> 'ip');
-  if account.email_confirmed_at is null then
-    perform auth.remove_unproven_access(account.id, identity_id, (request ->> 'flow_id')::uuid);
-  end if;
-  perform auth.set_providers(account.id);
-  account := auth.confirm_verified_address(account.id);
-  result := json_build_object(
-    'outcome', 'signed_in', 'created', false, 'user', auth.user_object(account),
-    'auth_code', auth.finish_flow(request, account.id)
-  );
-  started := auth.start_unless_flow(request, account.id);
-end
-$$;
-comment on function auth.accept_invitation(json) is
-  E'Accepts an invitation by a sign-in at a provider with the invited address.\n\nMembers of the request: invite_token (what auth.create_flow_state has stored of it), lifetime of invitations in seconds, and those of auth.sign_in_with_provider. The outcome is signed_in, invite_not_found, invite_mismatch (another address), linked_to_other or user_banned.';
-
 grant execute on function
   auth.new_link_token(),
   auth.link_hash(text),
+  auth.code_hash(text, text),
   auth.store_code(uuid, auth.one_time_token_type, text, text, text),
-  auth.invited_account(text, interval)
+  auth.issue_code(json),
+  auth.issue_code_to_new_account(json),
+  auth.issue_change_code(json),
+  auth.find_code(json),
+  auth.keep_earlier_sign_up(),
+  auth.find_earlier_sign_up(json),
+  auth.use_code(json),
+  auth.use_nonce(json),
+  auth.invited_account(text, interval),
+  auth.find_invited(text, interval)
 to supabase_auth_admin;
 
 call rowhouse.end_private_functions();

@@ -1,18 +1,7 @@
 -- Functions in this file are executable only by the roles they are granted to.
 call rowhouse.begin_private_functions();
 
--- The sign-in service: accounts, sessions and refresh tokens. These functions run with the rights of supabase_auth_admin.
--- Errors for the client are raised by auth.fail; functions whose changes must be kept return them as {"error"}.
-
-create function auth.fail(status integer, code text, message text) returns void
-language plpgsql set search_path = ''
-as $$
-begin
-  raise sqlstate 'AU000' using message = json_build_object('status', $1, 'code', $2, 'message', $3);
-end
-$$;
-comment on function auth.fail(integer, text, text) is
-  'Ends the request with an error response: HTTP status, error code and message.';
+-- The sessions of /auth/v1, with refresh tokens. These functions run with the rights of supabase_auth_admin.
 
 -- Objects as clients get them
 
@@ -135,15 +124,6 @@ as $$
 $$;
 comment on function auth.add_refresh_token(uuid, uuid) is 'Gives a session its first refresh token, and returns it.';
 
-create function auth.has_verified_factor(user_id uuid) returns boolean
-language sql stable
-as $$
-  select exists (
-    select from auth.mfa_factors where mfa_factors.user_id = $1 and mfa_factors.status = 'verified'
-  )
-$$;
-comment on function auth.has_verified_factor(uuid) is 'Whether an account can reach the assurance level aal2.';
-
 -- The callers set the search path: to set it here as well would cost time at every refresh.
 create function auth.issued_session(session auth.sessions, account auth.users, refresh_token text) returns json
 language sql stable
@@ -216,37 +196,10 @@ $$;
 comment on function auth.start_session(uuid, text, text, text, jsonb, text) is
   E'Starts a session of a user who was authenticated by `method`, with a refresh token. `traits` go to the audit log.\n\nWith `password_hash`, it starts only if the account still has this hash.';
 
-create function auth.session_error(code text, message text, reason text) returns json
-language sql immutable
-as $$
-  select json_build_object('error', json_build_object(
-    'status', 400, 'code', $1, 'message', 'Invalid Refresh Token: ' || $2, 'reason', $3
-  ))
-$$;
-comment on function auth.session_error(text, text, text) is
-  'Why a refresh token is not accepted: error code and message for the client, and the reason for the log.';
-
-create function auth.session_fault(
-  session auth.sessions, refreshed timestamptz, timebox interval, inactivity interval, low_aal interval
-) returns text
-language sql stable
-as $$
-  select case
-    when session.not_after < now() or session.created_at + $3 < now() then 'Session Expired'
-    when greatest(coalesce(session.refreshed_at at time zone 'UTC', $2, session.created_at), session.created_at) + $4 < now()
-    then 'Session Expired (Inactivity)'
-    when $5 is not null and coalesce(session.aal, 'aal1') < 'aal2' and session.created_at + $5 < now()
-      and auth.has_verified_factor(session.user_id)
-    then 'Session Expired (Low AAL: User Needs MFA Verification)'
-  end
-$$;
-comment on function auth.session_fault(auth.sessions, timestamptz, interval, interval, interval) is
-  'Why a session cannot be refreshed; null if it can. Limits that are null do not apply.';
-
 -- A revoked token that is the parent of the active one gives the active one again: the client has lost the response. Any
 -- other revoked token is accepted only within the reuse interval; after that it may have been stolen, so the family ends.
 create function auth.refresh_session(
-  token text, reuse_interval interval, rotates boolean, timebox interval, inactivity interval, low_aal interval,
+  token text, successor text, reuse_interval interval, rotates boolean, timebox interval, inactivity interval, low_aal interval,
   single_per_user boolean, ip text, user_agent text
 )
 returns json
@@ -258,15 +211,17 @@ declare
   active auth.refresh_tokens;
   current_session auth.sessions;
   account auth.users;
+  locked record;
   fault text;
   issued text;
-  successor text;
 begin
-  -- Concurrent refreshes of a session wait here for each other.
-  select sessions.* into current_session
-  from auth.refresh_tokens join auth.sessions on sessions.id = refresh_tokens.session_id
+  -- Concurrent refreshes of a session wait here for each other, and then see what the others have done to the token.
+  select sessions as of_session, refresh_tokens as of_token, users as of_user into locked
+  from auth.refresh_tokens
+  join auth.sessions on sessions.id = refresh_tokens.session_id
+  join auth.users on users.id = sessions.user_id
   where refresh_tokens.token = $1
-  for no key update of sessions;
+  for no key update of sessions, refresh_tokens;
   if not found then
     -- A token without a session is of no use any more.
     delete from auth.refresh_tokens where refresh_tokens.token = $1;
@@ -275,29 +230,23 @@ begin
     end if;
     return auth.session_error('refresh_token_not_found', 'Refresh Token Not Found', 'the token is unknown');
   end if;
-  -- Another refresh may have revoked the token meanwhile.
-  select refresh_tokens.* into presented from auth.refresh_tokens where refresh_tokens.token = $1;
-  if not found then
-    return auth.session_error('refresh_token_not_found', 'Refresh Token Not Found', 'the token is unknown');
-  end if;
-  select users.* into account from auth.users where users.id = current_session.user_id;
+  current_session := locked.of_session;
+  presented := locked.of_token;
+  account := locked.of_user;
   if auth.is_banned(account) then
     return auth.session_error('user_banned', 'User Banned', 'the user is banned');
   end if;
-  fault := auth.session_fault(current_session, presented.updated_at, $4, $5, $6);
+  fault := auth.session_fault(current_session, presented.updated_at, $5, $6, $7);
   if fault is not null then
     return auth.session_error('session_expired', fault, 'the session has expired');
   end if;
-  if $7 and exists (
-    select from auth.sessions as other
-    where other.user_id = account.id and other.id <> current_session.id
-      and auth.session_fault(other, null, $4, $5, $6) is null
-      and coalesce(other.refreshed_at at time zone 'UTC', other.created_at)
-        > coalesce(current_session.refreshed_at at time zone 'UTC', presented.updated_at, current_session.created_at)
-  ) then
-    return auth.session_error(
-      'session_expired', 'Session Expired (Revoked by Newer Login)', 'the user has a newer session'
-    );
+  -- The condition is not evaluated before, because a query costs more than a parameter.
+  if $8 then
+    if auth.has_newer_session(current_session, presented.updated_at, $5, $6, $7) then
+      return auth.session_error(
+        'session_expired', 'Session Expired (Revoked by Newer Login)', 'the user has a newer session'
+      );
+    end if;
   end if;
   if coalesce(presented.revoked, false) then
     select refresh_tokens.* into active from auth.refresh_tokens
@@ -306,8 +255,8 @@ begin
     if active.parent = $1 then
       issued := active.token;
     -- Without an active token, the family has ended.
-    elsif active.id is null or clock_timestamp() > presented.updated_at + $2 then
-      if $3 then
+    elsif active.id is null or clock_timestamp() > presented.updated_at + $3 then
+      if $4 then
         update auth.refresh_tokens set revoked = true, updated_at = now()
         where refresh_tokens.session_id = current_session.id and refresh_tokens.revoked is false;
       end if;
@@ -316,13 +265,13 @@ begin
         format(
           'token %s of session %s was used %s ago, and its successor since%s',
           presented.id, current_session.id, date_trunc('second', clock_timestamp() - presented.updated_at),
-          case when $3 then '; all tokens of the session are revoked' else '' end
+          case when $4 then '; all tokens of the session are revoked' else '' end
         )
       );
     end if;
   end if;
-  if issued is null then
-    successor := auth.new_refresh_token();
+  if issued is not null then
+    successor := null;
   end if;
   -- Tokens that were used long ago are no longer needed to detect their reuse. Once a day, because it reads all of a session.
   if date(coalesce(current_session.refreshed_at, current_session.created_at at time zone 'UTC')) < date(now() at time zone 'UTC') then
@@ -343,21 +292,21 @@ begin
     insert into auth.audit_log_entries (instance_id, id, payload, created_at, ip_address)
     select
       '00000000-0000-0000-0000-000000000000', gen_random_uuid(), auth.audit_payload(account, entry.action, 'token', null),
-      now(), left(coalesce($8, ''), 64)
+      now(), left(coalesce($9, ''), 64)
     from (values ('token_revoked', successor is not null), ('token_refreshed', true)) as entry (action, applies)
     where entry.applies
   )
   update auth.sessions
-  set refreshed_at = now() at time zone 'UTC', updated_at = now(), user_agent = $9, ip = $8::inet
+  set refreshed_at = now() at time zone 'UTC', updated_at = now(), user_agent = $10, ip = $9::inet
   where sessions.id = current_session.id;
   -- What is issued has none of the columns that have changed.
   return auth.issued_session(current_session, account, coalesce(issued, successor));
 end
 $$;
 comment on function auth.refresh_session(
-  text, interval, boolean, interval, interval, interval, boolean, text, text
+  text, text, interval, boolean, interval, interval, interval, boolean, text, text
 ) is
-  E'Exchanges a refresh token for its successor, and returns the session, or {error}: status, code, message, and a reason for the log.\n\nConcurrent calls with one token return the same successor.';
+  E'Exchanges a refresh token for its successor, a new random token, and returns the session, or {error}: status, code, message, and a reason for the log.\n\nConcurrent calls with one token return the same successor.';
 
 create function auth.end_sessions(user_id uuid, session_id uuid, scope text, ip text) returns void
 language plpgsql set search_path = ''
@@ -365,9 +314,14 @@ as $$
 #variable_conflict use_column
 declare
   account auth.users;
+  is_low boolean;
 begin
-  select users.* into account from auth.users where users.id = $1;
-  if found then
+  select users.* into account from auth.users where users.id = $1 for no key update;
+  is_low := auth.lacks_second_factor($1, $2);
+  if is_low and $3 = 'others' then
+    perform auth.fail(403, 'insufficient_aal', 'AAL2 required to end other sessions');
+  end if;
+  if account.id is not null then
     perform auth.record_audit(account, 'logout', 'account', null, $4);
   end if;
   delete from auth.sessions
@@ -376,11 +330,13 @@ begin
       when $2 is null or $3 = 'global' then true
       when $3 = 'local' then sessions.id = $2
       else sessions.id <> $2
-    end;
+    end
+    -- Signing out always ends the own session.
+    and (not is_low or sessions.id is not distinct from $2 or coalesce(sessions.aal, 'aal1') < 'aal2');
 end
 $$;
 comment on function auth.end_sessions(uuid, uuid, text, text) is
-  'Signs out: ends all sessions of an account (`global`), the given one (`local`), or all but the given one (`others`).';
+  E'Signs out: ends all sessions of an account (`global`), the given one (`local`), or all but the given one (`others`).\n\nA session that lacks the second factor of its account may not end others; `global` then spares sessions that have it.';
 
 create function auth.find_caller(user_id uuid, session_id uuid)
 returns table (user_record json, state json)
@@ -424,103 +380,21 @@ as $$
     'password_hash', nullif(account.encrypted_password, ''),
     'banned', auth.is_banned(account),
     'email_confirmed', account.email_confirmed_at is not null,
+    'email_unproven', account.email_unproven,
     'phone_confirmed', account.phone_confirmed_at is not null
   )
   from auth.users as account
   where account.is_sso_user = false
-    and case when $1 is null then account.phone = $2 else lower(account.email) = lower($1) end
+    and case when $1 is null then account.phone = $2 else lower(account.email collate "C") = lower($1 collate "C") end
     and coalesce(account.aud, $3) = $3
   -- Only a seed can write an address twice, in different case.
-  order by account.email = lower($1) desc, account.created_at
+  order by account.email = lower($1 collate "C") desc, account.created_at
   limit 1
 $$;
 comment on function auth.find_sign_in(text, text, text) is
   'The account with an e-mail address or phone number, as far as sign-in with its password needs it.';
 
 -- Accounts
-
-create function auth.merge_metadata(stored jsonb, changes jsonb) returns jsonb
-language sql immutable
-as $$
-  select coalesce(
-    (
-      select jsonb_object_agg(merged.key, merged.value)
-      from jsonb_each(coalesce(nullif($1, 'null'), '{}') || $2) as merged
-      where not ($2 ? merged.key and merged.value = 'null')
-    ),
-    '{}'
-  )
-$$;
-comment on function auth.merge_metadata(jsonb, jsonb) is 'Metadata with changes to its members; null deletes a member.';
-
-create function auth.confirm_address(account auth.users, provider text) returns auth.users
-language plpgsql set search_path = ''
-as $$
-declare
-  confirmed auth.users;
-begin
-  update auth.users set
-    email_confirmed_at = case when $2 = 'email' then now() else users.email_confirmed_at end,
-    phone_confirmed_at = case when $2 = 'phone' then now() else users.phone_confirmed_at end,
-    raw_user_meta_data = case
-      when $2 = 'email' then coalesce(users.raw_user_meta_data, '{}') || '{"email_verified": true}'
-      else users.raw_user_meta_data
-    end,
-    confirmation_token = '',
-    updated_at = now()
-  where users.id = account.id
-  returning users.* into confirmed;
-  update auth.identities
-  set identity_data = identity_data || jsonb_build_object($2 || '_verified', true), updated_at = now()
-  where identities.user_id = account.id and identities.provider = $2;
-  delete from auth.one_time_tokens where one_time_tokens.user_id = account.id;
-  return confirmed;
-end
-$$;
-comment on function auth.confirm_address(auth.users, text) is
-  'Confirms the e-mail address or phone number of an account, and deletes its one-time tokens.';
-
--- An address that counts as confirmed without proof may have been registered by another person, who could then use the
--- account together with the owner of the address, once the owner signs in by a mail or at a provider.
-create function auth.remove_unproven_access(account_id uuid, identity_id uuid, flow_id uuid) returns void
-language sql set search_path = ''
-as $$
-  update auth.users set
-    encrypted_password = null, phone = null, phone_confirmed_at = null,
-    confirmation_token = '', recovery_token = '', reauthentication_token = '',
-    email_change = '', email_change_token_new = '', email_change_token_current = '', email_change_confirm_status = 0,
-    phone_change = '', phone_change_token = '', email_unproven = false, updated_at = now()
-  where users.id = $1;
-  delete from auth.identities where identities.user_id = $1 and identities.id is distinct from $2;
-  delete from auth.sessions where sessions.user_id = $1;
-  delete from auth.mfa_factors where mfa_factors.user_id = $1;
-  delete from auth.mfa_recovery_codes where mfa_recovery_codes.user_id = $1;
-  delete from auth.one_time_tokens where one_time_tokens.user_id = $1;
-  delete from auth.flow_state
-  where (flow_state.linking_target_id = $1 or flow_state.user_id = $1 and flow_state.auth_code_issued_at is not null)
-    and flow_state.id is distinct from $3
-$$;
-comment on function auth.remove_unproven_access(uuid, uuid, uuid) is
-  'Removes all ways into an account, when someone else than its creator may have proved to own its address, apart from one identity and the flow of the request, if any: password, phone number, sessions, factors, codes and pending flows.';
-
-create function auth.add_own_identity(account auth.users, provider text, more jsonb) returns void
-language sql set search_path = ''
-as $$
-  insert into auth.identities (
-    id, provider_id, user_id, provider, identity_data, last_sign_in_at, created_at, updated_at
-  )
-  values (
-    gen_random_uuid(), account.id, account.id, $2,
-    coalesce($3, '{}') || jsonb_build_object(
-      'sub', account.id, 'email_verified', false, 'phone_verified', false,
-      $2, case when $2 = 'email' then account.email else account.phone end
-    ),
-    now(), now(), now()
-  )
-  on conflict do nothing
-$$;
-comment on function auth.add_own_identity(auth.users, text, jsonb) is
-  'Adds the identity of the account''s own e-mail address or phone number, unless it has one.';
 
 -- Concurrent sign-ups with one address wait at the unique index, so that one of them creates the account.
 create function auth.sign_up(
@@ -549,17 +423,17 @@ begin
   end if;
   select users.* into account from auth.users
   where users.is_sso_user = false
-    and case when $2 = 'email' then lower(users.email) = $3 else users.phone = $3 end
+    and case when $2 = 'email' then lower(users.email collate "C") = $3 else users.phone = $3 end
   for no key update;
   if not found then
     insert into auth.users (
       instance_id, id, aud, role, email, phone, encrypted_password, raw_app_meta_data, raw_user_meta_data, created_at,
-      updated_at, confirmation_token, recovery_token, email_change_token_new, email_change
+      updated_at, confirmation_token, recovery_token, email_change_token_new, email_change, password_unproven
     )
     values (
       '00000000-0000-0000-0000-000000000000', $1, $6, $7, case when $2 = 'email' then $3 end,
       case when $2 = 'phone' then $3 end, $4, jsonb_build_object('provider', $2, 'providers', jsonb_build_array($2)),
-      coalesce($5, '{}'), now(), now(), '', '', '', ''
+      coalesce($5, '{}'), now(), now(), '', '', '', '', $4 is not null and not $8
     )
     on conflict do nothing
     returning users.* into account;
@@ -567,14 +441,17 @@ begin
     if not is_new then
       select users.* into account from auth.users
       where users.is_sso_user = false
-        and case when $2 = 'email' then lower(users.email) = $3 else users.phone = $3 end
+        and case when $2 = 'email' then lower(users.email collate "C") = $3 else users.phone = $3 end
       for no key update;
       if not found then
         perform auth.fail(409, 'conflict', 'The account was changed at the same time: try again');
       end if;
     end if;
   end if;
-  if (case when $2 = 'email' then account.email_confirmed_at else account.phone_confirmed_at end) is not null then
+  if (case when $2 = 'email' then account.email_confirmed_at else account.phone_confirmed_at end) is not null
+    -- Someone uses the account already: without a proof, nobody else gets it.
+    or $8 and not is_new and (account.email_unproven or account.last_sign_in_at is not null)
+  then
     perform auth.record_audit(account, 'user_repeated_signup', 'user', jsonb_build_object('provider', $2), $9);
     return json_build_object('outcome', 'exists', 'id', account.id, 'user', auth.user_object(account));
   end if;
@@ -598,7 +475,7 @@ begin
       delete from auth.sessions where sessions.user_id = account.id;
     end if;
     perform auth.record_audit(account, 'user_signedup', 'team', jsonb_build_object('provider', $2), $9);
-    account := auth.confirm_address(account, $2);
+    account := auth.confirm_address(account, $2, false);
   else
     perform auth.record_audit(account, 'user_confirmation_requested', 'user', jsonb_build_object('provider', $2), $9);
   end if;
@@ -640,35 +517,6 @@ $$;
 comment on function auth.sign_up_session(uuid, text, text, text, jsonb, text, text, text, text) is
   'The same with an address that is confirmed at once, or anonymous, and with a session: {outcome, issued}.';
 
-create function auth.is_taken(address text, number text, except_for uuid) returns boolean
-language sql stable set search_path = ''
-as $$
-  select exists (
-    select from auth.users
-    where users.id <> $3 and users.is_sso_user = false
-      and (lower(users.email) = lower($1) or users.phone = $2)
-  )
-$$;
-comment on function auth.is_taken(text, text, uuid) is
-  'Whether an e-mail address or a phone number belongs to another account.';
-
-create function auth.clear_one_time_tokens(user_id uuid) returns void
-language sql set search_path = ''
-as $$
-  update auth.users set
-    confirmation_token = '', confirmation_sent_at = null,
-    recovery_token = '', recovery_sent_at = null,
-    email_change_token_current = '', email_change_token_new = '', email_change_sent_at = null,
-    phone_change_token = '', phone_change_sent_at = null,
-    reauthentication_token = '', reauthentication_sent_at = null
-  where users.id = $1;
-  delete from auth.one_time_tokens where one_time_tokens.user_id = $1;
-  -- A code of PKCE is what a link has been exchanged for.
-  delete from auth.flow_state where flow_state.user_id = $1
-$$;
-comment on function auth.clear_one_time_tokens(uuid) is
-  'Makes all codes and links of an account invalid, and the codes of PKCE that they led to, for instance when its password changes.';
-
 create function auth.change_account(
   user_id uuid, session_id uuid, sets_password boolean, old_password_hash text, new_password_hash text, metadata jsonb,
   app_metadata jsonb, confirmed_email text, confirmed_phone text, ip text
@@ -684,6 +532,11 @@ begin
   select users.* into account from auth.users where users.id = $1 for no key update;
   if not found then
     perform auth.fail(403, 'user_not_found', 'User from sub claim in JWT does not exist');
+  end if;
+  if $3 or $8 is not null or $9 is not null then
+    perform auth.require_second_factor(
+      $1, $2, 401, 'AAL2 session is required to update email or password when MFA is enabled.'
+    );
   end if;
   if $3 then
     -- The new password was compared with the hash that the account had then.
@@ -716,10 +569,10 @@ begin
   where users.id = $1
   returning users.* into account;
   if $8 is not null then
-    account := auth.adopt_address(account, 'email');
+    account := auth.adopt_address(account, 'email', false);
   end if;
   if $9 is not null then
-    account := auth.adopt_address(account, 'phone');
+    account := auth.adopt_address(account, 'phone', false);
   end if;
   perform auth.record_audit(account, 'user_modified', 'user', null, $10);
   select users.* into account from auth.users where users.id = $1;
@@ -744,70 +597,22 @@ comment on function auth.change_account(
 ) is
   E'Changes the password, the metadata, and addresses that need no confirmation; null leaves a value unchanged. Returns the user object.\n\nA new password ends all sessions except `session_id`, and makes all codes and links invalid.';
 
--- An anonymous account becomes a permanent one, and the identity and the list of providers follow the address.
-create function auth.adopt_address(account auth.users, provider text) returns auth.users
-language plpgsql set search_path = ''
-as $$
-#variable_conflict use_column
-declare
-  adopted auth.users;
-begin
-  perform auth.add_own_identity(account, $2, null);
-  update auth.identities
-  set identity_data = identity_data || jsonb_build_object(
-      $2, case when $2 = 'email' then account.email else account.phone end
-    ),
-    updated_at = now()
-  where identities.user_id = account.id and identities.provider = $2;
-  adopted := auth.confirm_address(account, $2);
-  update auth.users set
-    is_anonymous = false,
-    email_unproven = users.email_unproven and $2 <> 'email',
-    raw_app_meta_data = coalesce(users.raw_app_meta_data, '{}') || (
-      select jsonb_build_object(
-        'provider', coalesce(users.raw_app_meta_data ->> 'provider', min(own.provider)),
-        'providers', jsonb_agg(own.provider order by own.created_at, own.provider)
-      )
-      from (
-        select identities.provider, min(identities.created_at) as created_at
-        from auth.identities where identities.user_id = account.id group by identities.provider
-      ) as own
-    )
-  where users.id = account.id
-  returning users.* into adopted;
-  return adopted;
-end
-$$;
-comment on function auth.adopt_address(auth.users, text) is
-  'Confirms the address of an account, with its identity and its list of providers. It is no longer anonymous.';
-
 grant execute on function
-  auth.fail(integer, text, text),
   auth.json_time(timestamptz),
   auth.factor_object(auth.mfa_factors),
-  auth.user_object(auth.users),
   auth.user_record(auth.users),
+  auth.user_object(auth.users),
   auth.new_refresh_token(),
   auth.add_refresh_token(uuid, uuid),
-  auth.has_verified_factor(uuid),
   auth.issued_session(auth.sessions, auth.users, text),
   auth.start_session(uuid, text, text, text, jsonb, text),
-  auth.session_error(text, text, text),
-  auth.session_fault(auth.sessions, timestamptz, interval, interval, interval),
-  auth.refresh_session(text, interval, boolean, interval, interval, interval, boolean, text, text),
+  auth.refresh_session(text, text, interval, boolean, interval, interval, interval, boolean, text, text),
   auth.end_sessions(uuid, uuid, text, text),
   auth.find_caller(uuid, uuid),
   auth.find_sign_in(text, text, text),
-  auth.merge_metadata(jsonb, jsonb),
-  auth.confirm_address(auth.users, text),
-  auth.remove_unproven_access(uuid, uuid, uuid),
-  auth.add_own_identity(auth.users, text, jsonb),
   auth.sign_up(uuid, text, text, text, jsonb, text, text, boolean, text),
   auth.sign_up_session(uuid, text, text, text, jsonb, text, text, text, text),
-  auth.is_taken(text, text, uuid),
-  auth.clear_one_time_tokens(uuid),
-  auth.change_account(uuid, uuid, boolean, text, text, jsonb, jsonb, text, text, text),
-  auth.adopt_address(auth.users, text)
+  auth.change_account(uuid, uuid, boolean, text, text, jsonb, jsonb, text, text, text)
 to supabase_auth_admin;
 
 call rowhouse.end_private_functions();

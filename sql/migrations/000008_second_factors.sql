@@ -4,18 +4,6 @@ call rowhouse.begin_private_functions();
 -- Second factors. The functions return {"refused": <reason>} when nothing was changed. They lock the account first, then the
 -- session, the factor and the challenge, so that requests of one user wait for each other in the same order.
 
-alter table auth.mfa_factors
-  add column if not exists last_totp_step bigint;
-comment on column auth.mfa_factors.secret is 'Key of an authenticator app, in Base32.';
-comment on column auth.mfa_factors.last_totp_step is
-  'Time step of the last code that was accepted. No code of this step or an earlier one is accepted again.';
-alter table auth.mfa_challenges add column if not exists attempts integer not null default 0;
-create index if not exists mfa_challenges_factor_id_idx on auth.mfa_challenges (factor_id);
-comment on column auth.mfa_challenges.attempts is 'How many codes were tried.';
-comment on column auth.mfa_challenges.otp_code is 'Hash of the code that was sent to the phone.';
-alter table auth.mfa_recovery_codes add column if not exists session_id uuid;
-comment on column auth.mfa_recovery_codes.session_id is 'The session that got the code.';
-
 create function auth.enroll_factor(
   user_id uuid, session_id uuid, factor_type auth.factor_type, friendly_name text, secret text, phone text,
   most_enrolled integer, most_verified integer, unverified_lifetime interval, ip text
@@ -214,6 +202,10 @@ begin
   if not found then
     return '{"refused": "mfa_factor_not_found"}';
   end if;
+  -- A factor that was added before another was verified must not take its place.
+  if factor.status <> 'verified' and auth.lacks_second_factor($1, $2) then
+    return '{"refused": "insufficient_aal"}';
+  end if;
   if factor.last_totp_step >= $5 then
     return '{"refused": "code_used"}';
   end if;
@@ -241,6 +233,15 @@ begin
   ) then
     delete from auth.mfa_recovery_codes
     where mfa_recovery_codes.user_id = $1 and mfa_recovery_codes.session_id is distinct from $2;
+    -- The same is true of changes that they have begun.
+    delete from auth.one_time_tokens
+    where one_time_tokens.user_id = $1
+      and one_time_tokens.token_type in ('email_change_token_new', 'email_change_token_current', 'phone_change_token');
+    delete from auth.flow_state where flow_state.linking_target_id = $1;
+    update auth.users set
+      email_change = '', email_change_token_new = '', email_change_token_current = '', email_change_confirm_status = 0,
+      phone_change = '', phone_change_token = ''
+    where users.id = $1;
   end if;
   update auth.mfa_factors
   set status = 'verified', last_totp_step = coalesce($5, mfa_factors.last_totp_step), updated_at = now()

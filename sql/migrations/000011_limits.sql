@@ -1,6 +1,8 @@
 -- Counts requests per second for all processes of the server together: see `pgrst.max_requests_per_second` in the README.
--- Every statement may run again. The server connects as `authenticator`, or as the owner of these objects. Grant the same as
--- at the end to a role of another name; never to a role that requests run as.
+--
+-- This file needs none of the others, so that a DBA can run it in a database that the server does not migrate. Every statement
+-- may run again. The server connects as `authenticator`, or as the owner of these objects. Grant the same as at the end to a
+-- role of another name; never to a role that requests run as.
 
 create schema if not exists rowhouse_limits;
 comment on schema rowhouse_limits is 'Counts of requests. Never exposed.';
@@ -19,15 +21,6 @@ comment on column rowhouse_limits.buckets.changed_at is 'When requests were last
 comment on column rowhouse_limits.buckets.full_at is 'When the burst is reached. From then on the row says nothing and may be deleted.';
 create index if not exists buckets_full_at_idx on rowhouse_limits.buckets (full_at);
 alter table rowhouse_limits.buckets enable row level security;
-
--- An earlier version of the function had no `minimum`.
-do $$
-begin
-  if pg_catalog.to_regprocedure('rowhouse_limits.take(text, double precision, double precision, integer)') is not null then
-    drop function rowhouse_limits.take(text, double precision, double precision, integer);
-  end if;
-end
-$$;
 
 create or replace function rowhouse_limits.take(
   subject text, rate double precision, burst double precision, wanted integer, minimum integer default 1,

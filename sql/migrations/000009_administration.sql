@@ -3,7 +3,6 @@ call rowhouse.begin_private_functions();
 
 -- Administration of accounts. The functions that change something return {"refused": <reason>} when nothing was changed, and
 -- null when there is no such account. `actor` is the role of the administrator, for the audit log.
-
 create function auth.admin_account(actor text) returns auth.users
 language sql immutable set search_path = ''
 as $$
@@ -121,7 +120,7 @@ language plpgsql set search_path = ''
 as $$
 declare
   account auth.users;
-  address constant text := nullif(lower($1 ->> 'email'), '');
+  address constant text := nullif(lower(($1 ->> 'email') collate "C"), '');
   number constant text := nullif($1 ->> 'phone', '');
   is_email_confirmed constant boolean := coalesce(($1 ->> 'email_confirm')::boolean, false) and address is not null;
   is_phone_confirmed constant boolean := coalesce(($1 ->> 'phone_confirm')::boolean, false) and number is not null;
@@ -131,7 +130,7 @@ declare
   relation text;
   violated text;
 begin
-  if exists (select from auth.users where lower(users.email) = address and users.is_sso_user = false) then
+  if exists (select from auth.users where lower(users.email collate "C") = address and users.is_sso_user = false) then
     return '{"refused": "email_exists"}';
   end if;
   if exists (select from auth.users where users.phone = number) then
@@ -192,7 +191,7 @@ language plpgsql set search_path = ''
 as $$
 declare
   account auth.users;
-  address constant text := nullif(lower($2 ->> 'email'), '');
+  address constant text := nullif(lower(($2 ->> 'email') collate "C"), '');
   number constant text := nullif($2 ->> 'phone', '');
   confirms_email constant boolean := coalesce(($2 ->> 'email_confirm')::boolean, false);
   confirms_phone constant boolean := coalesce(($2 ->> 'phone_confirm')::boolean, false);
@@ -205,7 +204,7 @@ begin
     return null;
   end if;
   if exists (
-    select from auth.users where lower(users.email) = address and users.is_sso_user = false and users.id <> $1
+    select from auth.users where lower(users.email collate "C") = address and users.is_sso_user = false and users.id <> $1
   ) and not account.is_sso_user then
     return '{"refused": "email_exists"}';
   end if;
@@ -224,7 +223,16 @@ begin
     phone = coalesce(number, users.phone),
     encrypted_password = coalesce($3, users.encrypted_password),
     email_confirmed_at = case when confirms_email then now() else users.email_confirmed_at end,
-    email_unproven = users.email_unproven and not confirms_email,
+    -- The administrator vouches for an account with the address or password of the request, but proves no address.
+    email_unproven = case
+      when not confirms_email then users.email_unproven
+      else address is null and $3 is null and (users.email_unproven or users.password_unproven)
+    end,
+    phone_unproven = case
+      when not confirms_phone then users.phone_unproven
+      else number is null and $3 is null and (users.phone_unproven or users.password_unproven)
+    end,
+    password_unproven = users.password_unproven and $3 is null and not confirms_email and not confirms_phone,
     phone_confirmed_at = case when confirms_phone then now() else users.phone_confirmed_at end,
     is_anonymous = users.is_anonymous
       and not (address is not null and confirms_email) and not (number is not null and confirms_phone),

@@ -1,18 +1,6 @@
 -- Functions in this file are executable only by the roles they are granted to.
 call rowhouse.begin_private_functions();
 
--- Triggers
-
-create function rowhouse.set_updated_at() returns trigger
-language plpgsql set search_path = ''
-as $$
-begin
-  new.updated_at := now();
-  return new;
-end
-$$;
-comment on function rowhouse.set_updated_at() is 'Trigger: sets updated_at to the time of the transaction.';
-
 -- The caller
 --
 -- These functions replace those of GoTrue in a database that has them, and read the same settings: a claim from
@@ -169,11 +157,12 @@ alter table auth.users
   add column if not exists is_sso_user boolean not null default false,
   add column if not exists deleted_at timestamptz,
   add column if not exists is_anonymous boolean not null default false,
-  -- Not a column of GoTrue.
+  -- Not columns of GoTrue.
   add column if not exists app_role text
     constraint users_app_role_check check (char_length(app_role) between 1 and 100),
-  -- Not a column of GoTrue.
-  add column if not exists email_unproven boolean not null default false;
+  add column if not exists email_unproven boolean not null default false,
+  add column if not exists password_unproven boolean not null default false,
+  add column if not exists phone_unproven boolean not null default false;
 create index if not exists users_instance_id_idx on auth.users (instance_id);
 create index if not exists users_instance_id_email_idx on auth.users (instance_id, lower(email));
 create unique index if not exists users_email_partial_key on auth.users (email) where is_sso_user = false;
@@ -188,8 +177,8 @@ create unique index if not exists email_change_token_new_idx on auth.users (emai
 create unique index if not exists reauthentication_token_idx on auth.users (reauthentication_token)
   where reauthentication_token !~ '^[0-9 ]*$';
 create index if not exists users_is_anonymous_idx on auth.users (is_anonymous);
--- Not an index of GoTrue. The service stores addresses in lower case, but seeds may not, and may leave instance_id null.
-create index if not exists users_lower_email_idx on auth.users (lower(email)) where is_sso_user = false;
+-- Not an index of GoTrue. Only seeds and providers write other letters than lower-case ASCII.
+create index if not exists users_ascii_email_idx on auth.users (lower(email collate "C")) where is_sso_user = false;
 comment on table auth.users is 'Accounts.';
 comment on column auth.users.instance_id is 'Always the zero UUID, or null in seeds.';
 comment on column auth.users.id is 'The subject (sub) of the account''s tokens and sessions.';
@@ -212,7 +201,11 @@ comment on column auth.users.is_anonymous is 'Whether the account has neither ad
 comment on column auth.users.app_role is
   'The claim app_role of the account''s sessions and tokens; admin may review reports. Set by the DBA.';
 comment on column auth.users.email_unproven is
-  'Whether the address counts as confirmed although its owner has not proved it, as after a sign-up with a cookie.';
+  'Whether the account is used although its owner has not proved the address: it has a cookie or a provider''s identity before the address is confirmed, or the settings or an administrator have confirmed the address. The first proof ends all other ways into the account.';
+comment on column auth.users.password_unproven is
+  'Whether the password was chosen at a sign-up whose address or phone number has not been confirmed yet.';
+comment on column auth.users.phone_unproven is
+  'Whether the phone number counts as confirmed although its owner has not proved it.';
 
 create table if not exists auth.identities (
   provider_id text not null,
@@ -306,13 +299,18 @@ alter table auth.mfa_factors
   add column if not exists last_challenged_at timestamptz constraint mfa_factors_last_challenged_at_key unique,
   add column if not exists web_authn_credential jsonb,
   add column if not exists web_authn_aaguid uuid,
-  add column if not exists last_webauthn_challenge_data jsonb;
+  add column if not exists last_webauthn_challenge_data jsonb,
+  -- Not a column of GoTrue.
+  add column if not exists last_totp_step bigint;
 create unique index if not exists mfa_factors_user_friendly_name_unique on auth.mfa_factors (friendly_name, user_id)
   where trim(both from friendly_name) <> '';
 create unique index if not exists unique_phone_factor_per_user on auth.mfa_factors (user_id, phone);
 create index if not exists factor_id_created_at_idx on auth.mfa_factors (user_id, created_at);
 create index if not exists mfa_factors_user_id_idx on auth.mfa_factors (user_id);
 comment on table auth.mfa_factors is 'Second factors of accounts.';
+comment on column auth.mfa_factors.secret is 'Key of an authenticator app, in Base32.';
+comment on column auth.mfa_factors.last_totp_step is
+  'Time step of the last code that was accepted. No code of this step or an earlier one is accepted again.';
 
 create table if not exists auth.mfa_challenges (
   id uuid constraint mfa_challenges_pkey primary key,
@@ -323,9 +321,14 @@ create table if not exists auth.mfa_challenges (
 );
 alter table auth.mfa_challenges
   add column if not exists otp_code text,
-  add column if not exists web_authn_session_data jsonb;
+  add column if not exists web_authn_session_data jsonb,
+  -- Not a column of GoTrue.
+  add column if not exists attempts integer not null default 0;
 create index if not exists mfa_challenge_created_at_idx on auth.mfa_challenges (created_at desc);
+create index if not exists mfa_challenges_factor_id_idx on auth.mfa_challenges (factor_id);
 comment on table auth.mfa_challenges is 'Challenges of second factors.';
+comment on column auth.mfa_challenges.otp_code is 'Hash of the code that was sent to the phone.';
+comment on column auth.mfa_challenges.attempts is 'How many codes were tried.';
 
 create table if not exists auth.mfa_amr_claims (
   session_id uuid not null constraint mfa_amr_claims_session_id_fkey references auth.sessions on delete cascade,
@@ -347,12 +350,27 @@ create table if not exists auth.one_time_tokens (
   created_at timestamp not null default now(),
   updated_at timestamp not null default now()
 );
+-- Not columns of GoTrue.
+alter table auth.one_time_tokens
+  add column if not exists wrong_tries smallint not null default 0
+    constraint one_time_tokens_wrong_tries_check check (wrong_tries >= 0),
+  add column if not exists password_hash text,
+  add column if not exists code_hash text,
+  add column if not exists invites boolean not null default false;
 create index if not exists one_time_tokens_token_hash_hash_idx on auth.one_time_tokens using hash (token_hash);
 create index if not exists one_time_tokens_relates_to_hash_idx on auth.one_time_tokens using hash (relates_to);
 create unique index if not exists one_time_tokens_user_id_token_type_key on auth.one_time_tokens (user_id, token_type);
-comment on table auth.one_time_tokens is 'Hashes of the codes and links that were sent to users; at most one per user and purpose.';
-comment on column auth.one_time_tokens.token_hash is 'Hexadecimal SHA-224 of address and code, with the prefix pkce_ if the request had a code challenge.';
+comment on table auth.one_time_tokens is
+  'Hashes of the links and codes that were sent to users; at most one of each per user and purpose.';
+comment on column auth.one_time_tokens.token_hash is
+  'Hexadecimal SHA-256 of the token of the link, with its prefix pkce_ if the request had a code challenge.';
 comment on column auth.one_time_tokens.relates_to is 'The address or phone number that the code was sent to.';
+comment on column auth.one_time_tokens.wrong_tries is 'How often a wrong code was entered for the address while this one was valid.';
+comment on column auth.one_time_tokens.password_hash is
+  'Hash of the password of the sign-up that the code confirms; null if it confirms no sign-up with a password.';
+comment on column auth.one_time_tokens.code_hash is
+  'Hash of the address and the keyed hash of the code. The key is derived from those of access tokens, and is not in the database. Null if no code is accepted.';
+comment on column auth.one_time_tokens.invites is 'Whether the link is that of an invitation.';
 
 create table if not exists auth.flow_state (
   id uuid constraint flow_state_pkey primary key,
@@ -374,6 +392,8 @@ alter table auth.flow_state
   add column if not exists oauth_client_state_id uuid,
   add column if not exists linking_target_id uuid,
   add column if not exists email_optional boolean not null default false,
+  -- Not a column of GoTrue.
+  add column if not exists linking_session_id uuid,
   -- In earlier versions of GoTrue, every flow had a challenge.
   alter column auth_code drop not null,
   alter column code_challenge_method drop not null,
@@ -382,6 +402,9 @@ create index if not exists idx_auth_code on auth.flow_state (auth_code);
 create index if not exists idx_user_id_auth_method on auth.flow_state (user_id, authentication_method);
 create index if not exists flow_state_created_at_idx on auth.flow_state (created_at desc);
 comment on table auth.flow_state is 'Sign-ins that continue in another request: with PKCE, or at an OAuth provider.';
+comment on column auth.flow_state.invite_token is
+  'Hash of the token of the invitation that is accepted, as in auth.one_time_tokens.token_hash.';
+comment on column auth.flow_state.linking_session_id is 'The session that links an identity to its account.';
 
 create table if not exists auth.oauth_client_states (
   id uuid constraint oauth_client_states_pkey primary key,
@@ -410,38 +433,13 @@ create table if not exists auth.mfa_recovery_codes (
   code_hash text not null,
   created_at timestamptz not null default now(),
   used_at timestamptz,
+  session_id uuid,
   constraint mfa_recovery_codes_user_id_code_hash_key unique (user_id, code_hash)
 );
 comment on table auth.mfa_recovery_codes is 'Codes that replace a lost second factor, each once.';
 comment on column auth.mfa_recovery_codes.code_hash is 'Hash of the code.';
 comment on column auth.mfa_recovery_codes.used_at is 'When the code was used; null if it was not.';
-
-create table auth.api_keys (
-  id uuid constraint api_keys_pkey primary key default gen_random_uuid(),
-  key_hash bytea not null
-    constraint api_keys_key_hash_key unique
-    constraint api_keys_key_hash_check check (octet_length(key_hash) = 32),
-  hint text not null,
-  label text not null constraint api_keys_label_check check (char_length(label) between 1 and 200),
-  role text not null,
-  user_id uuid constraint api_keys_user_id_fkey references auth.users on delete cascade,
-  created_at timestamptz not null default now(),
-  expires_at timestamptz,
-  revoked_at timestamptz,
-  -- A key that acts for a user has that user's rights and no others.
-  constraint api_keys_user_role_check check (user_id is null or role = 'authenticated')
-);
-create index api_keys_user_id_idx on auth.api_keys (user_id);
-comment on table auth.api_keys is 'API keys, created by `rowhouse keys`.';
-comment on column auth.api_keys.id is 'Identifies the key in `rowhouse keys`.';
-comment on column auth.api_keys.key_hash is 'SHA-256 of the key.';
-comment on column auth.api_keys.hint is 'The first characters of the key, for recognition.';
-comment on column auth.api_keys.label is 'Purpose of the key, as given by its creator.';
-comment on column auth.api_keys.role is 'The database role of requests with this key.';
-comment on column auth.api_keys.user_id is 'The account that requests with this key act for, if any.';
-comment on column auth.api_keys.created_at is 'When the key was created.';
-comment on column auth.api_keys.expires_at is 'When the key expires; null if it does not.';
-comment on column auth.api_keys.revoked_at is 'When the key was revoked; null if it was not.';
+comment on column auth.mfa_recovery_codes.session_id is 'The session that got the code.';
 
 -- All processes share these counts. The table is unlogged, because losing them in a crash does no harm.
 create unlogged table auth.rate_limits (
@@ -475,7 +473,6 @@ begin
 end
 $$;
 grant usage, select on sequence auth.refresh_tokens_id_seq to supabase_auth_admin;
-alter table auth.api_keys enable row level security;
 create policy counts on auth.rate_limits to authenticator using (true) with check (true);
 comment on policy counts on auth.rate_limits is 'The server counts the attempts of all addresses and accounts.';
 grant select, insert, update, delete on auth.rate_limits to authenticator;

@@ -8,7 +8,10 @@ create table public.profiles (
   -- Two names of 255 characters with a space between them.
   full_name text constraint profiles_full_name_check check (char_length(full_name) between 1 and 511),
   display_name text constraint profiles_display_name_check check (char_length(display_name) between 1 and 511),
-  avatar_url text constraint profiles_avatar_url_check check (char_length(avatar_url) between 1 and 2048),
+  -- On the web or on the device of a client: a page that makes a link of `javascript:` or `data:` would execute it.
+  avatar_url text
+    constraint profiles_avatar_url_check check (char_length(avatar_url) between 1 and 2048)
+    constraint profiles_avatar_url_scheme_check check (avatar_url ~* '^(https?|file|content|ph):'),
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now()
 );
@@ -80,6 +83,9 @@ create trigger delete_profile after delete on auth.users
 -- Grants decide on commands and columns, policies on rows. `anon` has no access to tables; service_role gets its grants from
 -- the default privileges of `public`.
 
+-- Default privileges, such as those of Supabase, give `anon` and `authenticated` every privilege on new tables and functions in
+-- `public`: users could write columns that they must not write.
+revoke all on public.profiles from anon, authenticated;
 -- Clients write whole rows, and an upsert assigns every column that is sent, changed or not. So users may write ids and
 -- owners, too; the policies allow only their own, both before and after the change.
 grant select, delete,

@@ -1,3 +1,60 @@
+-- Roles belong to the whole cluster, so another database or the DBA may have created them already.
+-- `authenticator` gets no password here: `rowhouse migrate` sets it from the serving connection string, or the DBA does.
+do $$
+declare
+  wanted record;
+begin
+  for wanted in
+    select * from (values
+      ('anon', 'nologin noinherit'),
+      ('authenticated', 'nologin noinherit'),
+      ('service_role', 'nologin noinherit bypassrls'),
+      ('supabase_auth_admin', 'nologin noinherit'),
+      ('authenticator', 'login noinherit')
+    ) as role (name, attributes)
+  loop
+    if not exists (select from pg_catalog.pg_roles where rolname = wanted.name) then
+      begin
+        execute format('create role %I %s', wanted.name, wanted.attributes);
+      exception
+        -- Another database of the cluster is being migrated at the same time.
+        when duplicate_object or unique_violation then
+          null;
+        -- Only a superuser can grant BYPASSRLS (since PostgreSQL 16, also a role that has it).
+        when insufficient_privilege then
+          if wanted.name <> 'service_role' then
+            raise;
+          end if;
+          create role service_role nologin noinherit;
+      end;
+    end if;
+  end loop;
+
+  if not (select rolbypassrls or rolsuper from pg_catalog.pg_roles where rolname = 'service_role') then
+    raise notice 'service_role lacks BYPASSRLS: it sees rows only where a policy lets it. A superuser can change this with: alter role service_role bypassrls';
+  end if;
+  if (select rolinherit from pg_catalog.pg_roles where rolname = 'authenticator') then
+    raise warning 'authenticator inherits the rights of the roles granted to it, and should not: alter role authenticator noinherit';
+  end if;
+
+  for wanted in
+    select name from unnest(array['anon', 'authenticated', 'service_role', 'supabase_auth_admin']) as role (name)
+    where not exists (
+      select from pg_catalog.pg_auth_members
+      where roleid = name::regrole and member = 'authenticator'::regrole
+    )
+  loop
+    begin
+      execute format('grant %I to authenticator', wanted.name);
+    exception
+      -- Another database of the cluster is being migrated at the same time.
+      when unique_violation then
+        null;
+    end;
+  end loop;
+end
+$$;
+
 create schema if not exists auth;
 comment on schema auth is
   'Accounts, sessions and API keys, and functions that identify the caller. Never exposed.';
@@ -15,7 +72,7 @@ $$;
 comment on schema rowhouse is
   'The server''s internal objects: applied migrations, triggers, and functions that run with their owner''s rights. Never exposed.';
 revoke all on schema rowhouse from public;
-grant usage on schema rowhouse to authenticated, service_role;
+grant usage on schema rowhouse to authenticated, service_role, authenticator;
 
 grant usage on schema public to anon, authenticated, service_role;
 -- Tables, views and sequences that this role creates in `public`, here and in later migrations, are accessible with the
@@ -93,6 +150,16 @@ revoke execute on procedure rowhouse.begin_private_functions(), rowhouse.end_pri
 
 -- Functions from here on are executable only by the roles they are granted to.
 call rowhouse.begin_private_functions();
+
+create function rowhouse.set_updated_at() returns trigger
+language plpgsql set search_path = ''
+as $$
+begin
+  new.updated_at := now();
+  return new;
+end
+$$;
+comment on function rowhouse.set_updated_at() is 'Trigger: sets updated_at to the time of the transaction.';
 
 -- Makes running servers reload the schema when it changes.
 -- https://www.postgresql.org/docs/current/event-trigger-matrix.html

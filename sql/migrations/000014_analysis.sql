@@ -4,7 +4,10 @@ create table public.classification_runs (
   user_id uuid not null default auth.uid()
     constraint classification_runs_user_id_fkey references public.profiles on delete cascade,
   image_uri text not null
-    constraint classification_runs_image_uri_check check (char_length(image_uri) between 1 and 2048),
+    constraint classification_runs_image_uri_check check (char_length(image_uri) between 1 and 2048)
+    -- On the web or on the device of a client, or the hash by which the server names an image (ni): a page that makes a link
+    -- of `javascript:` or `data:` would execute it.
+    constraint classification_runs_image_uri_scheme_check check (image_uri ~* '^(https?|file|content|ph|ni):'),
   image_source text not null
     constraint classification_runs_image_source_check check (char_length(image_source) between 1 and 100),
   result_label text not null
@@ -44,6 +47,8 @@ comment on column public.classification_runs.updated_at is 'When the row was las
 create trigger set_updated_at before update on public.classification_runs
   for each row execute function rowhouse.set_updated_at();
 
+-- See profiles.sql.
+revoke all on public.classification_runs from anon, authenticated;
 -- Clients that work offline choose the ids and times of their runs.
 grant select, delete,
   insert (id, user_id, image_uri, image_source, result_label, confidence, is_positive, recommendation, model_version,

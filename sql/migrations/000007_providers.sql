@@ -1,6 +1,8 @@
 -- Functions in this file are executable only by the roles they are granted to.
 call rowhouse.begin_private_functions();
 
+-- Sign-in at providers. The service runs these functions as supabase_auth_admin.
+
 -- Flows: sign-ins that continue in another request
 
 create function auth.create_flow_state(request json) returns json
@@ -31,8 +33,8 @@ begin
     case when request ->> 'code_challenge' is not null then gen_random_uuid()::text end,
     (request ->> 'code_challenge_method')::auth.code_challenge_method, request ->> 'code_challenge',
     request ->> 'provider_type', request ->> 'authentication_method', request ->> 'referrer', state_id,
-    (request ->> 'linking_target_id')::uuid, coalesce((request ->> 'email_optional')::boolean, false), request ->> 'invite_token',
-    now(), now()
+    (request ->> 'linking_target_id')::uuid, coalesce((request ->> 'email_optional')::boolean, false),
+    auth.link_hash(request ->> 'invite_token'), now(), now()
   )
   returning id into created;
   return json_build_object('id', created.id);
@@ -140,6 +142,7 @@ begin
     'code_verifier', verifier,
     'referrer', flow.referrer,
     'linking_target_id', flow.linking_target_id,
+    'linking_session_id', flow.linking_session_id,
     'email_optional', flow.email_optional,
     'invite_token', flow.invite_token,
     'is_pkce', flow.auth_code is not null
@@ -188,12 +191,13 @@ begin
     return;
   end if;
   select array_agg(users.id) into owners
-  from auth.users where lower(users.email) = $3 and users.is_sso_user = false;
+  from auth.users where lower(users.email collate "C") = $3 and users.is_sso_user = false;
   -- An address that a provider did not verify may belong to another person.
   if owners is null then
     select array_agg(distinct identities.user_id) into owners
     from auth.identities join auth.users on users.id = identities.user_id
-    where identities.email = $3 and identities.identity_data ->> 'email_verified' = 'true'
+    where identities.email = $3 and auth.identity_email(identities) = $3
+      and identities.identity_data ->> 'email_verified' = 'true'
       and identities.provider not like 'sso:%' and users.is_sso_user = false and users.deleted_at is null;
   end if;
   account_id := owners[1];
@@ -211,24 +215,6 @@ $$;
 comment on function auth.linking_decision(text, text, text) is
   'What a sign-in at a provider would do: exists, link, create or multiple.';
 
-create function auth.set_providers(account_id uuid) returns auth.users
-language sql set search_path = ''
-as $$
-  with names as (
-    select coalesce(array_agg(provider order by since, provider), '{}') as list
-    from (
-      select provider, min(created_at) as since from auth.identities where user_id = $1 group by provider
-    ) as identity
-  )
-  update auth.users set
-    raw_app_meta_data = coalesce(raw_app_meta_data, '{}') || jsonb_build_object('providers', list)
-      || case when cardinality(list) > 0 then jsonb_build_object('provider', list[1]) else '{}' end,
-    updated_at = now()
-  from names where users.id = $1
-  returning users.*
-$$;
-comment on function auth.set_providers(uuid) is 'Writes the providers of an account''s identities to its raw_app_meta_data.';
-
 create function auth.add_identity(account_id uuid, provider text, subject text, identity_data jsonb) returns uuid
 language sql set search_path = ''
 as $$
@@ -237,41 +223,6 @@ as $$
   returning id
 $$;
 comment on function auth.add_identity(uuid, text, text, jsonb) is 'Adds an identity to an account, and returns its id.';
-
--- A trigger of the project may change the row, so the caller reads it again.
-create function auth.confirm_verified_address(account_id uuid) returns auth.users
-language sql set search_path = ''
-as $$
-  delete from auth.one_time_tokens where user_id = $1;
-  update auth.users set
-    email_confirmed_at = now(), confirmation_token = '', is_anonymous = false,
-    raw_user_meta_data = coalesce(raw_user_meta_data, '{}') || '{"email_verified": true}', updated_at = now()
-  where id = $1
-  returning *
-$$;
-comment on function auth.confirm_verified_address(uuid) is 'Confirms the address of an account, which a provider has verified. Pending codes become invalid.';
-
--- A person who registered another person's address must have no way into the account once the owner signs in.
-create function auth.remove_unconfirmed_access(
-  account_id uuid, identity_id uuid, identity_data jsonb, is_linked boolean, flow_id uuid
-)
-returns void
-language plpgsql set search_path = ''
-as $$
-begin
-  update auth.users set
-    encrypted_password = null, raw_user_meta_data = $3, recovery_token = '', reauthentication_token = '',
-    email_change = '', email_change_token_new = '', email_change_token_current = '', email_change_confirm_status = 0,
-    phone_change = '', phone_change_token = '', updated_at = now()
-  where id = $1;
-  delete from auth.identities where user_id = $1 and id <> $2;
-  if $4 then
-    perform auth.remove_unproven_access($1, $2, $5);
-  end if;
-end
-$$;
-comment on function auth.remove_unconfirmed_access(uuid, uuid, jsonb, boolean, uuid) is
-  E'Removes the password, the user data and all other identities of an account whose address was not confirmed.\n\nIf the identity was linked just now, its owner has not used the account before: phone number, sessions and factors are removed, too.';
 
 -- Concurrent sign-ins of one identity, or with one address, must not create two accounts.
 create function auth.lock_identity(provider text, subject text, address text) returns void
@@ -297,7 +248,7 @@ declare
   traits constant jsonb := jsonb_build_object('provider', request ->> 'provider');
   is_verified constant boolean := (request ->> 'email_verified')::boolean;
   is_trusted constant boolean := is_verified or (request ->> 'autoconfirm')::boolean;
-  address text := lower(nullif(request ->> 'email', ''));
+  address text := lower(nullif(request ->> 'email', '') collate "C");
   decision text;
   account_id uuid;
   identity_id uuid;
@@ -320,18 +271,22 @@ begin
       -- An address that is not verified, and belongs to an account already, is not that of the new account.
       if not is_verified and (
         auth.is_taken(address, null, '00000000-0000-0000-0000-000000000000')
-        or exists (select from auth.identities where identities.email = address and identities.provider not like 'sso:%')
+        or exists (
+          select from auth.identities
+          where identities.email = address and auth.identity_email(identities) = address and identities.provider not like 'sso:%'
+        )
       ) then
         address := null;
       end if;
       insert into auth.users (
         instance_id, id, aud, role, email, confirmation_token, recovery_token, email_change_token_new, email_change,
-        raw_app_meta_data, raw_user_meta_data, created_at, updated_at
+        raw_app_meta_data, raw_user_meta_data, created_at, updated_at, email_unproven
       )
       values (
         '00000000-0000-0000-0000-000000000000', gen_random_uuid(), request ->> 'aud', request ->> 'role', address,
         '', '', '', '',
-        jsonb_build_object('provider', provider_name, 'providers', jsonb_build_array(provider_name)), data, now(), now()
+        jsonb_build_object('provider', provider_name, 'providers', jsonb_build_array(provider_name)), data, now(), now(),
+        address is not null and not is_verified
       )
       returning * into account;
       identity_id := auth.add_identity(account.id, provider_name, subject, data);
@@ -360,7 +315,8 @@ begin
   if decision = 'exists' and is_trusted and address is not null and coalesce(account.email, '') = ''
     and not auth.is_taken(address, null, account.id)
   then
-    update auth.users set email = address where users.id = account.id returning * into account;
+    update auth.users set email = address, email_unproven = not is_verified
+    where users.id = account.id returning * into account;
   end if;
 
   if account.email_confirmed_at is null and not (
@@ -373,16 +329,16 @@ begin
         );
         return;
       end if;
-    elsif lower(account.email) = address then
+    elsif lower(account.email collate "C") = address then
       if decision <> 'create' then
         perform auth.remove_unconfirmed_access(
-          account.id, identity_id, data, decision = 'link', (request ->> 'flow_id')::uuid
+          account.id, identity_id, data, decision = 'link' or account.email_unproven, (request ->> 'flow_id')::uuid
         );
         perform auth.set_providers(account.id);
       end if;
-      account := auth.confirm_verified_address(account.id);
+      account := auth.confirm_verified_address(account.id, is_verified);
     end if;
-  elsif account.email_unproven and is_verified and lower(account.email) = address then
+  elsif account.email_unproven and is_verified and lower(account.email collate "C") = address then
     perform auth.remove_unconfirmed_access(account.id, identity_id, data, true, (request ->> 'flow_id')::uuid);
     perform auth.set_providers(account.id);
     account := auth.confirm_verified_address(account.id);
@@ -401,18 +357,6 @@ $$;
 comment on function auth.sign_in_with_provider(json) is
   E'Finds or creates the account of an identity at a provider. Finishes the flow of the client, if it has one, otherwise starts a session.\n\nMembers of the request: provider, subject, identity_data, email, email_verified; aud and role of new accounts; the settings autoconfirm, disable_signup, email_optional and allow_unverified; flow_id, provider_token and provider_refresh_token; ip and user_agent. The outcome is signed_in (with auth_code, if there is a flow), needs_verification, signup_disabled, user_banned or multiple_accounts.';
 
-create function auth.find_invited(invite_token text, lifetime interval) returns uuid
-language sql stable set search_path = ''
-as $$
-  select users.id
-  from auth.one_time_tokens join auth.users on users.id = one_time_tokens.user_id
-  where one_time_tokens.token_type = 'confirmation_token' and one_time_tokens.token_hash = $1
-    and one_time_tokens.relates_to = lower(users.email) and users.confirmation_sent_at > now() - $2
-  limit 1
-$$;
-comment on function auth.find_invited(text, interval) is
-  'The account of an invitation, by the token of its link; null if the token is unknown or has expired.';
-
 -- The token proves that its user has read the mail, so the provider need not have verified the address.
 create function auth.accept_invitation(request json, out result json, out started json)
 language plpgsql set search_path = ''
@@ -423,15 +367,15 @@ declare
   data constant jsonb := request -> 'identity_data';
   traits constant jsonb := jsonb_build_object('provider', request ->> 'provider');
   invited constant interval := (request ->> 'lifetime')::double precision * interval '1 second';
-  address constant text := lower(nullif(request ->> 'email', ''));
+  address constant text := lower((nullif(request ->> 'email', '')) collate "C");
   owner uuid;
   identity_id uuid;
   account auth.users;
 begin
   perform auth.lock_identity(provider_name, subject, address);
-  perform from auth.users where users.id = auth.find_invited(request ->> 'invite_token', invited) for update;
+  perform from auth.users where users.id = auth.invited_account(request ->> 'invite_token', invited) for update;
   -- Another request may have used the token while this one waited.
-  select * into account from auth.users where users.id = auth.find_invited(request ->> 'invite_token', invited);
+  select * into account from auth.users where users.id = auth.invited_account(request ->> 'invite_token', invited);
   if not found then
     result := json_build_object('outcome', 'invite_not_found');
     return;
@@ -440,7 +384,7 @@ begin
     result := json_build_object('outcome', 'user_banned');
     return;
   end if;
-  if address is distinct from lower(account.email) then
+  if address is distinct from lower(account.email collate "C") then
     result := json_build_object('outcome', 'invite_mismatch');
     return;
   end if;
@@ -454,7 +398,7 @@ begin
   update auth.users set raw_user_meta_data = coalesce(raw_user_meta_data, '{}') || data, updated_at = now()
   where users.id = account.id;
   perform auth.record_audit(account, 'invite_accepted', 'account', traits, request ->> 'ip');
-  if account.email_confirmed_at is null then
+  if account.email_confirmed_at is null or account.email_unproven then
     perform auth.remove_unproven_access(account.id, identity_id, (request ->> 'flow_id')::uuid);
   end if;
   perform auth.set_providers(account.id);
@@ -467,7 +411,26 @@ begin
 end
 $$;
 comment on function auth.accept_invitation(json) is
-  E'Accepts an invitation by a sign-in at a provider with the invited address.\n\nMembers of the request: invite_token, lifetime of invitations in seconds, and those of auth.sign_in_with_provider. The outcome is signed_in, invite_not_found, invite_mismatch (another address), linked_to_other or user_banned.';
+  E'Accepts an invitation by a sign-in at a provider with the invited address.\n\nMembers of the request: invite_token (what auth.create_flow_state has stored of it), lifetime of invitations in seconds, and those of auth.sign_in_with_provider. The outcome is signed_in, invite_not_found, invite_mismatch (another address), linked_to_other or user_banned.';
+
+create function auth.start_linking(request json) returns json
+language plpgsql set search_path = ''
+as $$
+declare
+  account_id constant uuid := (request ->> 'linking_target_id')::uuid;
+  created json;
+begin
+  perform from auth.users where users.id = account_id for no key update;
+  perform auth.require_second_factor(
+    account_id, (request ->> 'session_id')::uuid, 403, 'AAL2 required to link an identity'
+  );
+  created := auth.create_flow_state(request);
+  update auth.flow_state set linking_session_id = (request ->> 'session_id')::uuid where id = (created ->> 'id')::uuid;
+  return created;
+end
+$$;
+comment on function auth.start_linking(json) is
+  'auth.create_flow_state for a flow that links an identity to the account `linking_target_id`, for its session `session_id`.';
 
 create function auth.link_identity(request json, out result json, out started json)
 language plpgsql set search_path = ''
@@ -476,8 +439,9 @@ declare
   provider_name constant text := request ->> 'provider';
   subject constant text := request ->> 'subject';
   data constant jsonb := request -> 'identity_data';
-  address constant text := lower(nullif(request ->> 'email', ''));
-  is_trusted constant boolean := (request ->> 'email_verified')::boolean or (request ->> 'autoconfirm')::boolean;
+  address constant text := lower(nullif(request ->> 'email', '') collate "C");
+  is_verified constant boolean := (request ->> 'email_verified')::boolean;
+  is_trusted constant boolean := is_verified or (request ->> 'autoconfirm')::boolean;
   owner uuid;
   identity_id uuid;
   account auth.users;
@@ -490,6 +454,10 @@ begin
   end if;
   if auth.is_banned(account) then
     result := json_build_object('outcome', 'user_banned');
+    return;
+  end if;
+  if auth.lacks_second_factor(account.id, (request ->> 'session_id')::uuid) then
+    result := json_build_object('outcome', 'insufficient_aal');
     return;
   end if;
   select identities.user_id into owner
@@ -510,7 +478,7 @@ begin
   account := auth.set_providers(account.id);
   if coalesce(account.email, '') = '' and address is not null then
     update auth.users set
-      email = address, email_change = '', email_change_token_new = '', email_change_token_current = '',
+      email = address, email_unproven = not is_verified, email_change = '', email_change_token_new = '', email_change_token_current = '',
       email_change_confirm_status = 0
     where users.id = account.id returning * into account;
     delete from auth.one_time_tokens where user_id = account.id;
@@ -518,11 +486,12 @@ begin
       result := json_build_object('outcome', 'needs_verification', 'user', auth.user_object(account));
       return;
     end if;
-    account := auth.confirm_verified_address(account.id);
-  elsif account.email_unproven and (request ->> 'email_verified')::boolean and lower(account.email) = address then
+    account := auth.confirm_verified_address(account.id, is_verified);
+  elsif account.email_unproven and is_verified and lower(account.email collate "C") = address then
     -- The owner of the address may have been lured into linking it to the account of the person who registered it.
     perform auth.remove_unproven_access(account.id, identity_id, (request ->> 'flow_id')::uuid);
-    account := auth.set_providers(account.id);
+    perform auth.set_providers(account.id);
+    account := auth.confirm_verified_address(account.id);
   elsif account.is_anonymous and address is null then
     update auth.users set is_anonymous = false where users.id = account.id returning * into account;
   end if;
@@ -531,19 +500,27 @@ begin
 end
 $$;
 comment on function auth.link_identity(json) is
-  E'Adds an identity at a provider to an account. An account without an address gets that of the identity. Finishes the flow of the client, or starts a session.\n\nMembers of the request: user_id, and those of auth.sign_in_with_provider. The outcome is linked, needs_verification, already_linked, linked_to_other, email_exists, user_banned or user_not_found.';
+  E'Adds an identity at a provider to an account, for one of its sessions. An account without an address gets that of the identity. Finishes the flow of the client, or starts a session.\n\nMembers of the request: user_id, session_id, and those of auth.sign_in_with_provider. The outcome is linked, insufficient_aal (see auth.lacks_second_factor), needs_verification, already_linked, linked_to_other, email_exists, user_banned or user_not_found.';
 
-create function auth.unlink_identity(account_id uuid, identity_id uuid, autoconfirm boolean, ip text) returns json
+create function auth.unlink_identity(
+  account_id uuid, identity_id uuid, autoconfirm boolean, ip text, session_id uuid default null
+)
+returns json
 language plpgsql set search_path = ''
 as $$
 declare
   account auth.users;
   removed auth.identities;
   primary_identity auth.identities;
+  address text;
+  is_verified boolean;
 begin
   select * into account from auth.users where users.id = $1 for update;
   if not found then
     return json_build_object('outcome', 'user_not_found');
+  end if;
+  if auth.lacks_second_factor($1, $5) then
+    return json_build_object('outcome', 'insufficient_aal');
   end if;
   if (select count(*) from auth.identities where identities.user_id = $1) <= 1 then
     return json_build_object('outcome', 'single_identity');
@@ -555,14 +532,14 @@ begin
   -- The new address of the account: preferably one that the provider has verified.
   if removed.provider <> 'phone' and not exists (
     select from auth.identities
-    where identities.user_id = $1 and identities.id <> $2 and identities.email = lower(account.email)
+    where identities.user_id = $1 and identities.id <> $2 and auth.identity_email(identities) = lower(account.email collate "C")
   ) then
     select * into primary_identity
     from auth.identities
     where identities.user_id = $1 and identities.id <> $2
       and (coalesce(identities.email, '') = '' or not exists (
         select from auth.users
-        where lower(users.email) = identities.email and users.is_sso_user = false and users.id <> $1
+        where lower(users.email collate "C") = auth.identity_email(identities) and users.is_sso_user = false and users.id <> $1
       ))
     order by coalesce(identities.email, '') = '',
       (identities.identity_data ->> 'email_verified') is distinct from 'true',
@@ -580,17 +557,17 @@ begin
   if removed.provider = 'phone' then
     update auth.users set phone = null, phone_confirmed_at = null where users.id = $1;
   elsif primary_identity.id is not null then
+    address := nullif(auth.identity_email(primary_identity), '');
+    is_verified := coalesce(primary_identity.identity_data ->> 'email_verified' = 'true', false);
     -- Codes that were sent to the old address, and pending changes, are no longer valid.
     update auth.users set
-      email = nullif(primary_identity.email, ''), email_unproven = false, confirmation_token = '', recovery_token = '', reauthentication_token = '',
+      email = address, email_unproven = address is not null and not is_verified, confirmation_token = '', recovery_token = '', reauthentication_token = '',
       confirmation_sent_at = null, recovery_sent_at = null, reauthentication_sent_at = null,
       email_change = '', email_change_token_new = '', email_change_token_current = '', email_change_sent_at = null,
       email_change_confirm_status = 0, phone_change = '', phone_change_token = '', phone_change_sent_at = null
     where users.id = $1;
     delete from auth.one_time_tokens where one_time_tokens.user_id = $1;
-    if coalesce(primary_identity.email, '') = ''
-      or (primary_identity.identity_data ->> 'email_verified') is distinct from 'true' and not $3
-    then
+    if address is null or not is_verified and not $3 then
       update auth.users set
         email_confirmed_at = null,
         raw_user_meta_data = coalesce(raw_user_meta_data, '{}') || '{"email_verified": false}'
@@ -601,8 +578,8 @@ begin
   return json_build_object('outcome', 'unlinked', 'user', auth.user_object(account));
 end
 $$;
-comment on function auth.unlink_identity(uuid, uuid, boolean, text) is
-  E'Removes an identity of an account, which must have another one. If no other identity has the address of the account, the account gets that of one of them.\n\nThe outcome is unlinked, single_identity, not_found, email_conflict (all other addresses belong to other accounts) or user_not_found.';
+comment on function auth.unlink_identity(uuid, uuid, boolean, text, uuid) is
+  E'Removes an identity of an account, which must have another one, for one of its sessions. If no other identity has the address of the account, the account gets that of one of them.\n\nThe outcome is unlinked, insufficient_aal (see auth.lacks_second_factor), single_identity, not_found, email_conflict (all other addresses belong to other accounts) or user_not_found.';
 
 grant execute on function
   auth.create_flow_state(json),
@@ -614,16 +591,13 @@ grant execute on function
   auth.start_unless_flow(json, uuid),
   auth.find_linked_account(text, text, text),
   auth.linking_decision(text, text, text),
-  auth.set_providers(uuid),
   auth.add_identity(uuid, text, text, jsonb),
-  auth.confirm_verified_address(uuid),
-  auth.remove_unconfirmed_access(uuid, uuid, jsonb, boolean, uuid),
   auth.lock_identity(text, text, text),
   auth.sign_in_with_provider(json),
-  auth.find_invited(text, interval),
   auth.accept_invitation(json),
+  auth.start_linking(json),
   auth.link_identity(json),
-  auth.unlink_identity(uuid, uuid, boolean, text)
+  auth.unlink_identity(uuid, uuid, boolean, text, uuid)
 to supabase_auth_admin;
 
 call rowhouse.end_private_functions();
