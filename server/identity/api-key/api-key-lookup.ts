@@ -127,16 +127,15 @@ type KeyRow = {
   /** Null if it is not confirmed. */
   email: string | null
   expires_at: Date | null
-  /** All columns. A database whose migrations are older has no limits. */
-  row: { id?: string; limits?: Record<string, unknown> | null }
+  id: string
+  limits: Record<string, unknown> | null
 }
 
 async function findKey(query: KeyQuery, hash: Buffer): Promise<KeyRow | undefined> {
   try {
-    const rows = await query(
-      'select hash, role, user_id, email, expires_at, to_jsonb(found) as row from auth.find_api_key($1) as found',
-      [hash],
-    )
+    const rows = await query('select hash, role, user_id, email, expires_at, id, limits from auth.find_api_key($1)', [
+      hash,
+    ])
     const row = rows[0] as KeyRow | undefined
     return row && timingSafeEqual(row.hash, hash) ? row : undefined
   } catch (error) {
@@ -146,11 +145,11 @@ async function findKey(query: KeyQuery, hash: Buffer): Promise<KeyRow | undefine
   }
 }
 
-function identityOf({ role, user_id: userId, email, row }: KeyRow): Identity {
+function identityOf({ role, user_id: userId, email, id, limits: given }: KeyRow): Identity {
   const identity =
     userId === null
       ? lastingIdentity(role, {})
       : lastingIdentity('authenticated', { sub: userId, ...(email === null ? {} : { email }) })
-  const { limits } = parseLimits(Object.entries(row.limits ?? {}).map(([name, value]) => [name, String(value)]))
-  return limits && row.id !== undefined ? { ...identity, key: { keyId: row.id, limits } } : identity
+  const { limits } = parseLimits(Object.entries(given ?? {}).map(([name, value]) => [name, String(value)]))
+  return limits ? { ...identity, key: { keyId: id, limits } } : identity
 }

@@ -145,9 +145,7 @@ async function checkUser(client: KeyClient, userId: string): Promise<void> {
   if (rowCount === 0) throw new Error(`there is no user ${userId}`)
 }
 
-// A database whose migrations are older has no limits.
-const columns =
-  "id, hint, label, role, user_id, created_at, expires_at, revoked_at, to_jsonb(api_keys) -> 'limits' as limits"
+const columns = 'id, hint, label, role, user_id, created_at, expires_at, revoked_at, limits'
 
 type ApiKeyRow = {
   id: string

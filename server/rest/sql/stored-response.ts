@@ -19,7 +19,7 @@ export const claimStatement = (
   { caller, key }: IdempotentRequest,
   most: number,
 ): PipelineStatement & { hasNoEffect: true } => ({
-  // The function reads the setting, which those of earlier migrations ignore.
+  // The function reads the setting.
   text: "select set_config('rowhouse.most_idempotency_keys', $3, true), rowhouse.claim_idempotency_key($1, $2)",
   values: [caller, key, String(most)],
   hasNoEffect: true,

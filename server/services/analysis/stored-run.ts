@@ -99,10 +99,7 @@ function rowOf({ prediction, imageSource, imageUri }: RunToStore): Readonly<Reco
 const forbidden = new Set(['42501', '23502', '23503'])
 
 function storingProblem(error: unknown): Problem | undefined {
-  const state = sqlState(error) ?? ''
-  if (forbidden.has(state)) return new Problem(403, 'These credentials may not store runs.', {}, error)
-  // undefined_column: the table is older than the image analysis.
-  if (state === '42703' || isNotMigrated(error))
-    return problems.unavailable('The database is not set up for storing runs.')
+  if (forbidden.has(sqlState(error) ?? '')) return new Problem(403, 'These credentials may not store runs.', {}, error)
+  if (isNotMigrated(error)) return problems.unavailable('The database is not set up for storing runs.')
   return undefined
 }
