@@ -37,6 +37,21 @@ t.test('a new database gets every migration once', async (t) => {
   })
 })
 
+t.test('a database of a later version is accepted, so that two versions can run side by side', async (t) => {
+  const database = await emptyDatabase(t)
+  const own = await Promise.all(
+    (await readdir(folder)).map(async (name) => [name, await readFile(new URL(name, folder), 'utf8')] as const),
+  )
+  const next = `${String(own.length + 1).padStart(6, '0')}_made_up.sql`
+  const later = { ...Object.fromEntries(own), [next]: 'create table rowhouse.made_up (id integer primary key)' }
+  await withClient(database.adminUri, async (client) => {
+    await migrate(client)
+    t.strictSame(await migrate(client, { directory: t.testdir(later) }), { applied: [next] })
+    t.strictSame(await pendingMigrations(client), [])
+    t.strictSame(await migrate(client), { applied: [] })
+  })
+})
+
 t.test('of several concurrent processes, one migrates and the others find it done', async (t) => {
   const database = await emptyDatabase(t)
   const applied = await Promise.all(
