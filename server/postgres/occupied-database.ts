@@ -221,9 +221,7 @@ const move = (dataDir: string | undefined, before: readonly string[]): readonly 
   ...[...before, ...moveRows].map((line) => `  ${line}`),
   ...(dataDir === undefined
     ? []
-    : [
-        'The section "Move rows from an earlier version" of the README shows how to start and reach both embedded databases.',
-      ]),
+    : ['The guide server/postgres/earlier-version.md shows how to start and reach both embedded databases.']),
 ]
 
 const renameColumn = 'psql --command=\'alter table public.profiles rename column display_name to full_name\' "$OLD"'

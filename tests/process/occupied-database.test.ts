@@ -10,6 +10,7 @@ import { detailsOf } from '../support/account.ts'
 import { rowhouse } from '../support/command.ts'
 import { createDatabase, createMigratedDatabase, withClient, type TestDatabase } from '../support/database.ts'
 import { says, startProgram } from '../support/program.ts'
+import { readmeSection } from '../support/readme-section.ts'
 import { startService } from '../support/service.ts'
 
 // Each run compiles the program, and an embedded database is created.
@@ -292,8 +293,6 @@ t.test('pg_dump moves the rows of the earlier version', async (t) => {
   })
 })
 
-t.test('the README and the error message contain the same commands', async (t) => {
-  const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
-  const [, commands] = /<!-- move -->([^]*?)<!-- \/move -->/.exec(readme) ?? []
-  t.equal(commands, `\n\n${moveRows.map((line) => `    ${line}\n`).join('')}\n`)
+t.test('the guide and the error message contain the same commands', async (t) => {
+  t.equal(readmeSection('move'), `\n\n${moveRows.map((line) => `    ${line}\n`).join('')}\n`)
 })
