@@ -221,7 +221,7 @@ const move = (dataDir: string | undefined, before: readonly string[]): readonly 
   ...[...before, ...moveRows].map((line) => `  ${line}`),
   ...(dataDir === undefined
     ? []
-    : ['The guide server/postgres/earlier-version.md shows how to start and reach both embedded databases.']),
+    : ['“rowhouse help earlier-version” shows how to start and reach both embedded databases.']),
 ]
 
 const renameColumn = 'psql --command=\'alter table public.profiles rename column display_name to full_name\' "$OLD"'
