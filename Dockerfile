@@ -11,6 +11,8 @@ FROM packages AS build
 COPY tsconfig.json tsconfig.build.json ./
 COPY server server
 # .tsbuildinfo is only for incremental builds, and source maps name files that are not in the image.
+# The guides, which `rowhouse help` prints, lie beside the code.
+RUN mkdir /guides && find server -name '*.md' -exec cp --parents -t /guides {} +
 RUN npm run build && find dist -name .tsbuildinfo -delete -o -name '*.map' -delete
 
 FROM packages AS dependencies
@@ -31,6 +33,7 @@ RUN mkdir /data && chown 1000:1000 /data
 COPY --from=dependencies /app/node_modules node_modules
 COPY --from=dependencies /app/sbom.cdx.json ./
 COPY --from=build /app/dist dist
+COPY --from=build /guides ./
 COPY sql sql
 COPY schemas schemas
 COPY package.json LICENSE ./

@@ -12,10 +12,10 @@ import { boolean } from './number-setting-types.ts'
 import { textOf } from './setting-reading.ts'
 import type { GivenValue } from './setting.ts'
 
-/** A placeholder of the name, and its description for the README. */
+/** A placeholder of the name, and its description for the guides. */
 export type AuthFamily = { readonly variable: string; readonly description: string }
 
-/** The names for the README. */
+/** The names for the guides. */
 export const authFamilies: readonly AuthFamily[] = [
   {
     variable: 'GOTRUE_EXTERNAL_<PROVIDER>_{ENABLED,CLIENT_ID,SECRET,REDIRECT_URI,URL,SKIP_NONCE_CHECK,EMAIL_OPTIONAL}',

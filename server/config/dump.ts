@@ -1,4 +1,4 @@
-// Formats settings: the dump (PostgREST's `--dump-config`), the example file, and the table in the README.
+// Formats settings: the dump (PostgREST's `--dump-config`), the example file, and the tables in the guides.
 import { compareText } from '../text/code-point-order.ts'
 import { authFamilies } from './auth-families.ts'
 import { authSettings } from './auth-settings.ts'

@@ -51,7 +51,7 @@ export const engineSettings: { readonly [K in keyof Values]: Setting<Values[K]> 
     type: types.integer({ min: 0, max: 1_000_000_000 }),
     default: 100_000,
     description:
-      'Maximum number of [`Idempotency-Key`s](#writes-that-take-effect-once) that a caller may use in 24 hours; further ones get 429. Numbers above 5000 are estimated from a part of the keys, and let up to a fifth more through. `0`: unlimited.',
+      'Maximum number of [`Idempotency-Key`s](../rest/idempotency.md) that a caller may use in 24 hours; further ones get 429. Numbers above 5000 are estimated from a part of the keys, and let up to a fifth more through. `0`: unlimited.',
   }),
   idempotencyMaxBytes: service({
     name: 'idempotency-max-bytes',
@@ -121,7 +121,7 @@ export const engineSettings: { readonly [K in keyof Values]: Setting<Values[K]> 
     type: types.integer({ min: 0, max: 86_400 }),
     default: 0,
     description:
-      'Seconds between checks whether schema, privileges or settings in the database have changed, which then reload them without a notification, for example [behind a pooler](#poolers-and-failover). `0`: no checks.',
+      'Seconds between checks whether schema, privileges or settings in the database have changed, which then reload them without a notification, for example [behind a pooler](../postgres/poolers.md). `0`: no checks.',
   },
   requestHeaderLimit: service({
     name: 'request-header-limit',
@@ -148,7 +148,7 @@ export const engineSettings: { readonly [K in keyof Values]: Setting<Values[K]> 
     default: null,
     example: '"row_version"',
     description:
-      'Column with the version of a row, for [conditional requests](#conditional-requests): a trigger must change it with every update. Relations without it use the system column `xmin`, which views do not have.',
+      'Column with the version of a row, for [conditional requests](../rest/conditional.md): a trigger must change it with every update. Relations without it use the system column `xmin`, which views do not have.',
   }),
   dbPoolSharing: service({
     name: 'db-pool-sharing',
@@ -167,7 +167,7 @@ export const engineSettings: { readonly [K in keyof Values]: Setting<Values[K]> 
     type: types.boolean,
     default: false,
     description:
-      'Whether `*` in `select`, or no `select`, means [the columns that the role may read](#columns-that-the-role-may-read). Otherwise it means all columns, as in PostgREST.',
+      'Whether `*` in `select`, or no `select`, means [the columns that the role may read](../rest/README.md#columns-that-the-role-may-read). Otherwise it means all columns, as in PostgREST.',
   }),
   dbTxBlock: service({
     name: 'db-tx-block',
@@ -175,7 +175,7 @@ export const engineSettings: { readonly [K in keyof Values]: Setting<Values[K]> 
     type: types.boolean,
     default: false,
     description:
-      'Whether the statements of a request are always sent within `BEGIN` and `COMMIT`, as [Citus](#citus) needs it. Otherwise they are one implicit transaction where that is the same to Postgres.',
+      'Whether the statements of a request are always sent within `BEGIN` and `COMMIT`, as [Citus](../postgres/citus.md) needs it. Otherwise they are one implicit transaction where that is the same to Postgres.',
   }),
   urlIgnoreTrailingText: service({
     name: 'url-ignore-trailing-text',

@@ -1,4 +1,4 @@
-// The table of all settings, from which loading, the dump, the example file and the README's table derive.
+// The table of all settings, from which loading, the dump, the example file and the guides' tables derive.
 import { authSettings } from './auth-settings.ts'
 import { postgrestSettings } from './postgrest-settings.ts'
 import { serviceSettings } from './service-settings.ts'

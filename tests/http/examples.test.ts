@@ -1,10 +1,11 @@
-// The examples of the README's section "As a library", each in its server.
+// The examples of the guide "As a library", each in its server.
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import type { Server } from 'node:http'
 import t, { type Test } from 'tap'
 import { createDatabase } from '../support/database.ts'
+import { guideText } from '../support/readme-section.ts'
 
 t.setTimeout(300_000)
 
@@ -84,9 +85,8 @@ t.test('Hono', async (t) => {
   t.equal(await (await ask('/hello')).text(), 'hello', 'the other routes of the application')
 })
 
-t.test('the README contains the lines of the examples', async (t) => {
-  const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
-  const section = /\n## As a library\n([^]*?)\n## /.exec(readme)?.[1] ?? ''
+t.test('the guide contains the lines of the examples', async (t) => {
+  const section = guideText('server/adapters/README.md')
   const shown = [...section.matchAll(/```ts\n([^]*?)```/g)].flatMap(([, code = '']) => code.trimEnd().split('\n'))
   const texts = await Promise.all(
     ['http', 'express', 'fastify', 'hono'].map((name) =>

@@ -1,6 +1,6 @@
-// `rowhouse check` as a program: the README's example, from findings to a migration that mends them.
+// `rowhouse check` as a program: its guide's example, from findings to a migration that mends them.
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -9,11 +9,11 @@ import { parseIgnoreList } from '../../server/program/check/ignore-list.ts'
 import { ownLints } from '../../server/program/check/lint-facts.ts'
 import { createMigratedDatabase } from '../support/database.ts'
 import { command } from '../support/program.ts'
-import { readmeSection } from '../support/readme-section.ts'
+import { guideText, readmeSection, withProgram } from '../support/readme-section.ts'
 
-const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
+const guide = guideText('server/program/check/README.md')
 
-t.test("the README's example", async (t) => {
+t.test("the guide's example", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'rowhouse-check-'))
   const database = await createMigratedDatabase()
   t.teardown(async () => {
@@ -23,16 +23,13 @@ t.test("the README's example", async (t) => {
   await database.query(readmeSection('check-sql'))
   await mkdir(join(folder, 'migrations'))
   await writeFile(join(folder, 'migrations', '001_notes.sql'), '-- The table exists.\nselect 1;\n')
-  const program = command()
-    .map((word) => `'${word}'`)
-    .join(' ')
   // Findings are left, or statements were left out.
   const expected = (line: string): string =>
     line.endsWith('--yes') ? `${line} || test $? = 1` : line.endsWith('--fix') ? `${line} || test $? = 3` : line
-  const script = readmeSection('check')
+  const script = withProgram(readmeSection('check'), command())
     .trim()
     .split('\n')
-    .map((line) => expected(line.trim()).replace('npx rowhouse', program))
+    .map((line) => expected(line.trim()))
     .join('\n')
   const { stdout } = await promisify(execFile)('/bin/sh', ['-e', '-c', script], {
     cwd: folder,
@@ -118,8 +115,8 @@ t.test('policy tests say what statements change', async (t) => {
   })
 })
 
-t.test('the README describes all lints of our own, and a list of ignored findings', (t) => {
-  for (const code of Object.keys(ownLints)) t.match(readme, `\`${code}\``)
-  t.equal(parseIgnoreList(readmeSection('check-ignore'), 'README').length, 1)
+t.test('the guide describes all lints of our own, and a list of ignored findings', (t) => {
+  for (const code of Object.keys(ownLints)) t.match(guide, `\`${code}\``)
+  t.equal(parseIgnoreList(readmeSection('check-ignore'), 'guide').length, 1)
   t.end()
 })

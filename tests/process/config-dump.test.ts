@@ -176,7 +176,7 @@ t.test('the example file is valid', async (t) => {
   for (const { name } of allSettings) t.match(example, `\n# ${name} = `, name)
 })
 
-t.test('the settings table of the README', async (t) => {
+t.test('the settings table of the guides', async (t) => {
   const rows = settingsTable().split('\n')
   for (const { name } of allSettings) t.equal(rows.filter((row) => row.startsWith(`| \`${name}\` |`)).length, 1, name)
   for (const row of rows.filter((line) => line.startsWith('|'))) {

@@ -10,7 +10,7 @@ import { startEmbedded } from '../../server/postgres/embedded/embedded.ts'
 import { rowhouse, type Ran } from '../support/command.ts'
 import { createDatabase, createMigratedDatabase } from '../support/database.ts'
 import { command, main } from '../support/program.ts'
-import { readmeSection } from '../support/readme-section.ts'
+import { readmeSection, withProgram } from '../support/readme-section.ts'
 import { until } from '../support/until.ts'
 
 t.setTimeout(300_000)
@@ -230,12 +230,9 @@ t.test('a dump to standard output, and a kill in the middle', async (t) => {
   t.match(await rowhouse(['restore', join(folder, 'nowhere')], into), { code: 1, err: /ENOENT/ })
 })
 
-t.test('the commands of the README', async (t) => {
-  const program = command().map((word) => `'${word}'`).join(' ') // prettier-ignore
+t.test('the commands of the guides', async (t) => {
   const shell = async (name: string, given: Record<string, string>): Promise<string> => {
-    const script = readmeSection(name)
-      .replaceAll('npx rowhouse psql', 'npx rowhouse psql --builtin')
-      .replaceAll('npx rowhouse', program)
+    const script = withProgram(readmeSection(name).replaceAll('rowhouse psql', 'rowhouse psql --builtin'), command())
     const { stdout } = await promisify(execFile)('/bin/sh', ['-e', '-c', script], {
       cwd: folder,
       env: { PATH: process.env.PATH, ...given },

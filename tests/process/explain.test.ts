@@ -1,28 +1,23 @@
-// `rowhouse explain` as a program: the README's example.
+// `rowhouse explain` as a program: its guide's example.
 import { execFile } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { createMigratedDatabase } from '../support/database.ts'
 import { command } from '../support/program.ts'
+import { readmeSection, withProgram } from '../support/readme-section.ts'
 
 t.setTimeout(300_000)
 
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
 
-t.test('the commands of the README', async (t) => {
+t.test('the commands of the guide', async (t) => {
   await database.query("select auth.create_user('anna@example.org', 'hash', 'Anna', null)")
   await database.query(`
     insert into public.classification_runs (user_id, image_uri, image_source, result_label, confidence, is_positive)
     select id, 'https://example.org/lake.jpg', 'camera', 'water hyacinth', confidence, true
     from public.profiles, unnest(array[5, 97]) as confidence`)
-  const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
-  const [, section = ''] = /<!-- explain -->([^]*?)<!-- \/explain -->/.exec(readme) ?? []
-  const program = command()
-    .map((word) => `'${word}'`)
-    .join(' ')
-  const script = section.replaceAll('npx rowhouse', program)
+  const script = withProgram(readmeSection('explain'), command())
   const { stdout, stderr } = await promisify(execFile)('/bin/sh', ['-e', '-c', script], {
     env: { PATH: process.env.PATH, DATABASE_URL: database.authenticatorUri, PGRST_DB_ANON_ROLE: 'anon' },
   })

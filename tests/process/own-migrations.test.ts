@@ -1,6 +1,6 @@
-// The migrations of a project in the program: the README's example, a start, and a watch.
+// The migrations of a project in the program: its guide's example, a start, and a watch.
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -10,11 +10,11 @@ import { watchProject } from '../../server/program/migrations/watch-project.ts'
 import type { WatchEvent } from '../../server/program/migrations/watch.ts'
 import { createMigratedDatabase } from '../support/database.ts'
 import { main, says, startProgram } from '../support/program.ts'
+import { readmeSection, withProgram } from '../support/readme-section.ts'
 import { until } from '../support/until.ts'
 
 t.setTimeout(300_000)
 
-const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
 const folder = await realpath(await mkdtemp(join(tmpdir(), 'rowhouse-project-')))
 const migrations = join(folder, 'migrations')
 const database = await createMigratedDatabase()
@@ -28,14 +28,13 @@ const env = {
   SESSION_SECRETS: 's'.repeat(32),
 }
 
-t.test('the commands of the README, in an empty folder', async (t) => {
-  const [, script = ''] = /<!-- migrations -->([^]*?)<!-- \/migrations -->/.exec(readme) ?? []
+t.test('the commands of the guide, in an empty folder', async (t) => {
+  const script = readmeSection('migrations')
   t.match(script, /rowhouse migrate new/)
-  const { stdout } = await promisify(execFile)(
-    '/bin/sh',
-    ['-e', '-c', script.replaceAll(/^ +rowhouse/gm, `'${process.execPath}' '${main}'`)],
-    { cwd: folder, env: { PATH: process.env.PATH, ...env } },
-  )
+  const { stdout } = await promisify(execFile)('/bin/sh', ['-e', '-c', withProgram(script, [process.execPath, main])], {
+    cwd: folder,
+    env: { PATH: process.env.PATH, ...env },
+  })
   const file = String.raw`\d{14}_create_tasks\.sql`
   const expected = [
     String.raw`Created migrations/${file}\.`,

@@ -1,20 +1,16 @@
-// `rowhouse test` as a program: the commands of the README in an empty folder.
+// `rowhouse test` as a program: the commands of its guide in an empty folder.
 import { execFile } from 'node:child_process'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { command } from '../support/program.ts'
-import { readmeSection } from '../support/readme-section.ts'
+import { readmeSection, withProgram } from '../support/readme-section.ts'
 
 t.setTimeout(300_000)
 
 const folder = await mkdtemp(join(tmpdir(), 'rowhouse-policy-tests-'))
 t.teardown(() => rm(folder, { recursive: true, force: true }))
-
-const quoted = command()
-  .map((word) => `'${word}'`)
-  .join(' ')
 
 type Ran = { readonly code: number; readonly out: string; readonly err: string }
 
@@ -25,7 +21,7 @@ const shell = (script: string): Promise<Ran> =>
         ([name]) => !/^(PGRST_|PG|DATABASE_URL|MIGRATION|DATA_DIR|SERVICES)/.test(name),
       ),
     )
-    const text = `set -e\n${script.replaceAll('npx rowhouse', quoted)}`
+    const text = `set -e\n${withProgram(script, command())}`
     execFile('sh', ['-c', text], { cwd: folder, env, maxBuffer: 1e8 }, (error, out, err) =>
       resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, out, err }),
     )
@@ -33,7 +29,7 @@ const shell = (script: string): Promise<Ran> =>
 
 t.test('from an empty folder to a tested policy', async (t) => {
   const script = readmeSection('policy-tests').replaceAll(/^ {4}/gm, '')
-  t.equal(script.match(/^(?:npx|tee) /gm)?.length, 5, 'five commands')
+  t.equal(script.match(/^(?:rowhouse|tee) /gm)?.length, 5, 'five commands')
   const { code, out, err } = await shell(script)
   t.equal(code, 0, err)
   t.match(out, /Wrote policy-tests\/matrix\.yaml: 1 table, \d+ callers/)
@@ -51,14 +47,14 @@ t.test('from an empty folder to a tested policy', async (t) => {
   )
 })
 
-t.test('tests of the README pass, and a failing one shows the difference', async (t) => {
+t.test('tests of the guide pass, and a failing one shows the difference', async (t) => {
   const yaml = readmeSection('policy-tests-file')
   await writeFile(join(folder, 'policy-tests', 'notes.yaml'), yaml)
   await writeFile(
     join(folder, 'policy-tests', 'wrong.yaml'),
     'tests:\n  - as: ann@example.org\n    request: GET /rest/v1/notes?select=id\n    rows: [{ id: 2 }]\n',
   )
-  const { code, out } = await shell('npx rowhouse test --json')
+  const { code, out } = await shell('rowhouse test --json')
   t.equal(code, 1)
   const { tests } = JSON.parse(out) as { tests: { name: string; ok: boolean }[] }
   t.strictSame(
@@ -86,7 +82,7 @@ t.test('faults of files are reported before any database is created', async (t) 
     join(folder, 'policy-tests', 'wrong.yaml'),
     'tests:\n  - as: anon\n    request: nothing\n    rows: 0\n',
   )
-  const { code, err } = await shell('npx rowhouse test --db-url postgresql://nobody@127.0.0.1:1/nothing')
+  const { code, err } = await shell('rowhouse test --db-url postgresql://nobody@127.0.0.1:1/nothing')
   t.equal(code, 2)
   t.equal(
     err,

@@ -1,4 +1,4 @@
-// Runs the README's recipes as they are in its text.
+// Runs the recipes of the README and the guides as they are in their text.
 import { execFile, spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -19,13 +19,13 @@ import { startApplication } from '../support/application.ts'
 import { createMigratedDatabase, withClient } from '../support/database.ts'
 import { patient } from '../support/image-upload.ts'
 import { command } from '../support/program.ts'
-import { readmeSection } from '../support/readme-section.ts'
+import { guideText, readmeSection } from '../support/readme-section.ts'
 import { greenLake } from '../support/test-image.ts'
 import { until } from '../support/until.ts'
 
 t.setTimeout(300_000)
 
-const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
+const tables = guideText('server/program/migrations/README.md')
 
 t.test('the recipe for a database of your own', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'rowhouse-recipe-'))
@@ -102,6 +102,26 @@ t.test('the recipe for a database of your own', async (t) => {
   t.equal(await ended, 0)
 })
 
+t.test('the three requests, and their responses', async (t) => {
+  const database = await createMigratedDatabase()
+  t.teardown(() => database.drop())
+  const app = await startApplication(t, database.authenticatorUri, { ...patient, SESSION_SECRETS: 's'.repeat(32) })
+  const { id } = await signUp(app.call, 'ann@example.org')
+  await database.query("update public.profiles set full_name = 'Ann'")
+  const keys = await withClient(database.adminUri, async (client) => [
+    await createApiKey(client, { role: 'authenticated', userId: id, label: 'user' }),
+    await createApiKey(client, { role: 'anon', label: 'page' }),
+  ])
+  const blocks = Array.from(guideText('README.md').matchAll(/^```sh\n([^]*?)```$/gm), ([, block = '']) => block)
+  const script = blocks.join('')
+  const { stdout } = await promisify(execFile)('/bin/sh', ['-e', '-c', script.replaceAll(/^# .*$/gm, 'echo')], {
+    env: { PATH: process.env.PATH, URL: app.url, KEY: keys[0]?.key, PUBLISHABLE_KEY: keys[1]?.key },
+  })
+  const shown = [...script.matchAll(/^# (.*)$/gm)].map(([, response]) => response)
+  t.equal(shown.length, 3)
+  t.strictSame(stdout.trim().split('\n'), shown)
+})
+
 t.test('the curl commands of the image analysis', async (t) => {
   const database = await createMigratedDatabase()
   const folder = await mkdtemp(join(tmpdir(), 'rowhouse-recipe-'))
@@ -153,7 +173,7 @@ t.test('the lines of a page that signs in', async (t) => {
     cwd: folder,
     env: { PATH: process.env.PATH },
   })
-  const [table = ''] = /create table public\.sightings[^]*?grant [^;]*;/.exec(readme) ?? []
+  const [table = ''] = /create table public\.sightings[^]*?grant [^;]*;/.exec(tables) ?? []
   await database.query(table)
   await database.query(readmeSection('hook'))
   const { url } = await startApplication(t, database.authenticatorUri, {

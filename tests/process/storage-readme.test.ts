@@ -1,4 +1,4 @@
-// Runs the lines about files in the README as they are in its text.
+// Runs the lines of the guide to files as they are in its text.
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

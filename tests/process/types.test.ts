@@ -1,4 +1,4 @@
-// `rowhouse types` as a program: its options, a watch that is interrupted, the README's example, and a compiler on its output.
+// `rowhouse types` as a program: its options, a watch that is interrupted, its guide's example, and a compiler on its output.
 import { execFile, spawn } from 'node:child_process'
 import { copyFile, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -10,7 +10,7 @@ import ts from 'typescript'
 import { rowhouse } from '../support/command.ts'
 import { createMigratedDatabase } from '../support/database.ts'
 import { command, main } from '../support/program.ts'
-import { readmeSection } from '../support/readme-section.ts'
+import { readmeSection, withProgram } from '../support/readme-section.ts'
 import { until } from '../support/until.ts'
 
 t.setTimeout(300_000)
@@ -25,11 +25,8 @@ t.teardown(async () => {
 })
 const env = { DATABASE_URL: database.authenticatorUri }
 
-t.test('the commands of the README', async (t) => {
-  const program = command()
-    .map((word) => `'${word}'`)
-    .join(' ')
-  const script = readmeSection('types').replaceAll('npx rowhouse', program)
+t.test('the commands of the guide', async (t) => {
+  const script = withProgram(readmeSection('types'), command())
   const { stdout } = await promisify(execFile)('/bin/sh', ['-e', '-c', script], {
     cwd: folder,
     env: { PATH: process.env.PATH, ...env },
@@ -118,13 +115,13 @@ async function compile(names: readonly string[]): Promise<readonly string[]> {
 }
 
 t.test('queries on the types compile under strict, and wrong ones do not', async (t) => {
-  // Both files are in the folder of the README's commands, so the fixture gets one of its own name.
+  // Both files are in the folder of the guide's commands, so the fixture gets one of its own name.
   await copyFile(join(fixtures, 'database.types.ts'), join(folder, 'fixture.types.ts'))
   const queries = await readFile(join(fixtures, 'queries.ts'), 'utf8')
   await writeFile(join(folder, 'queries.ts'), queries.replace('./database.types.ts', './fixture.types.ts'))
   const sample = readmeSection('typed-client')
   t.match(sample, /createClient<Database>/)
-  await writeFile(join(folder, 'readme.ts'), `${sample}\nvoid names\nvoid labels\n`)
+  await writeFile(join(folder, 'guide.ts'), `${sample}\nvoid names\nvoid labels\n`)
   await writeFile(join(folder, 'package.json'), JSON.stringify({ type: 'module' }))
-  t.strictSame(await compile(['queries.ts', 'readme.ts']), [])
+  t.strictSame(await compile(['queries.ts', 'guide.ts']), [])
 })

@@ -1,17 +1,45 @@
-// Parts of the README that tests run.
+// The README and the guides beside the code, and the parts of them that tests run.
 import { execFile } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
+import { readdirSync, readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 
 const run = promisify(execFile)
-const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
+const root = new URL('../../', import.meta.url)
 
-/** The text between the comments `<!-- name -->` and `<!-- /name -->`, without the fences of blocks of code. */
+export type Guide = {
+  /** Relative to the root of the project: `server/rest/README.md`. */
+  readonly path: string
+  readonly text: string
+}
+
+/** The README, then the guides in the order of their paths. */
+export const guides: readonly Guide[] = [
+  'README.md',
+  ...readdirSync(new URL('server/', root), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.md'))
+    .map((file) => `server/${file.replaceAll('\\', '/')}`)
+    .sort(),
+].map((path) => ({ path, text: readFileSync(new URL(path, root), 'utf8') }))
+
+/** The text of one guide. */
+export function guideText(path: string): string {
+  const guide = guides.find((it) => it.path === path)
+  if (guide === undefined) throw new Error(`there is no guide ${path}`)
+  return guide.text
+}
+
+/** The text between the comments `<!-- name -->` and `<!-- /name -->` of the guide that has them, without the fences of blocks of code. */
 export function readmeSection(name: string): string {
-  const [, text] = new RegExp(`<!-- ${name} -->([^]*?)<!-- /${name} -->`).exec(readme) ?? []
-  if (text === undefined) throw new Error(`the README has no section ${name}`)
+  const pattern = new RegExp(`<!-- ${name} -->([^]*?)<!-- /${name} -->`)
+  const [text, ...more] = guides.flatMap((guide) => pattern.exec(guide.text)?.[1] ?? [])
+  if (text === undefined) throw new Error(`no guide has a section ${name}`)
+  if (more.length > 0) throw new Error(`several guides have a section ${name}`)
   return text.replace(/^ *```.*\n/gm, '')
 }
+
+/** A shell script with the program in place of `rowhouse` at the beginning of its commands. */
+export const withProgram = (script: string, program: readonly string[]): string =>
+  script.replaceAll(/(?<=^ *(?:\w+=\S+ +)*)rowhouse(?= )/gm, program.map((word) => `'${word}'`).join(' '))
 
 /**
  * Runs a section as a shell script, and returns what it prints.

@@ -290,6 +290,21 @@ t.test('help', async (t) => {
   }
 })
 
+t.test('guides', async (t) => {
+  const listed = await run(['help', 'guides'])
+  t.match(listed.out, /^TOPIC +TITLE\nstart +Start\n[^]*\nrest\/batch +Many requests in one transaction\n/)
+  const batch = await run(['help', 'batch'])
+  t.match(batch, { code: 0, err: '', out: /^# Many requests in one transaction\n\n/ })
+  t.notMatch(batch.out, '<!--')
+  t.equal((await run(['help', 'rest/batch'])).out, batch.out)
+  t.match((await run(['help', 'policies'])).out, /^# Policies\n/)
+  t.match((await run(['help', 'start'])).out, /types \(program\/types\)/)
+  t.match(JSON.parse((await run(['help', 'keyset', '--json'])).out), [{ topic: 'rest/keyset', title: 'Keyset pages' }])
+  for (const topic of ['overload', 'deploy', 'settings'])
+    t.match((await run(['help', topic])).out, /^# /, `${topic}, which messages name`)
+  t.match(await run(['help', 'nothing']), { code: 1, out: '', err: /^There is no command and no guide "nothing"\./ })
+})
+
 t.test('usage errors', async (t) => {
   const table: [string[], RegExp][] = [
     [

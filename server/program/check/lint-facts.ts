@@ -3,7 +3,7 @@
 export type LintFacts = {
   readonly title: string
   readonly category: 'PERFORMANCE' | 'SECURITY'
-  /** Documentation of lints that Supabase has as well; null for those of this program, which the README describes. */
+  /** Documentation of lints that Supabase has as well; null for those of this program, which this folder's README describes. */
   readonly url: string | null
 }
 

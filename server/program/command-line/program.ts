@@ -9,6 +9,7 @@ import type { Dependencies } from './dependencies.ts'
 import { addDoctor } from './doctor-command.ts'
 import { addDump, addRestore } from './dump-command.ts'
 import { addExplain } from './explain-command.ts'
+import { addHelp } from './help-command.ts'
 import { addKeys } from './keys-command.ts'
 import { addMigrate } from './migrate-command.ts'
 import { addPsql, addUrl, separatePsqlArguments } from './psql-command.ts'
@@ -78,7 +79,6 @@ function createProgram(dependencies: Dependencies, output: Output, setExitCode: 
     .usage('[options] [command] [FILENAME]')
     .version(`rowhouse ${version}`, '-v, --version', 'print the version')
     .helpOption('-h, --help', 'print this help, or the help of a command')
-    .helpCommand('help [command]', 'print this help, or the help of a command')
     .option('--json', 'print results and errors as JSON')
     .configureHelp({
       showGlobalOptions: true,
@@ -106,5 +106,6 @@ function createProgram(dependencies: Dependencies, output: Output, setExitCode: 
   addExplain(program, dependencies, setExitCode)
   addTest(program, dependencies, setExitCode)
   addDashboard(program, dependencies)
+  addHelp(program, dependencies)
   return program
 }

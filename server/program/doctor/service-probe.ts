@@ -103,7 +103,7 @@ export function readinessFindings(url: URL, { status, ready, isTrusted }: Servic
       ...{ ...common, code: 'service_overloaded', level: 'WARN' },
       what: `It refuses requests at the moment: ${ready.overload === 'pool' ? 'too many wait for a connection' : 'its processor is busy'}.`,
       why: 'There are more requests than it can serve.',
-      advice: 'See “Overload” in the README: faster statements or more connections, more processes.',
+      advice: 'See “rowhouse help overload”: faster statements or more connections, more processes.',
     })
   }
   if (status === 200) return findings

@@ -138,7 +138,7 @@ export function settingsFindings(config: Config, isEmbedded: boolean): DoctorFin
   const missing = settings.map(({ name, consequence }): DoctorFinding => ({
     ...{ area: 'settings', code: 'setting_missing', level: 'WARN', subject: name, what: 'It is not set.' },
     why: `${consequence.charAt(0).toUpperCase()}${consequence.slice(1)}.`,
-    advice: 'Set it; see “Settings” in the README.',
+    advice: 'Set it; see “rowhouse help settings”.',
   }))
   const broken = rules
     .filter(({ applies }) => applies(config, isEmbedded))

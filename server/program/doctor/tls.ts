@@ -80,7 +80,7 @@ export function serviceTlsFindings(url: URL): DoctorFinding[] {
       subject: url.origin,
       what: 'The service is reached by http from other machines.',
       why: 'Passwords, tokens and session cookies can be read on the way.',
-      advice: 'Put a proxy with TLS in front of it (README, “Production”), and let the server listen on 127.0.0.1.',
+      advice: 'Put a proxy with TLS in front of it (“rowhouse help deploy”), and let the server listen on 127.0.0.1.',
     },
   ]
 }

@@ -1,4 +1,4 @@
-// The explanation of a request, as `--json` prints it and HTTP responds with it. Documented in the README; fields may be
+// The explanation of a request, as `--json` prints it and HTTP responds with it. Documented in this folder's README; fields may be
 // added, not renamed.
 import type { Effect } from './effects.ts'
 import type { Command } from './needs.ts'

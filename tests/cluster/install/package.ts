@@ -47,7 +47,10 @@ export async function checkPackage(installation: Installation): Promise<void> {
   const { stdout } = await run('tar', ['-tzf', tarball])
   const files = stdout.trim().split('\n')
   const other = files.filter(
-    (path) => !/^package\/(?:(?:dist|sql|schemas)\/|(?:package\.json|README\.md|LICENSE|CHANGELOG\.md)$)/.test(path),
+    (path) =>
+      !/^package\/(?:(?:dist|sql|schemas)\/|server\/(?:.+\/)?[\w-]+\.md$|(?:package\.json|README\.md|LICENSE|CHANGELOG\.md)$)/.test(
+        path,
+      ),
   )
   check(
     files.length > 500 && other.length === 0,
