@@ -116,8 +116,31 @@ function nameStart(tokens: readonly Token[], bracket: number): number {
 }
 
 const notFunctions: ReadonlySet<string> = new Set([
-  ...['in', 'any', 'all', 'some', 'exists', 'not', 'and', 'or', 'is', 'select', 'where', 'from', 'as', 'case', 'when'],
-  ...['then', 'else', 'array', 'row', 'on', 'using', 'values', 'over', 'filter', 'operator'],
+  'in',
+  'any',
+  'all',
+  'some',
+  'exists',
+  'not',
+  'and',
+  'or',
+  'is',
+  'select',
+  'where',
+  'from',
+  'as',
+  'case',
+  'when',
+  'then',
+  'else',
+  'array',
+  'row',
+  'on',
+  'using',
+  'values',
+  'over',
+  'filter',
+  'operator',
 ])
 
 function lookupAt(

@@ -174,7 +174,12 @@ export function explainPolicy(
   const { name, permissive, command, roles, using, check } = policy
   const group: PolicyGroup = { command: command === 'all' ? 'select' : command, clause: 'using' }
   return {
-    ...{ name, permissive, command, roles, using, check },
+    name,
+    permissive,
+    command,
+    roles,
+    using,
+    check,
     usingResolved: using === null ? null : resolved(using, values),
     checkResolved: check === null ? null : resolved(check, values),
     passes: rows && using !== null ? rows.filter((results) => isTrue(policy, group, results)).length : null,
