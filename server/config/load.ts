@@ -337,7 +337,14 @@ function derive(resolver: Resolver): Derived {
 
 /** First path segments of other routes. */
 const takenSegments: ReadonlySet<string> = new Set([
-  ...['auth', 'storage', 'report', 'health', 'ready', 'docs', 'docs-json', 'openapi.json'],
+  'auth',
+  'storage',
+  'report',
+  'health',
+  'ready',
+  'docs',
+  'docs-json',
+  'openapi.json',
 ])
 
 function imageBasePath(resolver: Resolver, restBasePath: string): string {

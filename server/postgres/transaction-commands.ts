@@ -25,8 +25,12 @@ export const undo = [[checkConstraints], [rollback]] as const
  * The commands are prepared, because parsing takes half of their time.
  */
 export const cleanSession: PipelinePart = [
-  ...['RESET ROLE', 'RESET ALL', 'CLOSE ALL', 'UNLISTEN *'],
-  ...['SELECT pg_catalog.pg_advisory_unlock_all()', 'DISCARD TEMP'],
+  'RESET ROLE',
+  'RESET ALL',
+  'CLOSE ALL',
+  'UNLISTEN *',
+  'SELECT pg_catalog.pg_advisory_unlock_all()',
+  'DISCARD TEMP',
 ].map((text): PipelineStatement => ({ text, values: [], hasNoEffect: true }))
 
 /** What runs after the end of a transaction: see `QueuedTransaction`. */

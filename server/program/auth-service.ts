@@ -55,7 +55,10 @@ export function startSignIn({ config, env, current, ...options }: SignInOptions)
   const attempts = createAttemptLimits({ query: database.query, accountLimit, accountTotalLimit, addressLimit })
   const signer = new TokenSigner(() => current().config)
   const auth = createAuth({
-    ...{ ...options, passwords, attempts, signer },
+    ...options,
+    passwords,
+    attempts,
+    signer,
     settings: () => current().config,
     keys: () => current().config,
     verifier: () => current().verifier,
@@ -74,7 +77,10 @@ export function startSignIn({ config, env, current, ...options }: SignInOptions)
     void auth.context.mailer.check()
   }
   const accounts: AccountsParts = {
-    ...{ passwords, limits: attempts, signer, allowedOrigins },
+    passwords,
+    limits: attempts,
+    signer,
+    allowedOrigins,
     tokenDoor: createTokenDoor(auth.context),
     rules: cookieRules(auth.context),
     tokens: () => current().config,

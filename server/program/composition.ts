@@ -78,7 +78,14 @@ export async function compose(options: CompositionOptions): Promise<Composition>
   const { config, current, verifier, checksSessions, sessions, allowedOrigins, has, onError, warn } = parts
   const signIn = signsIn(config.services)
     ? startSignIn({
-        ...{ config, env, database, lookupApiKey, validator, allowedOrigins, onError, warn },
+        config,
+        env,
+        database,
+        lookupApiKey,
+        validator,
+        allowedOrigins,
+        onError,
+        warn,
         current: () => ({ config: current(), verifier: verifier() }),
         print: (block) => options.log.write({ kind: 'mail', message: block.trimEnd() }),
       })
@@ -92,8 +99,16 @@ export async function compose(options: CompositionOptions): Promise<Composition>
   })
   const storage = has('storage')
     ? await startStorage({
-        ...{ config, current, database, lookupApiKey, validator, allowedOrigins, onError, warn },
-        ...{ verifier, checksSessions },
+        config,
+        current,
+        database,
+        lookupApiKey,
+        validator,
+        allowedOrigins,
+        onError,
+        warn,
+        verifier,
+        checksSessions,
         isEmbedded: env[embeddedVariable] !== undefined,
       })
     : undefined
@@ -101,7 +116,11 @@ export async function compose(options: CompositionOptions): Promise<Composition>
     ? createAnalysis({
         config,
         caller: {
-          ...{ ...sessions, allowedOrigins, lookupApiKey, verifier, checksSessions },
+          ...sessions,
+          allowedOrigins,
+          lookupApiKey,
+          verifier,
+          checksSessions,
           anonymousRole: () => current().dbAnonRole,
         },
         database,

@@ -57,7 +57,10 @@ const respondWith = (path: string, message: string, allowedOrigins: () => readon
   // The second form is that of GraphQL, whose clients read nothing else.
   const body = Buffer.from(
     JSON.stringify({
-      ...{ status: 'fail', statusCode: 404, code: 'service_not_found', message },
+      status: 'fail',
+      statusCode: 404,
+      code: 'service_not_found',
+      message,
       ...(path === '/graphql/v1' ? { errors: [{ message }] } : {}),
     }),
   )

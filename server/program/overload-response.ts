@@ -41,7 +41,8 @@ export function overloadResponder({ analysisPath, allowedOrigins, verbosity }: O
   }
   const flatHeaders = (body: string): readonly string[] => [
     ...Object.entries(restHeaders).flat(),
-    ...['Content-Length', String(Buffer.byteLength(body))],
+    'Content-Length',
+    String(Buffer.byteLength(body)),
   ]
   const heads = { verbose: flatHeaders(bodies.verbose), minimal: flatHeaders(bodies.minimal) }
   const storage = storageErrors.overloaded()

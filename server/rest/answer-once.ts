@@ -43,7 +43,9 @@ export function keptResponse(
   { idempotencyMaxBytes: limit, clientErrorVerbosity }: OnceSettings,
 ): StoredResponse {
   const stored = ({ status, statusText, headers, body }: RestResponse): StoredResponse => ({
-    ...{ status, statusText, headers },
+    status,
+    statusText,
+    headers,
     body: unstreamedBytes(body),
   })
   const whole = stored(response)

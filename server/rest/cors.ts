@@ -26,7 +26,13 @@ function originHeaders(origin: string, allowed: readonly string[]): readonly Hea
 
 /** Headers that PostgREST does not have. They are exposed only where a response has them. */
 const extensions: ReadonlySet<string> = new Set([
-  ...['ETag', 'Link', 'Rows-Truncated', 'Idempotency-Replayed', 'RateLimit', 'RateLimit-Policy', 'Retry-After'],
+  'ETag',
+  'Link',
+  'Rows-Truncated',
+  'Idempotency-Replayed',
+  'RateLimit',
+  'RateLimit-Policy',
+  'Retry-After',
   'Rowhouse-Position',
 ])
 

@@ -1,42 +1,18 @@
-// The members of a JSON object as JSON texts, which keep all digits of numbers.
+// Members of objects and elements of arrays as JSON texts, which keep all digits of numbers.
+import { visitElements, visitMembers } from './json-tokens.ts'
 
-const blanks = /[\s:,]*/y
-const string = /"(?:[^"\\]|\\.)*"/y
-const scalar = /[^\s,{}[\]"]+/y
-const inContainer = /[^"{}[\]]*/y
-
-/** Names and raw values of the object in a valid JSON text. The last member of a name wins. */
+/** Names and raw values of the object in a valid JSON text; none for another value. The last member of a name wins. */
 export function jsonMembers(text: string): Map<string, string> {
   const members = new Map<string, string>()
-  let at = text.indexOf('{') + 1
-  const take = (pattern: RegExp): string => {
-    pattern.lastIndex = at
-    const match = pattern.exec(text)
-    if (match) at = pattern.lastIndex
-    return match?.[0] ?? ''
-  }
-  const value = (): string => {
-    const start = at
-    let depth = 0
-    do {
-      const sign = text[at]
-      if (sign === '"') take(string)
-      else if (sign === '{' || sign === '[') {
-        depth += 1
-        at += 1
-      } else if (sign === '}' || sign === ']') {
-        depth -= 1
-        at += 1
-      } else take(depth === 0 ? scalar : inContainer)
-    } while (depth > 0)
-    return text.slice(start, at)
-  }
-  for (take(blanks); text[at] === '"'; take(blanks)) {
-    const name = JSON.parse(take(string)) as string
-    take(blanks)
-    members.set(name, value())
-  }
+  visitMembers(text, 0, (name, start, end) => members.set(name, text.slice(start, end)))
   return members
+}
+
+/** The elements of the array in a valid JSON text; none for another value. */
+export function jsonElements(text: string): string[] {
+  const elements: string[] = []
+  visitElements(text, 0, (start, end) => elements.push(text.slice(start, end)))
+  return elements
 }
 
 /** JSON texts by name; undefined members are left out of an object. */

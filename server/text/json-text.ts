@@ -1,4 +1,5 @@
 // Strict JSON. RFC 8259 does not define the meaning of an object with duplicate names, so such objects are rejected.
+import { JsonTokens } from './json-tokens.ts'
 
 /** More than the bodies of our own routes need. */
 const maxDepth = 32
@@ -61,51 +62,44 @@ export function readJson(text: string): JsonReading {
   return fault === undefined ? { kind: 'value', value } : { kind: 'fault', fault }
 }
 
-/** Scans text that is known to be valid JSON. */
+/** @param text valid JSON */
 function faultOf(text: string): JsonFault | undefined {
   /** The names seen in each open object; undefined for an open array. */
-  const open: (Set<unknown> | undefined)[] = []
-  let isName = false
-  let index = 0
-  while (index < text.length) {
-    switch (text[index]) {
+  const open: (Set<string> | undefined)[] = []
+  const tokens = new JsonTokens(text)
+  for (let kind = tokens.next(); kind; kind = tokens.next()) {
+    switch (kind) {
       case '{':
       case '[':
-        isName = text[index] === '{'
-        open.push(isName ? new Set() : undefined)
+        open.push(kind === '{' ? new Set() : undefined)
         if (open.length > maxDepth) return 'is nested too deeply'
         break
       case '}':
       case ']':
         open.pop()
-        isName = false
         break
-      case ',':
-        isName = open.at(-1) !== undefined
-        break
-      case '"': {
-        const end = endOfString(text, index)
+      case 'string': {
+        if (!tokens.isName) break
+        // Compares names with escapes resolved: `"a"` and `"\u0061"` are the same name.
+        const name = tokens.value
         const names = open.at(-1)
-        if (isName && names) {
-          // Compares names with escapes resolved: `"a"` and `"\u0061"` are the same name.
-          const name: unknown = JSON.parse(text.slice(index, end))
-          if (names.has(name)) return 'has a name twice in one object'
-          names.add(name)
-          isName = false
-        }
-        index = end
-        continue
+        if (names?.has(name)) return 'has a name twice in one object'
+        names?.add(name)
+        break
       }
       default:
     }
-    index++
   }
   return undefined
 }
 
-/** The position after the closing quote. */
-function endOfString(text: string, start: number): number {
-  let index = start + 1
-  while (text[index] !== '"') index += text[index] === '\\' ? 2 : 1
-  return index + 1
+const surrogateEscape = /\\u[dD][89a-fA-F]/
+const escapes = /\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u([0-9a-fA-F]{4})|[^u])/g
+
+/** Whether a string in valid JSON has an escaped lone surrogate, which JavaScript accepts but PostgreSQL rejects. */
+export function hasLoneSurrogate(text: string): boolean {
+  // A plain text search is thirty times faster.
+  if (!text.includes('\\u') || !surrogateEscape.test(text)) return false
+  for (const [, code] of text.matchAll(escapes)) if (code !== undefined && /^[dD][89a-fA-F]/.test(code)) return true
+  return false
 }

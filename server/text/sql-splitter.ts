@@ -3,9 +3,9 @@
 // https://www.postgresql.org/docs/current/sql-syntax-lexical.html
 //
 // `sql-statements.ts` splits the text of a file, which it has as a whole: with positions and the rows of `COPY`. This one
-// gets line after line, of a terminal or of a dump larger than memory, and must know what is open at the end of each. So
-// they read characters differently, but share the rules for what is nested.
+// gets line after line, of a terminal or of a dump larger than memory, and knows what is open at the end of each.
 import { Nesting } from './sql-statements.ts'
+import { SqlLexer, type OpenQuotation } from './sql-tokens.ts'
 
 export type SqlPiece =
   | {
@@ -19,20 +19,7 @@ export type SqlPiece =
   | { readonly kind: 'command'; readonly text: string; readonly line: number }
 
 /** What an incomplete statement is waiting for: a semicolon, or the end of a quotation, a comment or a parenthesis. */
-export type OpenElement = ';' | "'" | '"' | '$' | '*' | '('
-
-type State =
-  | { readonly kind: 'plain' }
-  | { readonly kind: 'quoted'; readonly escapes: boolean }
-  | { readonly kind: 'identifier' }
-  | { readonly kind: 'dollar'; readonly tag: string }
-  | { readonly kind: 'comment'; readonly depth: number }
-
-const plain: State = { kind: 'plain' }
-
-/** One lexical element outside of quotations and comments. Letters are ASCII letters, `_`, and all beyond ASCII. */
-const element =
-  /\s+|--.*|\/\*|[eE]'|'|"|\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$|[\w\u0080-\uffff][\w$\u0080-\uffff]*|[^]/uy
+export type OpenElement = ';' | OpenQuotation | '('
 
 export type SplitterOptions = {
   /** Whether a backslash outside of quotations begins a command. By default it is part of the SQL. */
@@ -44,35 +31,35 @@ export type SplitterOptions = {
  * lines a statement has.
  */
 export class SqlSplitter {
-  /** Whether a backslash in an ordinary quotation is an ordinary character; the server's setting of that name. */
-  standardConformingStrings = true
-
+  readonly #lexer = new SqlLexer()
   readonly #hasCommands: boolean
-  #state: State = plain
   #parts: string[] = []
   /** Number of the current line, from 1. */
   #line = 0
   #firstLine = 0
   #nesting = new Nesting()
-  /** Line on which a string with escapes ended. It may continue on a later line. */
-  #escapesUntil: number | undefined
 
   constructor({ commands = false }: SplitterOptions = {}) {
     this.#hasCommands = commands
   }
 
+  /** The server's setting of that name. */
+  get standardConformingStrings(): boolean {
+    return this.#lexer.standardConformingStrings
+  }
+
+  set standardConformingStrings(value: boolean) {
+    this.#lexer.standardConformingStrings = value
+  }
+
   /** Whether a statement, a quotation or a comment has begun. */
   get isOpen(): boolean {
-    return this.#parts.length > 0 || this.#state.kind !== 'plain'
+    return this.#parts.length > 0 || this.#lexer.open !== undefined
   }
 
   /** What the statement is waiting for, for the prompt. */
   get waitsFor(): OpenElement {
-    const { kind } = this.#state
-    if (kind === 'quoted') return "'"
-    if (kind === 'identifier') return '"'
-    if (kind === 'dollar') return '$'
-    if (kind === 'comment') return '*'
+    if (this.#lexer.open) return this.#lexer.open
     return this.#nesting.isInParentheses ? '(' : ';'
   }
 
@@ -94,13 +81,9 @@ export class SqlSplitter {
   /** @param line without its line break */
   push(line: string): readonly SqlPiece[] {
     this.#line++
+    const text = `${line}\n`
     const pieces: SqlPiece[] = []
-    let at = 0
-    while (at < line.length) {
-      const step = this.#state.kind === 'plain' ? this.#readPlain(line, at, pieces) : this.#readInside(line, at)
-      at += step
-    }
-    if (this.#parts.length > 0) this.#parts.push('\n')
+    for (let at = 0; at < text.length;) at = this.#read(text, at, pieces)
     return pieces
   }
 
@@ -111,76 +94,34 @@ export class SqlSplitter {
 
   /** Forgets the incomplete statement. */
   reset(): void {
-    this.#state = plain
+    this.#lexer.reset()
     this.#parts = []
     this.#nesting = new Nesting()
-    this.#escapesUntil = undefined
   }
 
-  /** @returns the number of characters */
-  #readPlain(line: string, at: number, pieces: SqlPiece[]): number {
-    element.lastIndex = at
-    const [found = ''] = element.exec(line) ?? []
-    if (found === '\\' && this.#hasCommands) {
-      pieces.push({ kind: 'command', text: line.slice(at + 1).trim(), line: this.#line })
-      return line.length - at
+  /** @returns the position after what was read */
+  #read(text: string, at: number, pieces: SqlPiece[]): number {
+    const continues = this.#lexer.open !== undefined
+    const element = this.#lexer.read(text, at)
+    const { kind, end } = element
+    const found = text.slice(at, end)
+    if (kind === 'symbol' && found === '\\' && this.#hasCommands) {
+      pieces.push({ kind: 'command', text: text.slice(end).trim(), line: this.#line })
+      return text.length - 1
     }
-    if (found === ';' && this.#nesting.isOutside) {
+    if (kind === 'symbol' && found === ';' && this.#nesting.isOutside) {
       const statement = this.#finish()
       if (statement) pieces.push(statement)
-      return 1
+      return end
     }
-    const isBlank = /^\s/.test(found) || found.startsWith('--')
-    if (isBlank && this.#parts.length === 0) return found.length
-    if (found === '/*') this.#state = { kind: 'comment', depth: 1 }
-    else if (!isBlank) this.#note(found)
-    if (this.#parts.length > 0 || found !== '/*') this.#append(found)
-    return found.length
-  }
-
-  #append(text: string): void {
-    if (this.#parts.length === 0) this.#firstLine = this.#line
-    this.#parts.push(text)
-  }
-
-  #note(found: string): void {
-    const continues = this.#escapesUntil !== undefined && this.#escapesUntil < this.#line
-    this.#escapesUntil = undefined
-    if (found === "'") this.#state = { kind: 'quoted', escapes: continues || !this.standardConformingStrings }
-    else if (found === "e'" || found === "E'") this.#state = { kind: 'quoted', escapes: true }
-    else if (found === '"') this.#state = { kind: 'identifier' }
-    else if (found.length > 1 && found.startsWith('$')) this.#state = { kind: 'dollar', tag: found }
-    this.#nesting.token(this.#state.kind === 'plain' ? found.toLowerCase() : '')
-  }
-
-  /** Reads up to the end of a quotation or comment, or of the line. */
-  #readInside(line: string, at: number): number {
-    const state = this.#state
-    const to = state.kind === 'comment' ? this.#endOfComment(line, at) : this.#endOfQuotation(line, at)
-    // Comments in front of a statement are not part of it.
-    if (state.kind !== 'comment' || this.#parts.length > 0) this.#parts.push(line.slice(at, to))
-    return to - at
-  }
-
-  #endOfComment(line: string, at: number): number {
-    const signs = /\/\*|\*\//g
-    signs.lastIndex = at
-    for (let sign = signs.exec(line); sign; sign = signs.exec(line)) {
-      const { depth } = this.#state as Extract<State, { kind: 'comment' }>
-      const next = sign[0] === '/*' ? depth + 1 : depth - 1
-      this.#state = next === 0 ? plain : { kind: 'comment', depth: next }
-      if (next === 0) return signs.lastIndex
+    if (this.#parts.length === 0) {
+      // Comments in front of a statement are not part of it.
+      if (kind === 'blank' || kind === 'comment') return end
+      this.#firstLine = this.#line
     }
-    return line.length
-  }
-
-  #endOfQuotation(line: string, at: number): number {
-    const state = this.#state
-    const end = state.kind === 'dollar' ? line.indexOf(state.tag, at) : quotationEnd(line, at, state)
-    if (end === -1) return line.length
-    this.#state = plain
-    if (state.kind === 'quoted' && state.escapes) this.#escapesUntil = this.#line
-    return end + (state.kind === 'dollar' ? state.tag.length : 1)
+    this.#parts.push(found)
+    if (!continues) this.#nesting.element(element, found)
+    return end
   }
 
   #finish(): Extract<SqlPiece, { kind: 'statement' }> | undefined {
@@ -189,19 +130,6 @@ export class SqlSplitter {
     this.reset()
     return text === '' ? undefined : { kind: 'statement', text, line }
   }
-}
-
-/** Index of the closing quote. A doubled quote closes and opens again, which has the same effect. */
-function quotationEnd(line: string, at: number, state: State): number {
-  if (state.kind === 'identifier') return line.indexOf('"', at)
-  if (state.kind !== 'quoted' || !state.escapes) return line.indexOf("'", at)
-  for (let index = at; index < line.length; index++) {
-    if (line[index] === '\\') index++
-    // The doubled quote of an escape string must not open an ordinary quotation.
-    else if (line[index] === "'" && line[index + 1] === "'") index++
-    else if (line[index] === "'") return index
-  }
-  return -1
 }
 
 /** All statements of a text. The last one may lack its semicolon. */

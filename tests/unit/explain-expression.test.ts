@@ -1,13 +1,7 @@
 // Taking apart expressions of policies, as PostgreSQL prints them.
 import t from 'tap'
-import {
-  columnsIn,
-  lookupsOf,
-  parseCondition,
-  testsOf,
-  truthOf,
-  withValues,
-} from '../../server/program/explain/expression.ts'
+import { columnsIn, lookupsOf, withValues } from '../../server/program/explain/expression.ts'
+import { parseCondition, testsOf, truthOf } from '../../server/text/sql-condition.ts'
 import { tokensOf } from '../../server/text/sql-tokens.ts'
 
 const uid = '( SELECT auth.uid() AS uid)'

@@ -1,5 +1,7 @@
 import t from 'tap'
 import { splitSql, SqlSplitter, type OpenElement } from '../../server/text/sql-splitter.ts'
+import { splitStatements } from '../../server/text/sql-statements.ts'
+import { seededRandom } from '../support/seeded-random.ts'
 
 t.test('statements end at semicolons outside of quotations, comments, parentheses and bodies', (t) => {
   const table: [sql: string, expected: readonly [line: number, text: string][]][] = [
@@ -102,5 +104,38 @@ t.test('commands with a backslash', (t) => {
   t.notOk(splitter.isOpen)
   splitter.standardConformingStrings = false
   t.strictSame(splitter.push("select '\\';';"), [{ kind: 'statement', text: "select '\\';'", line: 5 }])
+  t.end()
+})
+
+t.test('text that comes line by line is split as the whole text', (t) => {
+  const { pick, some } = seededRandom(23)
+  const signs = [
+    "'",
+    "E'",
+    '"',
+    '\\',
+    '$$',
+    '$a$',
+    '/*',
+    '*/',
+    '--',
+    '(',
+    ')',
+    ';',
+    'a',
+    '1',
+    ' ',
+    '\n',
+    '\r\n',
+    '+',
+  ] as const
+  for (let round = 0; round < 5000; round++) {
+    const sql = some(0, 16, () => pick(signs)).join('')
+    const texts = (sql: string): string[] => splitStatements(sql).map(({ text }) => text.trimEnd())
+    // Line by line, trailing comments are part of a statement, and a comment that does not end is no statement.
+    const lines = splitSql(sql).flatMap(({ text }) => texts(text))
+    const whole = texts(sql).filter((text) => !text.startsWith('/*'))
+    if (JSON.stringify(lines) !== JSON.stringify(whole)) t.strictSame(lines, whole, JSON.stringify(sql))
+  }
   t.end()
 })

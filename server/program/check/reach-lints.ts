@@ -1,7 +1,7 @@
 // Lints on what policies let a caller do together: write rows that it cannot read, and give rows to others.
 import { isName, tokensOf } from '../../text/sql-tokens.ts'
 import { identifier } from '../../text/sql-text.ts'
-import { parseCondition, type Condition as TextCondition } from '../explain/expression.ts'
+import { parseCondition, type Condition as TextCondition } from '../../text/sql-condition.ts'
 import type { Column, FunctionRow, PolicyRow, Relation, Role } from './catalogue.ts'
 import { finding, type LintFinding } from './finding.ts'
 import { nodesOf } from './node-tree.ts'

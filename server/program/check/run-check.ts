@@ -63,7 +63,9 @@ export async function runCheck(
   )
   const severity = ({ level }: LintFinding): number => levels.indexOf(level)
   return {
-    ...{ exposed, missing, storage },
+    exposed,
+    missing,
+    storage,
     findings: all.sort((a, b) => severity(b) - severity(a)),
     unseen: unseenBy({ ...catalogue, seesStorage: storageExposure !== undefined }),
   }

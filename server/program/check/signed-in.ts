@@ -6,7 +6,12 @@ import type { SchemaView } from './schema-view.ts'
 
 /** Texts by which a condition reads claims that all accounts have. */
 const claimsOfAll = new Set([
-  ...['sub', 'role', 'aud', 'request.jwt.claims', 'request.jwt.claim.sub', 'request.jwt.claim.role'],
+  'sub',
+  'role',
+  'aud',
+  'request.jwt.claims',
+  'request.jwt.claim.sub',
+  'request.jwt.claim.role',
 ])
 
 /**

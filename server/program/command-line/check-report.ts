@@ -113,7 +113,16 @@ function asJson({ result, sorted, dismissed, options, fixes }: Output): string {
   const described = (it: LintFinding): unknown => {
     const { code, level, object, key, reason: why, fix, advice, metadata, isOfSplinter, dismissed: reason } = it
     return {
-      ...{ code, level, object, key, reason: why, fix, advice, metadata, ...factsOf(code), isOfSplinter },
+      code,
+      level,
+      object,
+      key,
+      reason: why,
+      fix,
+      advice,
+      metadata,
+      ...factsOf(code),
+      isOfSplinter,
       ...(reason === null ? {} : { dismissed: reason }),
     }
   }

@@ -13,7 +13,10 @@ export function developmentAccounts(client: Client): DevelopmentAccounts {
     createUser: async (email, password) => {
       const passwordHash = hashPassword(password)
       const account = await createAccount(query, {
-        ...{ email, passwordHash, firstName: 'Developer', lastName: null },
+        email,
+        passwordHash,
+        firstName: 'Developer',
+        lastName: null,
         parts: { id: randomUUID(), audience: 'authenticated', role: 'authenticated', confirms: true },
       })
       return account?.id ?? null

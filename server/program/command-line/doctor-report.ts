@@ -24,8 +24,14 @@ export async function reportDoctor(
         connectTo(serving, (second) =>
           connectTo(owning, (owner) =>
             runDoctor({
-              ...{ config, isEmbedded: serving.isEmbedded, processes, url, owner },
-              ...{ node: process.versions.node, now: new Date(), serving: [first, second] },
+              config,
+              isEmbedded: serving.isEmbedded,
+              processes,
+              url,
+              owner,
+              node: process.versions.node,
+              now: new Date(),
+              serving: [first, second],
             }),
           ),
         ),

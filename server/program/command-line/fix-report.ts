@@ -143,7 +143,11 @@ function testsText(tests: TestComparison | undefined): string[] {
 export const fixJson = ({ tried, tests, written }: Fixes): object => ({
   migration: written ?? null,
   fixes: tried.map(({ finding, changes, outcome, error }) => ({
-    ...{ code: finding.code, key: finding.key, fix: finding.fix, outcome, changes },
+    code: finding.code,
+    key: finding.key,
+    fix: finding.fix,
+    outcome,
+    changes,
     ...(error === null ? {} : { error }),
   })),
   ...(tests === undefined ? {} : { policyTests: tests }),

@@ -48,14 +48,12 @@ export const serverSettingFindings = ({ settings }: DatabaseFacts): DoctorFindin
     .map(({ name, value, level, why }): DoctorFinding => {
       const right = name === 'password_encryption' ? 'scram-sha-256' : 'on'
       return {
-        ...{
-          area: 'settings',
-          code: 'server_setting',
-          level,
-          subject: name,
-          what: `PostgreSQL runs with ${name} = ${value}.`,
-          why,
-        },
+        area: 'settings',
+        code: 'server_setting',
+        level,
+        subject: name,
+        what: `PostgreSQL runs with ${name} = ${value}.`,
+        why,
         advice: `Set it to ${right}, and reload${name === 'password_encryption' ? '; then set the passwords again' : ''}.`,
         fix: `alter system set ${name} = ${literal(right)}; select pg_reload_conf();`,
       }
@@ -75,7 +73,10 @@ export function loginFindings(
   ]
   if (powers.length > 0) {
     findings.push({
-      ...{ area: 'settings', code: 'login_role_powerful', level: 'ERROR', subject: login.name },
+      area: 'settings',
+      code: 'login_role_powerful',
+      level: 'ERROR',
+      subject: login.name,
       what: `The role that serves requests has ${powers.join(', ')}.`,
       why: 'It only needs to switch to the roles of requests. A fault in a function can use what it has beyond that.',
       advice: 'Serve with a role that has none of it, such as the one that `rowhouse migrate` creates.',
@@ -85,7 +86,10 @@ export function loginFindings(
   const anonymous = login.members.find(({ name }) => name === dbAnonRole)
   if (anonymous?.bypassesRls === true) {
     findings.push({
-      ...{ area: 'settings', code: 'anonymous_bypasses_policies', level: 'ERROR', subject: anonymous.name },
+      area: 'settings',
+      code: 'anonymous_bypasses_policies',
+      level: 'ERROR',
+      subject: anonymous.name,
       what: 'The role of requests without credentials bypasses row-level security.',
       why: 'Anyone sees all rows of the tables that it may read.',
       advice: 'Take BYPASSRLS, or SUPERUSER, from it.',
@@ -98,12 +102,10 @@ export function loginFindings(
     .map(({ name }) => name)
   if (unlimited.length > 0) {
     findings.push({
-      ...{
-        area: 'settings',
-        code: 'no_statement_timeout',
-        level: isEmbedded ? 'INFO' : 'WARN',
-        subject: unlimited.join(', '),
-      },
+      area: 'settings',
+      code: 'no_statement_timeout',
+      level: isEmbedded ? 'INFO' : 'WARN',
+      subject: unlimited.join(', '),
       what: `${unlimited.length === 1 ? 'This role has' : 'These roles have'} no statement_timeout.`,
       why: 'A request whose statement takes for ever occupies a connection for ever; a few of them occupy the pool.',
       advice: 'Set one that is longer than any good statement. It applies at the next request.',
@@ -137,7 +139,10 @@ export function connectionFindings(
   const findings: DoctorFinding[] = []
   if (wanted > available) {
     findings.push({
-      ...{ area: 'connections', code: 'pool_too_large', level: 'ERROR', subject: 'PGRST_DB_POOL' },
+      area: 'connections',
+      code: 'pool_too_large',
+      level: 'ERROR',
+      subject: 'PGRST_DB_POOL',
       what:
         `${processes === 1 ? 'The server' : `${processes} servers`} may open ${wanted} connections, and PostgreSQL admits ${available} of ${login.name} ` +
         `(max_connections ${max}, ${reserved} of them reserved).`,
@@ -147,7 +152,10 @@ export function connectionFindings(
   }
   if (used > 0.8 * (max - reserved)) {
     findings.push({
-      ...{ area: 'connections', code: 'connections_scarce', level: 'WARN', subject: 'max_connections' },
+      area: 'connections',
+      code: 'connections_scarce',
+      level: 'WARN',
+      subject: 'max_connections',
       what: `${used} of ${max - reserved} connections are in use (${percent(used, max - reserved)}).`,
       why: 'When there are none left, new clients are refused, restarts of this server included.',
       advice: 'Find out who has them (select usename, application_name, count(*) from pg_stat_activity group by 1, 2).',
@@ -160,7 +168,10 @@ export const extensionFindings = ({ extensions }: DatabaseFacts): DoctorFinding[
   extensions
     .filter(({ installed, available }) => installed !== available)
     .map(({ name, installed, available }): DoctorFinding => ({
-      ...{ area: 'extensions', code: 'extension_outdated', level: 'WARN', subject: name },
+      area: 'extensions',
+      code: 'extension_outdated',
+      level: 'WARN',
+      subject: name,
       what: `Version ${installed} is installed in the database, and the server has ${available}.`,
       why: 'The library of the new version runs with the SQL of the old one: fixes are missing, and functions may be.',
       advice: 'Read its release notes, and update it.',

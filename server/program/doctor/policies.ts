@@ -18,12 +18,10 @@ export async function policyFindings(query: RunClientQuery, settings: CheckSetti
   return findings
     .filter(({ code, dismissed }) => costly.has(code) && dismissed === null)
     .map(({ code, level, object, reason, fix, advice }): DoctorFinding => ({
-      ...{
-        area: 'policies',
-        code,
-        level,
-        subject: object.schema === null ? object.name : `${object.schema}.${object.name}`,
-      },
+      area: 'policies',
+      code,
+      level,
+      subject: object.schema === null ? object.name : `${object.schema}.${object.name}`,
       what: reason,
       why: 'The policy is part of every statement on the table.',
       advice: advice ?? 'Run the statements, or let `rowhouse check --fix` write the migration.',
@@ -63,7 +61,10 @@ export async function statementFindings(query: RunClientQuery, login: string): P
     [login],
   )
   return (rows as readonly StatementRow[]).map(({ text, calls, mean, total }) => ({
-    ...{ area: 'policies', code: 'slow_statement', level: 'WARN', subject: text },
+    area: 'policies',
+    code: 'slow_statement',
+    level: 'WARN',
+    subject: text,
     what: `${mean.toFixed(0)} ms on average, ${calls} times, ${(total / 1000).toFixed(0)} s in total.`,
     why: 'It occupies a connection of the pool for as long.',
     advice: 'Send its request to `rowhouse explain`, which shows the plan, and what the policies cost.',

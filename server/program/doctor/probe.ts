@@ -17,7 +17,9 @@ export function encryptionOf(client: Client): Encryption {
   if (!(socket instanceof TLSSocket)) return { isLocal, isEncrypted: false, isVerified: false, validTo: undefined }
   const { valid_to: end } = socket.getPeerCertificate()
   return {
-    ...{ isLocal, isEncrypted: true, isVerified: socket.authorized },
+    isLocal,
+    isEncrypted: true,
+    isVerified: socket.authorized,
     // Without a certificate, the object is empty.
     validTo: (end as string | undefined) === undefined ? undefined : Date.parse(end),
   }

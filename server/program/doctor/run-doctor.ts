@@ -131,7 +131,10 @@ async function serviceFindings({ url, now }: DoctorOptions): Promise<ServiceFind
     }
   } catch (error) {
     const unreachable: DoctorFinding = {
-      ...{ area: 'service', code: 'service_unreachable', level: 'ERROR', subject: url.origin },
+      area: 'service',
+      code: 'service_unreachable',
+      level: 'ERROR',
+      subject: url.origin,
       what: `It does not respond: ${error instanceof Error ? error.message || ('code' in error ? String(error.code) : '') : String(error)}.`,
       why: 'Clients cannot reach it either, if they are where this program runs.',
       advice: 'Start it, or check the URL, the proxy and the firewall.',

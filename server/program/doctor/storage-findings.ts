@@ -24,7 +24,10 @@ function tableFindings(table: TableFacts): DoctorFinding[] {
   const vacuum = `vacuum (analyze) ${name};`
   if (vacuumsAt === null) {
     findings.push({
-      ...{ ...common, code: 'autovacuum_off', level: 'WARN', what: 'Autovacuum is switched off for this table.' },
+      ...common,
+      code: 'autovacuum_off',
+      level: 'WARN',
+      what: 'Autovacuum is switched off for this table.',
       why: 'Its dead rows are never removed, and its statistics become wrong.',
       advice: 'Switch it on again, unless you vacuum the table yourself.',
       fix: `alter table ${name} reset (autovacuum_enabled);`,
@@ -32,7 +35,9 @@ function tableFindings(table: TableFacts): DoctorFinding[] {
   }
   if (dead > fewRows && dead > late * (vacuumsAt ?? 0)) {
     findings.push({
-      ...{ ...common, code: 'dead_rows', level: 'WARN' },
+      ...common,
+      code: 'dead_rows',
+      level: 'WARN',
       what: `${dead} dead rows beside ${live} live ones (${percent(dead, dead + live)})${vacuumsAt === null ? '' : `; autovacuum should begin at ${Math.round(vacuumsAt)}`}.`,
       why: 'Every scan reads them, and the table grows. Autovacuum does not keep up, or something keeps it from removing rows.',
       advice:
@@ -42,7 +47,9 @@ function tableFindings(table: TableFacts): DoctorFinding[] {
   }
   if (modified > fewRows && modified > late * analyzesAt) {
     findings.push({
-      ...{ ...common, code: 'statistics_outdated', level: 'WARN' },
+      ...common,
+      code: 'statistics_outdated',
+      level: 'WARN',
       what: `${modified} rows have changed since the table was analyzed.`,
       why: 'The planner chooses by statistics that are no longer true, which makes statements slow all at once.',
       advice: 'Analyze it.',
@@ -51,7 +58,9 @@ function tableFindings(table: TableFacts): DoctorFinding[] {
   }
   if (expectedSize !== null && size > bloat.table && size > bloat.factor * expectedSize) {
     findings.push({
-      ...{ ...common, code: 'table_bloat', level: 'WARN' },
+      ...common,
+      code: 'table_bloat',
+      level: 'WARN',
       what: `${bytes(size)} on disk; its rows need about ${bytes(expectedSize)} (estimated).`,
       why: 'Scans read the empty space, and it fills the memory of the database.',
       advice: 'Rewrite it at a quiet time: VACUUM FULL locks the table; the extension pg_repack does not.',
@@ -67,7 +76,10 @@ function indexFindings(index: IndexFacts, statisticsDays: number | null): Doctor
   if (!isValid) {
     return [
       {
-        ...{ ...common, code: 'index_invalid', level: 'ERROR', what: `The index of ${table} is invalid.` },
+        ...common,
+        code: 'index_invalid',
+        level: 'ERROR',
+        what: `The index of ${table} is invalid.`,
         why: 'It was left by CREATE INDEX CONCURRENTLY or REINDEX CONCURRENTLY that failed: every write maintains it, no read uses it, and a unique one does not protect.',
         advice:
           'Drop it and create it again, or rebuild it, after mending what made it fail (duplicates, for example).',
@@ -78,7 +90,9 @@ function indexFindings(index: IndexFacts, statisticsDays: number | null): Doctor
   const findings: DoctorFinding[] = []
   if (isOptional && scans === 0 && size > unused.size && statisticsDays !== null && statisticsDays >= unused.days) {
     findings.push({
-      ...{ ...common, code: 'index_unused', level: 'INFO' },
+      ...common,
+      code: 'index_unused',
+      level: 'INFO',
       what: `No scan in ${Math.floor(statisticsDays)} days; ${bytes(size)}, on ${table}.`,
       why: 'Every write maintains it.',
       advice: 'Drop it, if no rare report and no replica needs it: replicas count their scans themselves.',
@@ -87,7 +101,9 @@ function indexFindings(index: IndexFacts, statisticsDays: number | null): Doctor
   }
   if (expectedSize !== null && size > bloat.index && size > bloat.factor * expectedSize) {
     findings.push({
-      ...{ ...common, code: 'index_bloat', level: 'INFO' },
+      ...common,
+      code: 'index_bloat',
+      level: 'INFO',
       what: `${bytes(size)} on disk; its entries need about ${bytes(expectedSize)} (estimated), on ${table}.`,
       why: 'It takes more memory, and range scans read more pages.',
       advice: 'Rebuild it; that does not lock the table.',
@@ -105,7 +121,10 @@ export function wraparoundFindings({ xidAge, multixactAge, settings }: DatabaseF
   return ages
     .filter(([, age, limit]) => age > wraparound.factor * limit)
     .map(([what, age, limit]): DoctorFinding => ({
-      ...{ area: 'storage', code: 'wraparound', subject: what, level: age > wraparound.error ? 'ERROR' : 'WARN' },
+      area: 'storage',
+      code: 'wraparound',
+      subject: what,
+      level: age > wraparound.error ? 'ERROR' : 'WARN',
       what: `The oldest row is ${(age / 1e6).toFixed(0)} million ${what} old; autovacuum freezes at ${(limit / 1e6).toFixed(0)} million.`,
       why: 'At about 2,000 million PostgreSQL accepts no more writes.',
       advice:
@@ -118,12 +137,10 @@ const slotFindings = ({ slots }: DatabaseFacts): DoctorFinding[] =>
   slots
     .filter(({ isActive, retained, isLost }) => !isActive || isLost || retained > slotLimit)
     .map(({ name, isActive, retained, isLost }): DoctorFinding => ({
-      ...{
-        area: 'storage',
-        code: 'replication_slot',
-        subject: name,
-        level: isLost || retained > slotLimit ? 'ERROR' : 'WARN',
-      },
+      area: 'storage',
+      code: 'replication_slot',
+      subject: name,
+      level: isLost || retained > slotLimit ? 'ERROR' : 'WARN',
       what: isLost
         ? 'The server has removed WAL that it needs.'
         : `${isActive ? 'It is behind' : 'No one reads it'}; the server keeps ${bytes(retained)} of WAL for it.`,
@@ -139,12 +156,10 @@ const transactionFindings = ({ transactions }: DatabaseFacts): DoctorFinding[] =
   transactions
     .filter(({ state, age }) => age > (state.startsWith('idle in transaction') ? seconds.idle : seconds.any))
     .map(({ pid, user, application, state, age }): DoctorFinding => ({
-      ...{
-        area: 'storage',
-        code: 'long_transaction',
-        level: 'WARN',
-        subject: `process ${pid} (${user}, ${application})`,
-      },
+      area: 'storage',
+      code: 'long_transaction',
+      level: 'WARN',
+      subject: `process ${pid} (${user}, ${application})`,
       what: `Its transaction has been open for ${Math.round(age / 60)} minutes (${state}).`,
       why: 'No row that was deleted since then can be removed, in any table, and its locks are kept.',
       advice: 'End it, and set idle_in_transaction_session_timeout for its role.',

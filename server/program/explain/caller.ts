@@ -79,7 +79,8 @@ async function ofAccount(query: Query, address: string): Promise<Identity> {
       ...others,
       // An address that is not confirmed is no claim.
       ...(email === null ? {} : { email }),
-      ...{ aal: 'aal1', amr: [{ method: 'password', timestamp: Math.floor(Date.now() / 1000) }] },
+      aal: 'aal1',
+      amr: [{ method: 'password', timestamp: Math.floor(Date.now() / 1000) }],
       ...(appRole === null ? {} : { app_role: appRole }),
     },
   }

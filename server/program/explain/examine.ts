@@ -177,7 +177,12 @@ export function describeRelation(used: UsedRelation, values: LookupValues, rows?
   const commands = [...uses.keys()]
   const existing = rows?.existing
   return {
-    ...{ schema, name, kind, role, through, commands },
+    schema,
+    name,
+    kind,
+    role,
+    through,
+    commands,
     rowSecurity: isProtected(row) ? 'on' : row.rls && row.bypassesRls ? 'bypassed' : 'off',
     grants: row.grants.filter(({ privilege }) => commands.includes(privilege)),
     policies: appliedPolicies(row, uses).map((policy) => explainPolicy(policy, values, existing)),

@@ -1,6 +1,7 @@
 // What the policies of a relation say about rows, with the claims of the caller.
+import { parseCondition, testsOf, truthOf } from '../../text/sql-condition.ts'
 import { identifier } from '../../text/sql-text.ts'
-import { columnsIn, lookupsOf, parseCondition, testsOf, truthOf, withValues, type Lookup } from './expression.ts'
+import { columnsIn, lookupsOf, withValues, type Lookup } from './expression.ts'
 import type { DeniedRow, ExplainedPolicy } from './explanation.ts'
 import type { Command } from './needs.ts'
 import type { PolicyRow, RelationRow } from './relations.ts'
@@ -174,7 +175,12 @@ export function explainPolicy(
   const { name, permissive, command, roles, using, check } = policy
   const group: PolicyGroup = { command: command === 'all' ? 'select' : command, clause: 'using' }
   return {
-    ...{ name, permissive, command, roles, using, check },
+    name,
+    permissive,
+    command,
+    roles,
+    using,
+    check,
     usingResolved: using === null ? null : resolved(using, values),
     checkResolved: check === null ? null : resolved(check, values),
     passes: rows && using !== null ? rows.filter((results) => isTrue(policy, group, results)).length : null,

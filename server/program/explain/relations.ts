@@ -154,7 +154,10 @@ export function missingPrivileges({ row, uses, through }: UsedRelation): Missing
   if (through === null && !row.hasSchemaUsage) {
     const schema = quoted(row.schema)
     missing.push({
-      ...{ object: `schema ${schema}`, privilege: 'usage', columns: null, role },
+      object: `schema ${schema}`,
+      privilege: 'usage',
+      columns: null,
+      role,
       grant: `grant usage on schema ${schema} to ${quoted(role)};`,
     })
   }
@@ -165,7 +168,10 @@ export function missingPrivileges({ row, uses, through }: UsedRelation): Missing
     if (names?.length === 0) continue
     const list = names ? ` (${names.map(quoted).join(', ')})` : ''
     missing.push({
-      ...{ object, privilege: command, columns: names, role },
+      object,
+      privilege: command,
+      columns: names,
+      role,
       grant: `grant ${command}${list} on ${object} to ${quoted(role)};`,
     })
   }
@@ -173,7 +179,10 @@ export function missingPrivileges({ row, uses, through }: UsedRelation): Missing
   const functions = new Set(appliedPolicies(row, uses).flatMap(({ deniedFunctions }) => deniedFunctions))
   for (const name of functions) {
     missing.push({
-      ...{ object: `function ${name}`, privilege: 'execute', columns: null, role },
+      object: `function ${name}`,
+      privilege: 'execute',
+      columns: null,
+      role,
       grant: `grant execute on function ${name} to ${quoted(role)};`,
     })
   }
@@ -196,7 +205,10 @@ function deniedSequences({ columns, role }: RelationRow, given: ReadonlySet<stri
       ? []
       : [
           {
-            ...{ object: `sequence ${deniedSequence}`, privilege: 'usage', columns: null, role },
+            object: `sequence ${deniedSequence}`,
+            privilege: 'usage',
+            columns: null,
+            role,
             grant: `grant usage on sequence ${deniedSequence} to ${quoted(role)};`,
           },
         ],

@@ -174,14 +174,18 @@ function addReplicas(registry: MetricRegistry, replicas: () => readonly ReplicaS
   }
   const gauge = (name: string, help: string, read: (replica: ReplicaStatistics) => number): Gauge<'replica'> =>
     new Gauge({
-      ...{ name, help, ...labelled },
+      name,
+      help,
+      ...labelled,
       collect() {
         for (const replica of replicas()) this.set({ replica: replica.name }, read(replica))
       },
     })
   const total = (name: string, help: string, read: (replica: ReplicaStatistics) => number): Counter<'replica'> =>
     new Counter({
-      ...{ name, help, ...labelled },
+      name,
+      help,
+      ...labelled,
       collect() {
         this.reset()
         for (const replica of replicas()) this.inc({ replica: replica.name }, read(replica))

@@ -1,5 +1,6 @@
 // What the condition of a policy on `storage.objects` says about a bucket, as far as its text shows: PostgreSQL's own text of
 // the expression, with types and brackets around every part.
+import { parseCondition, type Condition } from '../../text/sql-condition.ts'
 
 /** `perhaps`: it depends on the row or on the caller. */
 export type Verdict = 'always' | 'never' | 'perhaps'
@@ -17,25 +18,17 @@ const constantsOf = (text: string): string[] =>
 
 /** Whether the condition allows all objects of a bucket for a role, none, or some. Null is no condition: all. */
 export function verdictOf(condition: string | null, bucket: string, role: string): Verdict {
-  if (condition === null) return 'always'
-  const text = unbracketed(condition.trim())
-  const alternatives = split(text, ' OR ')
-  if (alternatives.length > 1) {
-    return combined(
-      alternatives.map((part) => verdictOf(part, bucket, role)),
-      'always',
-      'never',
-    )
+  return condition === null ? 'always' : ofCondition(parseCondition(condition), bucket, role)
+}
+
+function ofCondition(condition: Condition, bucket: string, role: string): Verdict {
+  if (condition.kind === 'test') {
+    const { text } = condition
+    if (text.startsWith('NOT ')) return negated(verdictOf(text.slice('NOT '.length), bucket, role))
+    return ofComparison(text, bucket, role)
   }
-  const parts = split(text, ' AND ')
-  if (parts.length > 1)
-    return combined(
-      parts.map((part) => verdictOf(part, bucket, role)),
-      'never',
-      'always',
-    )
-  if (text.startsWith('NOT ')) return negated(verdictOf(text.slice('NOT '.length), bucket, role))
-  return ofComparison(text, bucket, role)
+  const verdicts = condition.parts.map((part) => ofCondition(part, bucket, role))
+  return condition.kind === 'or' ? combined(verdicts, 'always', 'never') : combined(verdicts, 'never', 'always')
 }
 
 /** The names of buckets that a condition compares the column `bucket_id` with. */
@@ -71,37 +64,3 @@ function combined(verdicts: readonly Verdict[], decisive: Verdict, neutral: Verd
 
 const negated = (verdict: Verdict): Verdict =>
   verdict === 'perhaps' ? 'perhaps' : verdict === 'always' ? 'never' : 'always'
-
-/** Without brackets around the whole. */
-function unbracketed(text: string): string {
-  if (!text.startsWith('(') || !text.endsWith(')')) return text
-  let depth = 0
-  let isQuoted = false
-  for (let place = 0; place < text.length; place++) {
-    if (text[place] === "'") isQuoted = !isQuoted
-    else if (isQuoted) continue
-    else if (text[place] === '(') depth++
-    else if (text[place] === ')' && --depth === 0) {
-      return place === text.length - 1 ? unbracketed(text.slice(1, -1).trim()) : text
-    }
-  }
-  return text
-}
-
-/** The parts between words that are in no brackets or quotes. */
-function split(text: string, word: string): string[] {
-  const parts: string[] = []
-  let [depth, start, isQuoted] = [0, 0, false]
-  for (let place = 0; place < text.length; place++) {
-    if (text[place] === "'") isQuoted = !isQuoted
-    else if (isQuoted) continue
-    else if (text[place] === '(') depth++
-    else if (text[place] === ')') depth--
-    else if (depth === 0 && text.startsWith(word, place)) {
-      parts.push(text.slice(start, place))
-      start = place + word.length
-      place = start - 1
-    }
-  }
-  return [...parts, text.slice(start)]
-}

@@ -47,7 +47,10 @@ export class RequestRecorder {
     const record = recordOf(response.req)
     record?.answered({ method, path, route, role: role ?? undefined, requestId })
     this.#options.metrics.requestAnswered({
-      ...{ method, route, role: role ?? undefined, status },
+      method,
+      route,
+      role: role ?? undefined,
+      status,
       seconds: duration / 1000,
       ids: record?.ids,
     })

@@ -74,8 +74,13 @@ export class SlowQueries {
         settings,
         before: [planTimeout],
         statements: [{ text: `EXPLAIN (FORMAT JSON) ${text}`, values, isUnprepared: true, hasNoEffect: true }],
-        ...{ isolation: null, readOnly: true, hasNoEffect: true, rollback: true, caller: nobody },
-        ...{ checkResult: undefined, stats: undefined },
+        isolation: null,
+        readOnly: true,
+        hasNoEffect: true,
+        rollback: true,
+        caller: nobody,
+        checkResult: undefined,
+        stats: undefined,
       }
       const { rows } = await database.run(transaction, { prepare: false, sharing: 'none' })
       const document: unknown = JSON.parse(rows[0]?.[0]?.[0]?.toString() ?? 'null')

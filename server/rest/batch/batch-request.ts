@@ -5,7 +5,7 @@ import type { ApiError } from '../errors.ts'
 import { parsePreferences } from '../request/preferences.ts'
 import type { RestSettings } from '../settings.ts'
 import { batchErrors, ofRequest } from './batch-errors.ts'
-import { elements, members } from '../../text/json-slices.ts'
+import { jsonElements, jsonMembers } from '../../text/json-members.ts'
 import { hasMoreSigns, mostSigns } from '../../text/json-text.ts'
 import { bodyTemplate, idPattern, isReference, type BodyTemplate, type Reference } from './references.ts'
 import { isHeaderOfPart, isJsonType, isTextType, requireHeadSize, type PartHeaders } from './part-headers.ts'
@@ -51,7 +51,7 @@ export function parseBatch(body: Buffer, limits: BatchLimits): readonly BatchPar
   if (unknown !== undefined)
     throw batchErrors.invalid(`It has the unknown member ${unknown}; only requests is allowed.`)
   if (requests.length > limits.batchMaxRequests) throw batchErrors.tooMany(requests.length, limits.batchMaxRequests)
-  const texts = elements(members(text)?.get('requests') ?? '[]') ?? []
+  const texts = jsonElements(jsonMembers(text).get('requests') ?? '[]')
   const earlier = new Set<string>()
   return (requests as unknown[]).map((request, index) => {
     const id = idOf(request, index)
@@ -115,7 +115,7 @@ function parsePart(
     requestHeaderLimit,
   )
   refuseTransaction(headers)
-  const given = members(text)?.get('body')
+  const given = jsonMembers(text).get('body')
   if (given !== undefined && !methodsWithBody.has(method)) {
     throw batchErrors.invalid(`A request with the method ${method} has no body.`)
   }

@@ -3,7 +3,7 @@ import { lenientUtf8Text } from '../request/query-string.ts'
 import { HeaderList, isFramingHeader } from '../response/header.ts'
 import { unstreamedBytes, type RestResponse } from '../response/result.ts'
 import { batchErrors } from './batch-errors.ts'
-import { elements, members } from '../../text/json-slices.ts'
+import { jsonElements, jsonMembers } from '../../text/json-members.ts'
 import { isJsonType, isTextType } from './part-headers.ts'
 
 /** The response to one request, and its body if that is JSON. */
@@ -60,9 +60,9 @@ function partText(part: PartResponse): string {
 /** The JSON bodies of the responses in the text of a response to a batch, by the ids of their requests. */
 export function bodiesOf(text: string): ReadonlyMap<string, string | undefined> {
   const bodies = new Map<string, string | undefined>()
-  for (const response of elements(members(text)?.get('responses') ?? '[]') ?? []) {
+  for (const response of jsonElements(jsonMembers(text).get('responses') ?? '[]')) {
     const { id, headers } = JSON.parse(response) as { readonly id: string; readonly headers: Record<string, string> }
-    bodies.set(id, isJsonType(headers['content-type'] ?? '') ? members(response)?.get('body') : undefined)
+    bodies.set(id, isJsonType(headers['content-type'] ?? '') ? jsonMembers(response).get('body') : undefined)
   }
   return bodies
 }

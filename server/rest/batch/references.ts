@@ -1,8 +1,8 @@
 // References of a batch to the results of its earlier requests: `{"$ref": "<id>#<JSON Pointer>"}` in bodies, and
 // `${<id>#<JSON Pointer>}` in urls (url-template.ts).
 import { batchErrors } from './batch-errors.ts'
-import { JsonDocument } from '../../text/json-document.ts'
-import { endOfString, isPointer, skipBlanks } from '../../text/json-slices.ts'
+import { isPointer, JsonDocument } from '../../text/json-document.ts'
+import { JsonTokens } from '../../text/json-tokens.ts'
 
 /** A reference to a value in the body of an earlier response. */
 export type Reference = {
@@ -34,18 +34,17 @@ const referenceName = /^\$+ref$/
 export function bodyTemplate(text: string): BodyTemplate {
   const pieces: (string | Reference)[] = []
   let from = 0
-  for (let at = 0; at < text.length; at++) {
-    const sign = text[at]
-    if (sign === '"') at = endOfString(text, at) - 1
-    if (sign !== '{') continue
-    const found = onlyMember(text, at)
+  let tokens = new JsonTokens(text)
+  for (let kind = tokens.next(); kind; kind = tokens.next()) {
+    if (kind !== '{') continue
+    const found = onlyMember(text, tokens.end)
     if (!found) continue
     const { name, value, end } = found
     const piece = name === '$ref' ? asReference(value) : `{${JSON.stringify(name.slice(1))}:${JSON.stringify(value)}}`
     if (piece === undefined) continue
-    pieces.push(text.slice(from, at), piece)
+    pieces.push(text.slice(from, tokens.start), piece)
     from = end
-    at = end - 1
+    tokens = new JsonTokens(text, end)
   }
   pieces.push(text.slice(from))
   return pieces
@@ -53,20 +52,19 @@ export function bodyTemplate(text: string): BodyTemplate {
 
 type OnlyMember = { readonly name: string; readonly value: string; readonly end: number }
 
-/** The member of an object that has only this one, if it may be a reference. */
-function onlyMember(text: string, start: number): OnlyMember | undefined {
-  const nameStart = skipBlanks(text, start + 1)
-  if (text[nameStart] !== '"') return undefined
-  const nameEnd = endOfString(text, nameStart)
-  if (nameEnd - nameStart > longestName) return undefined
-  const name = JSON.parse(text.slice(nameStart, nameEnd)) as string
-  if (!referenceName.test(name)) return undefined
-  const valueStart = skipBlanks(text, skipBlanks(text, nameEnd) + 1)
-  if (text[valueStart] !== '"') return undefined
-  const valueEnd = endOfString(text, valueStart)
-  const end = skipBlanks(text, valueEnd)
-  if (text[end] !== '}') return undefined
-  return { name, value: JSON.parse(text.slice(valueStart, valueEnd)) as string, end: end + 1 }
+/**
+ * The member of an object that has only this one, if it may be a reference.
+ *
+ * @param inside the position after the opening brace
+ */
+function onlyMember(text: string, inside: number): OnlyMember | undefined {
+  const tokens = new JsonTokens(text, inside)
+  if (tokens.next() !== 'string' || tokens.end - tokens.start > longestName) return undefined
+  const name = tokens.value
+  if (!referenceName.test(name) || tokens.next() !== 'string') return undefined
+  const { value } = tokens
+  if (tokens.next() !== '}') return undefined
+  return { name, value, end: tokens.end }
 }
 
 function asReference(value: string): Reference | undefined {

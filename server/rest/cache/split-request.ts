@@ -47,9 +47,15 @@ export const withValues = (text: string, values: readonly string[]): string =>
 const longestQuery = 2048
 /** Headers that belong to the shape. */
 const shapeHeaders = new Set([
-  ...['accept', 'accept-profile', 'content-profile', 'content-type', 'prefer', 'range'],
+  'accept',
+  'accept-profile',
+  'content-profile',
+  'content-type',
+  'prefer',
+  'range',
   // Conditions on entity tags. Those of GET apply to the response.
-  ...['if-match', 'if-none-match'],
+  'if-match',
+  'if-none-match',
 ])
 
 const plainName = /^[\w.>-]+$/

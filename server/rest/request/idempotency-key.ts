@@ -34,8 +34,16 @@ export function parseIdempotencyKey(value: string): string {
 
 /** Headers that change what a request means. Others may differ when it is repeated, such as those of traces. */
 const meaningful = new Set([
-  ...['accept', 'accept-profile', 'content-profile', 'content-type', 'if-match', 'if-none-match', 'prefer', 'range'],
-  ...['content-encoding', 'accept-encoding'],
+  'accept',
+  'accept-profile',
+  'content-profile',
+  'content-type',
+  'if-match',
+  'if-none-match',
+  'prefer',
+  'range',
+  'content-encoding',
+  'accept-encoding',
 ])
 /**
  * Claims that change when a token is renewed, or when its user signs in again (RFC 7519, section 4.1; those of Supabase's
@@ -55,7 +63,9 @@ export function idempotentRequest(
 ): IdempotentRequest {
   const lasting = [...comparableClaims(identity)].filter(([name]) => !renewed.has(name))
   const described = [
-    ...[method, path, query],
+    method,
+    path,
+    query,
     headers.filter(([name]) => meaningful.has(name)).sort(byName),
     lasting.sort(byName),
   ]

@@ -1,10 +1,10 @@
 // Bodies of the type application/x-ndjson: a JSON object per line. https://github.com/ndjson/ndjson-spec
 import { isUtf8 } from 'node:buffer'
 import { sortedTexts } from '../../text/code-point-order.ts'
-import { hasMoreSigns, mostSigns } from '../../text/json-text.ts'
+import { hasLoneSurrogate, hasMoreSigns, mostSigns } from '../../text/json-text.ts'
 import { ApiError, errors, withLine } from '../errors.ts'
 import type { RowReader, RowReaderOptions } from './import-rows.ts'
-import { hasLoneSurrogate, invalidJson, isObject, unequalKeys } from './payload.ts'
+import { invalidJson, isObject, unequalKeys } from './payload.ts'
 
 const lineFeed = 0x0a
 /** A line of JSON's white space only. RFC 8259, section 2 */

@@ -9,6 +9,7 @@ import { jsonColumnsOf, type IsJsonColumn } from './csv-json.ts'
 import { csvPayload } from './csv.ts'
 import { parseQueryString, utf8Text } from './query-string.ts'
 import { sortedTexts } from '../../text/code-point-order.ts'
+import { hasLoneSurrogate } from '../../text/json-text.ts'
 
 type JsonRead = { readonly payload: Payload; readonly value: unknown }
 
@@ -100,17 +101,6 @@ export const invalidJson = (): Error => errors.invalidBody('Empty or invalid jso
 function jsonText(body: Buffer): string {
   if (!isUtf8(body)) throw invalidJson()
   return body.toString('utf8')
-}
-
-const surrogateEscape = /\\u[dD][89a-fA-F]/
-const escapes = /\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u([0-9a-fA-F]{4})|[^u])/g
-
-/** Whether a string in the JSON has an escaped lone surrogate, which JavaScript accepts but Postgres rejects. */
-export function hasLoneSurrogate(text: string): boolean {
-  // A plain text search is thirty times faster.
-  if (!text.includes('\\u') || !surrogateEscape.test(text)) return false
-  for (const [, code] of text.matchAll(escapes)) if (code !== undefined && /^[dD][89a-fA-F]/.test(code)) return true
-  return false
 }
 
 function jsonPayload(text: string): JsonRead {

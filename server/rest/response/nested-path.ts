@@ -4,7 +4,7 @@ import { ApiError } from '../errors.ts'
 import { atPath, nestedErrors, pointerToken } from '../plan/nested-errors.ts'
 import type { NestedRow, NestedStep, RowsStep } from '../plan/nested-write.ts'
 import type { RawRow } from '../database.ts'
-import { members } from '../../text/json-slices.ts'
+import { jsonMembers } from '../../text/json-members.ts'
 
 /** Adds a pointer into the body to the error of a step. */
 export function locateError(error: ApiError, step: NestedStep): ApiError {
@@ -111,7 +111,7 @@ const namesColumn = new Set(['23502', '428C9'])
 /** The values of a row other than null, as a message of the database has them. */
 function writtenValues({ text }: NestedRow): ReadonlyMap<string, string> {
   const values = new Map<string, string>()
-  for (const [name, value] of members(text) ?? []) {
+  for (const [name, value] of jsonMembers(text)) {
     if (value !== 'null') values.set(name, value.startsWith('"') ? (JSON.parse(value) as string) : value)
   }
   return values

@@ -80,7 +80,10 @@ export function accountRoutes(settings: AccountSettings): readonly Route[] {
         const hashing = passwords.for(workClient(request, trustedProxies))
         const newPasswordHash = body.password === undefined ? undefined : await hashing.hash(body.password)
         const changed = await changeAccount(query, {
-          ...{ userId, sessionId: caller.id, passwordHash, newPasswordHash },
+          userId,
+          sessionId: caller.id,
+          passwordHash,
+          newPasswordHash,
           email: body.email === undefined ? undefined : normalisedEmail(body.email),
           confirms: rules.confirmsAddresses(),
           ip: clientAddress(request, trustedProxies),

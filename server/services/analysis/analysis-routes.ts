@@ -119,8 +119,12 @@ export function analysisRoutes(prefix: string): readonly AnalysisRoute[] {
         200: {
           description: 'The paths.',
           schema: record({
-            ...{ base_url_path: path, health: path, predict: path, predict_batch: path },
-            ...{ live_detect_websocket: path, openapi: path },
+            base_url_path: path,
+            health: path,
+            predict: path,
+            predict_batch: path,
+            live_detect_websocket: path,
+            openapi: path,
           }),
         },
       },

@@ -21,7 +21,12 @@ export function imageTypeOf(bytes: Uint8Array): 'image/jpeg' | 'image/png' | 'im
 
 /** Media types that clients send for these formats, including outdated names. */
 const accepted: ReadonlySet<string> = new Set([
-  ...['image/jpeg', 'image/jpg', 'image/pjpeg', 'image/png', 'image/x-png', 'image/webp'],
+  'image/jpeg',
+  'image/jpg',
+  'image/pjpeg',
+  'image/png',
+  'image/x-png',
+  'image/webp',
 ])
 /** Types that declare nothing. `application/octet-stream` is the multipart parser's default for a file without a type. */
 const unspecific: ReadonlySet<string> = new Set(['', 'application/octet-stream', 'text/plain', 'image/*'])

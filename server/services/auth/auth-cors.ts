@@ -3,8 +3,15 @@ import type { RequestHandler } from 'express'
 import { answerTokenCors, type TokenCors } from '../../http/token-cors.ts'
 
 const alwaysAllowed = [
-  ...['Accept', 'Authorization', 'Content-Type', 'apikey', 'X-Client-IP', 'X-Client-Info'],
-  ...['X-JWT-AUD', 'X-Supabase-Api-Version', 'X-Request-Id'],
+  'Accept',
+  'Authorization',
+  'Content-Type',
+  'apikey',
+  'X-Client-IP',
+  'X-Client-Info',
+  'X-JWT-AUD',
+  'X-Supabase-Api-Version',
+  'X-Request-Id',
 ]
 
 /**

@@ -5,9 +5,29 @@ import type { AuthSettings } from './settings.ts'
 
 /** Names that clients expect, whether they are configured or not. */
 const providerNames = [
-  ...['apple', 'azure', 'bitbucket', 'discord', 'facebook', 'snapchat', 'figma', 'fly', 'github', 'gitlab', 'google'],
-  ...['keycloak', 'kakao', 'linkedin', 'linkedin_oidc', 'notion', 'spotify', 'slack', 'slack_oidc', 'workos'],
-  ...['twitch', 'twitter', 'zoom'],
+  'apple',
+  'azure',
+  'bitbucket',
+  'discord',
+  'facebook',
+  'snapchat',
+  'figma',
+  'fly',
+  'github',
+  'gitlab',
+  'google',
+  'keycloak',
+  'kakao',
+  'linkedin',
+  'linkedin_oidc',
+  'notion',
+  'spotify',
+  'slack',
+  'slack_oidc',
+  'workos',
+  'twitch',
+  'twitter',
+  'zoom',
 ]
 
 const cached = { 'Cache-Control': 'public, max-age=600' }
@@ -93,8 +113,20 @@ function openIdConfiguration(issuer: string, base: string, jwks: string): object
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: algorithms.size === 0 ? ['HS256'] : [...algorithms],
     claims_supported: [
-      ...['iss', 'sub', 'aud', 'exp', 'iat', 'email', 'phone', 'role', 'aal', 'amr', 'session_id', 'is_anonymous'],
-      ...['app_metadata', 'user_metadata'],
+      'iss',
+      'sub',
+      'aud',
+      'exp',
+      'iat',
+      'email',
+      'phone',
+      'role',
+      'aal',
+      'amr',
+      'session_id',
+      'is_anonymous',
+      'app_metadata',
+      'user_metadata',
     ],
   }
 }

@@ -1,5 +1,6 @@
 // Metadata of users in requests, which is passed to the database as the text that arrived.
 import { jsonMembers, jsonObject } from '../../text/json-members.ts'
+import { hasLoneSurrogate } from '../../text/json-text.ts'
 import { authErrors } from './auth-error.ts'
 
 /** Members that only this service sets, because they say whether an address or a phone number was proven. */
@@ -15,7 +16,7 @@ export function objectMember(members: ReadonlyMap<string, string>, name: string)
   const text = members.get(name)
   if (text === undefined || text === 'null') return null
   if (/(?<!\\)(?:\\\\)*\\u0000/.test(text)) throw authErrors.invalid(`${name} must not contain the character NUL`)
-  if (hasHalfCharacter(text)) throw authErrors.invalid(`${name} must not contain halves of surrogate pairs`)
+  if (hasLoneSurrogate(text)) throw authErrors.invalid(`${name} must not contain halves of surrogate pairs`)
   return text
 }
 
@@ -32,7 +33,3 @@ export function chosenData(members: ReadonlyMap<string, string>): string | null 
   const had = proofs.map((name) => chosen.delete(name))
   return had.includes(true) ? jsonObject(chosen) : text
 }
-
-/** Whether a text has a surrogate without its other half, which JSON can write only as an escape. */
-const hasHalfCharacter = (text: string): boolean =>
-  /\\ud/i.test(text) && /(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(JSON.stringify(JSON.parse(text)))

@@ -190,7 +190,10 @@ const parameters = (
 /** The user object before the user is created. */
 const draftOf = ({ id, provider, address, audience, metadata }: SignUp, times = {}): string =>
   draftUser({
-    ...{ id, audience, times, metadata: metadata ?? '{}' },
+    id,
+    audience,
+    times,
+    metadata: metadata ?? '{}',
     ...(provider === 'anonymous' ? { provider: null } : { provider, [provider]: address }),
   })
 
@@ -217,7 +220,8 @@ function asNewAccount(user: string, { provider, address, metadata }: SignUp): Ma
     .map((it) => ({
       ...it,
       identity_data: { sub: id, [provider]: address, email_verified: false, phone_verified: false },
-      ...{ last_sign_in_at: now, ...times },
+      last_sign_in_at: now,
+      ...times,
     }))
   const shown = new Map(sharedMembers.map((name) => [name, members.get(name)] as const))
   return new Map<string, string | undefined>([

@@ -39,7 +39,16 @@ const anyRequest = ['handling=strict|lenient', 'timezone=…', 'tx=commit|rollba
 
 /** Parameters of the query string that are never the name of a column or an argument. */
 export const reservedParameters: ReadonlySet<string> = new Set([
-  ...['select', 'order', 'limit', 'offset', 'columns', 'on_conflict', 'and', 'or', 'not.and', 'not.or'],
+  'select',
+  'order',
+  'limit',
+  'offset',
+  'columns',
+  'on_conflict',
+  'and',
+  'or',
+  'not.and',
+  'not.or',
 ])
 
 const sharedParameters = {

@@ -31,10 +31,15 @@ type NewBucket = BucketChanges & { readonly name: string; readonly id?: string; 
 const bucketSchema: JsonSchema = {
   type: 'object',
   properties: {
-    ...{ id: text, name: text, owner: text, public: { type: 'boolean' }, type: text },
+    id: text,
+    name: text,
+    owner: text,
+    public: { type: 'boolean' },
+    type: text,
     file_size_limit: { type: ['integer', 'null'] },
     allowed_mime_types: { type: ['array', 'null'], items: text },
-    ...{ created_at: text, updated_at: text },
+    created_at: text,
+    updated_at: text,
   },
 }
 
@@ -56,7 +61,10 @@ async function create({ context, scope, caller, body }: StorageCall<NewBucket>):
   }
   const { owner } = caller
   const values = [
-    ...[id, name, uuidOrNull(owner), owner],
+    id,
+    name,
+    uuidOrNull(owner),
+    owner,
     body.public ?? false,
     sizeLimit(body.file_size_limit ?? null, context.settings().storageFileSizeLimit),
     jsonOrNull(allowedTypes(body.allowed_mime_types ?? null)),
@@ -117,9 +125,12 @@ async function update({ context, scope, path, body }: StorageCall<BucketChanges>
   if (isPublic === undefined && size === undefined && types === undefined) throw storageErrors.noContent()
   const [row] = await context.database.askRows(scope, updateBucket, [
     id,
-    ...[isPublic !== undefined, isPublic ?? null],
-    ...[size !== undefined, sizeLimit(size ?? null, context.settings().storageFileSizeLimit)],
-    ...[types !== undefined, jsonOrNull(allowedTypes(types ?? null))],
+    isPublic !== undefined,
+    isPublic ?? null,
+    size !== undefined,
+    sizeLimit(size ?? null, context.settings().storageFileSizeLimit),
+    types !== undefined,
+    jsonOrNull(allowedTypes(types ?? null)),
   ])
   if (!row) throw storageErrors.noSuchBucket()
   return { json: { message: 'Successfully updated' } }

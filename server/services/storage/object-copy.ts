@@ -82,8 +82,12 @@ export async function copyObject(
   const { bytes, source } = await copyBytes(store, from, key, async () => found.pop() ?? (await find()))
   const { eTag, size, lastModified } = bytes
   const metadata = {
-    ...{ ...source.metadata, ...changes },
-    ...{ eTag, size, contentLength: size, lastModified: lastModified.toISOString() },
+    ...source.metadata,
+    ...changes,
+    eTag,
+    size,
+    contentLength: size,
+    lastModified: lastModified.toISOString(),
   }
   const file = checkedFile(metadataOf(metadata))
   const accepted = await AcceptedVersion.stored(context, limits, key, file).catch((error: unknown) => {

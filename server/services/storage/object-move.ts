@@ -103,8 +103,13 @@ export async function moveObject(
 }
 
 const changeOf = (from: Place, to: ObjectKey, owner: string | null): (string | null)[] => [
-  ...[from.bucket, from.name, to.bucket, to.name, to.version],
-  ...[uuidOrNull(owner), owner],
+  from.bucket,
+  from.name,
+  to.bucket,
+  to.name,
+  to.version,
+  uuidOrNull(owner),
+  owner,
 ]
 
 /** @returns whether the object was moved: not if it is another one now */

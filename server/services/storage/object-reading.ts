@@ -35,8 +35,12 @@ export const jsonTime = (column: string): string =>
   `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
 const columns = [
-  ...['objects.id', 'objects.version', 'objects.metadata', 'objects.user_metadata'],
-  ...[jsonTime('objects.created_at'), jsonTime('objects.updated_at')],
+  'objects.id',
+  'objects.version',
+  'objects.metadata',
+  'objects.user_metadata',
+  jsonTime('objects.created_at'),
+  jsonTime('objects.updated_at'),
 ].join(', ')
 
 /** A bucket, and an object of it if there is one. */
@@ -162,7 +166,12 @@ function objectOf(
 ): StoredObject {
   if (id === null) throw storageErrors.noSuchKey()
   return {
-    ...{ id, bucket, name, userMetadata, createdAt, updatedAt },
+    id,
+    bucket,
+    name,
+    userMetadata,
+    createdAt,
+    updatedAt,
     version: version ?? '',
     metadata: readMetadata(metadata),
   }

@@ -105,7 +105,11 @@ type ReadRoute = {
 
 const download = (method: StorageMethod, { path, name, caller, operation, summary, find }: ReadRoute): StorageRoute =>
   defineStorageRoute({
-    ...{ method, path, caller, operation, summary },
+    method,
+    path,
+    caller,
+    operation,
+    summary,
     id: `${method}${name}`,
     query: downloadQuery,
     headers: conditions,
@@ -122,15 +126,26 @@ const download = (method: StorageMethod, { path, name, caller, operation, summar
 const infoSchema: JsonSchema = {
   type: 'object',
   properties: {
-    ...{ id: text, name: text, version: text, bucket_id: text, size: { type: ['integer', 'null'] } },
-    ...{ content_type: text, cache_control: text, etag: text, metadata: { type: ['object', 'null'] } },
-    ...{ last_modified: text, created_at: text },
+    id: text,
+    name: text,
+    version: text,
+    bucket_id: text,
+    size: { type: ['integer', 'null'] },
+    content_type: text,
+    cache_control: text,
+    etag: text,
+    metadata: { type: ['object', 'null'] },
+    last_modified: text,
+    created_at: text,
   },
 }
 
 const info = ({ path, name, caller, operation, summary, find }: ReadRoute): StorageRoute =>
   defineStorageRoute({
-    ...{ path, caller, operation, summary },
+    path,
+    caller,
+    operation,
+    summary,
     method: 'get',
     id: `get${name}`,
     success: [200, { description: 'What is known of the object.', schema: infoSchema }],

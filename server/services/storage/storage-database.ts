@@ -47,9 +47,13 @@ export type StorageDatabase = {
 }
 
 const ofRequest = [
-  ...['request.jwt.claims', 'request.method', 'request.path', 'request.headers'],
+  'request.jwt.claims',
+  'request.method',
+  'request.path',
+  'request.headers',
   // Supabase's trigger protects the tables from statements without it.
-  ...['storage.operation', 'storage.allow_delete_query'],
+  'storage.operation',
+  'storage.allow_delete_query',
 ]
 
 /** The text of a settings statement. The placeholders of a guard come first, those of the session next. */

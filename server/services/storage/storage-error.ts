@@ -109,7 +109,8 @@ export const storageErrors = {
   /** @param size bytes of the object */
   invalidRange: (size: number) =>
     new StorageError(416, 'InvalidRange', 'invalid range provided', {
-      ...{ error: 'invalid_range', httpStatus: 416 },
+      error: 'invalid_range',
+      httpStatus: 416,
       headers: { 'Content-Range': `bytes */${size}` },
     }),
   notFound: (method: string, target: string) =>

@@ -70,7 +70,8 @@ export async function readUpload(request: IncomingMessage): Promise<UploadSource
       isRaw: false,
       cacheControl,
       userMetadata: metadata === undefined ? undefined : parseUserMetadata(metadata),
-      ...{ bytes, stop },
+      bytes,
+      stop,
     }
   } catch (error) {
     stop()

@@ -94,8 +94,13 @@ async function sendMagicLink({ context, body, bodyMembers, request }: Call, crea
   const confirmed = settings.authMailerAutoconfirm
   const purposeIfNew = confirmed ? 'magiclink' : 'confirmation'
   const { issued, isNew } = await issueOrCreate(context, request, {
-    ...{ purpose: 'magiclink', only: 'confirmed', purposeIfNew },
-    ...{ account: { address: { email }, data, confirmed }, creates, pkce, audit },
+    purpose: 'magiclink',
+    only: 'confirmed',
+    purposeIfNew,
+    account: { address: { email }, data, confirmed },
+    creates,
+    pkce,
+    audit,
   })
   if (issued.status === 'sent') await codeFlows.sender.mail(isNew ? purposeIfNew : 'magiclink', issued, request)
   return { json: {} }
@@ -148,8 +153,12 @@ async function sendMessage({ context, body, bodyMembers, request }: Call, create
   const data = chosenData(bodyMembers)
   const audit = { action: 'user_recovery_requested', type: 'user', traits: { channel } }
   const { issued, isNew } = await issueOrCreate(context, request, {
-    ...{ purpose: 'phone_confirmation', only: 'phone_confirmed', purposeIfNew: 'phone_confirmation' },
-    ...{ account: { address: { phone }, data, confirmed: settings.authSmsAutoconfirm }, creates, audit },
+    purpose: 'phone_confirmation',
+    only: 'phone_confirmed',
+    purposeIfNew: 'phone_confirmation',
+    account: { address: { phone }, data, confirmed: settings.authSmsAutoconfirm },
+    creates,
+    audit,
   })
   const messageId = issued.status === 'sent' ? await codeFlows.sender.message(issued) : undefined
   return { json: isNew || messageId === undefined ? {} : { message_id: messageId } }

@@ -14,7 +14,9 @@ export class ProviderError extends Error {
 }
 
 const deniedCodes: ReadonlySet<string | null> = new Set([
-  ...['signup_disabled', 'user_banned', 'provider_email_needs_verification'],
+  'signup_disabled',
+  'user_banned',
+  'provider_email_needs_verification',
 ])
 
 /** The page with an error, in the query for servers and in the fragment for pages. */

@@ -31,9 +31,7 @@ const retries: readonly number[] = [200, 800]
 const pauseAfterFailure = 30_000
 
 /** Algorithms of signatures that a public key verifies. */
-const algorithms = [
-  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
-]
+const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
 
 /** Loaded at first use: most servers have no providers, and loading takes 50 ms. */
 const openId = (): Promise<typeof OpenId> => import('openid-client')

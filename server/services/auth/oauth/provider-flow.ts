@@ -13,10 +13,27 @@ import { UnreachableProvider } from './upstream-failure.ts'
 
 /** Parameters of the authorization request that the service sets itself, or that would replace the whole request. */
 const reserved: ReadonlySet<string> = new Set([
-  ...['client_id', 'client_secret', 'redirect_uri', 'response_type', 'response_mode', 'state', 'nonce', 'scope'],
-  ...['code_challenge', 'code_challenge_method', 'code_verifier', 'request', 'request_uri', 'client_assertion'],
+  'client_id',
+  'client_secret',
+  'redirect_uri',
+  'response_type',
+  'response_mode',
+  'state',
+  'nonce',
+  'scope',
+  'code_challenge',
+  'code_challenge_method',
+  'code_verifier',
+  'request',
+  'request_uri',
+  'client_assertion',
   // Parameters of `/authorize`.
-  ...['provider', 'scopes', 'redirect_to', 'invite_token', 'skip_http_redirect', 'apikey'],
+  'provider',
+  'scopes',
+  'redirect_to',
+  'invite_token',
+  'skip_http_redirect',
+  'apikey',
 ])
 
 /** `openid` makes the provider issue an ID token. */
@@ -85,7 +102,12 @@ export async function startProviderFlow(
   )
   const { name, emailOptional } = provider
   const state = await context.flowStates.createAtProvider({
-    ...{ provider: name, challenge, codeVerifier, returnTo, linkingTarget, emailOptional },
+    provider: name,
+    challenge,
+    codeVerifier,
+    returnTo,
+    linkingTarget,
+    emailOptional,
     inviteToken,
   })
   url.searchParams.set('state', state)

@@ -18,8 +18,19 @@ export type ProviderUser = {
 
 /** Claims of the profile that are texts. https://openid.net/specs/openid-connect-core-1_0.html#StandardClaims */
 const profileClaims = [
-  ...['name', 'family_name', 'given_name', 'middle_name', 'nickname', 'preferred_username', 'profile', 'picture'],
-  ...['website', 'gender', 'birthdate', 'zoneinfo', 'locale'],
+  'name',
+  'family_name',
+  'given_name',
+  'middle_name',
+  'nickname',
+  'preferred_username',
+  'profile',
+  'picture',
+  'website',
+  'gender',
+  'birthdate',
+  'zoneinfo',
+  'locale',
 ] as const
 
 /** Bytes in an address, as in the column. */

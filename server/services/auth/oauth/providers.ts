@@ -28,9 +28,31 @@ export class UnsupportedProvider extends Error {
 
 /** Providers of GoTrue, which are disabled unless they are in the settings. */
 const known: ReadonlySet<string> = new Set([
-  ...['apple', 'azure', 'bitbucket', 'discord', 'facebook', 'figma', 'fly', 'github', 'gitlab', 'google', 'kakao'],
-  ...['keycloak', 'linkedin', 'linkedin_oidc', 'notion', 'slack', 'slack_oidc', 'snapchat', 'spotify', 'twitch'],
-  ...['twitter', 'vercel_marketplace', 'workos', 'x', 'zoom'],
+  'apple',
+  'azure',
+  'bitbucket',
+  'discord',
+  'facebook',
+  'figma',
+  'fly',
+  'github',
+  'gitlab',
+  'google',
+  'kakao',
+  'keycloak',
+  'linkedin',
+  'linkedin_oidc',
+  'notion',
+  'slack',
+  'slack_oidc',
+  'snapchat',
+  'spotify',
+  'twitch',
+  'twitter',
+  'vercel_marketplace',
+  'workos',
+  'x',
+  'zoom',
 ])
 
 type ProvidersSettings = Pick<AuthSettings, 'authProviders' | 'authExternalAllowedIdTokenIssuers'>

@@ -19,7 +19,10 @@ export type S3Place = {
  */
 export function traceOperations(client: S3Client, { bucket, region, endpoint }: S3Place): void {
   const attributes = {
-    ...{ 'rpc.system': 'aws-api', 'rpc.service': 'S3', 'aws.s3.bucket': bucket, 'cloud.region': region },
+    'rpc.system': 'aws-api',
+    'rpc.service': 'S3',
+    'aws.s3.bucket': bucket,
+    'cloud.region': region,
     ...(endpoint === null ? {} : { 'server.address': new URL(endpoint).hostname }),
   }
   client.middlewareStack.add(

@@ -208,8 +208,16 @@ export class ResumableUploads {
   ): Promise<{ readonly previous: string | null } | undefined> {
     const { owner, version, metadata, userMetadata, isUpsert, length, replaceable } = object
     const values = [
-      ...[version.key.bucket, version.key.name, uuidOrNull(owner), owner, version.key.version],
-      ...[metadata, userMetadata, upload.id, received, length],
+      version.key.bucket,
+      version.key.name,
+      uuidOrNull(owner),
+      owner,
+      version.key.version,
+      metadata,
+      userMetadata,
+      upload.id,
+      received,
+      length,
     ]
     const { askAsAdmin } = this.#context.database
     const [row] = isUpsert

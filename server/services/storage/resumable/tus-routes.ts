@@ -98,7 +98,9 @@ function routes(isSigned: boolean): readonly StorageRoute[] {
   const path = isSigned ? `${resumablePath}/sign` : resumablePath
   const define = ({ method, name, summary, operation, success, headers }: TusRoute, to: string, hidden: boolean) =>
     defineStorageRoute({
-      ...{ method, success, hidden },
+      method,
+      success,
+      hidden,
       path: to,
       id: `${name}${isSigned ? 'Signed' : ''}ResumableUpload`,
       summary: isSigned ? `${summary} by a signed URL` : summary,

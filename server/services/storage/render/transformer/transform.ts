@@ -6,8 +6,11 @@ import { layoutOf, type Size } from './layout.ts'
 import type { TransformedImage, TransformerOptions, TransformFault, TransformTask } from './message.ts'
 
 const loaders = [
-  ...['VipsForeignLoadJpegBuffer', 'VipsForeignLoadPngBuffer', 'VipsForeignLoadWebpBuffer'],
-  ...['VipsForeignLoadNsgifBuffer', 'VipsForeignLoadHeifBuffer'],
+  'VipsForeignLoadJpegBuffer',
+  'VipsForeignLoadPngBuffer',
+  'VipsForeignLoadWebpBuffer',
+  'VipsForeignLoadNsgifBuffer',
+  'VipsForeignLoadHeifBuffer',
 ]
 
 type Format = 'jpeg' | 'png' | 'webp' | 'gif' | 'avif'
