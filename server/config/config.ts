@@ -1,5 +1,5 @@
 // Settings: one readonly record, read once and passed as an argument.
-// https://docs.postgrest.org/en/v16/references/configuration.html
+// https://docs.postgrest.org/en/stable/references/configuration.html
 import type { JwtSettings } from '../identity/jwt/jwt.ts'
 import type { EngineSettings, PostgrestSettings } from '../rest/settings.ts'
 import type { QualifiedIdentifier } from '../schema-cache/identifier.ts'

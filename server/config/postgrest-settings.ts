@@ -1,5 +1,5 @@
 // PostgREST's settings with the names, defaults and meaning of version 16.
-// https://docs.postgrest.org/en/v16/references/configuration.html
+// https://docs.postgrest.org/en/stable/references/configuration.html
 import type { PostgrestConfig } from './config.ts'
 import * as types from './setting-types.ts'
 import type { Setting } from './setting.ts'

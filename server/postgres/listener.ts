@@ -1,4 +1,4 @@
-// The connection that waits for NOTIFY. https://docs.postgrest.org/en/v14/references/listener.html
+// The connection that waits for NOTIFY. https://docs.postgrest.org/en/stable/references/listener.html
 import pg from 'pg'
 import type { PoolConfig } from './connection/pool-config.ts'
 

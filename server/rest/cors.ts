@@ -1,5 +1,5 @@
 // Cross-origin requests. https://fetch.spec.whatwg.org/#http-cors-protocol,
-// https://docs.postgrest.org/en/v14/references/api/cors.html
+// https://docs.postgrest.org/en/stable/references/api/cors.html
 
 type Header = readonly [string, string]
 

@@ -1,5 +1,5 @@
 // Media types in the headers `Accept` and `Content-Type`, and in error messages.
-// https://docs.postgrest.org/en/v14/references/api/resource_representation.html; RFC 9110, sections 8.3 and 12.5
+// https://docs.postgrest.org/en/stable/references/api/resource_representation.html; RFC 9110, sections 8.3 and 12.5
 
 const planOptions = ['analyze', 'verbose', 'settings', 'buffers', 'wal'] as const
 

@@ -1,5 +1,5 @@
 // Reloads settings and schema cache on NOTIFY.
-// https://docs.postgrest.org/en/v16/references/listener.html
+// https://docs.postgrest.org/en/stable/references/listener.html
 import type { ChannelEvent, EngineDatabase } from './database.ts'
 import type { LoadSettings } from './settings.ts'
 

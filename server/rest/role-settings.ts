@@ -1,5 +1,5 @@
 // The settings of roles (`alter role … set …`).
-// https://docs.postgrest.org/en/v16/references/transactions.html#impersonated-role-settings
+// https://docs.postgrest.org/en/stable/references/transactions.html#impersonated-role-settings
 import { introspectionQuery, type RunQuery } from '../schema-cache/introspection.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
 import { parseLimits, type Limits } from '../identity/limits.ts'

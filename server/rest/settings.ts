@@ -1,5 +1,5 @@
 // The settings of the engine. PostgREST's settings have its names in camel case: `db-anon-role` is `dbAnonRole`.
-// https://docs.postgrest.org/en/v16/references/configuration.html
+// https://docs.postgrest.org/en/stable/references/configuration.html
 import type { QualifiedIdentifier } from '../schema-cache/identifier.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
 import type { Limits } from '../identity/limits.ts'

@@ -1,5 +1,5 @@
 // Media type handlers: aggregates in the database that turn rows into a response body, and the built-in ones.
-// https://docs.postgrest.org/en/v14/references/api/media_type_handlers.html
+// https://docs.postgrest.org/en/stable/references/api/media_type_handlers.html
 import type { QualifiedIdentifier } from './identifier.ts'
 
 export type MediaHandler =

@@ -1,5 +1,5 @@
 // Domain representations: casts between a domain and json or text.
-// https://docs.postgrest.org/en/v14/references/api/domain_representations.html
+// https://docs.postgrest.org/en/stable/references/api/domain_representations.html
 
 /** A user-defined cast, applied as a function call: `function(value)`. All three are SQL-quoted names. */
 export type Representation = {

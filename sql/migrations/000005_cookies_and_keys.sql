@@ -314,7 +314,7 @@ comment on function auth.revoke_own_sessions(uuid, uuid, uuid) is
   E'Ends the session `chosen` of an account for its session `session_id`, or all others if `chosen` is null. Returns the number of ended sessions.\n\nOther sessions than its own are ended only by a session that has used the second factor of the account, if there is one.';
 
 -- Raises PostgREST's error for a token with invalid claims.
--- https://docs.postgrest.org/en/v16/references/errors.html#raise-errors-with-http-status-codes
+-- https://docs.postgrest.org/en/stable/references/errors.html#raise-errors-with-http-status-codes
 create function auth.check_session(session_id uuid, user_id uuid, app_role text) returns void
 language plpgsql stable security definer set search_path = ''
 as $$

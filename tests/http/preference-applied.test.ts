@@ -1,5 +1,5 @@
 // `Prefer` and `Preference-Applied` for every preference and kind of request.
-// https://docs.postgrest.org/en/v14/references/api/preferences.html
+// https://docs.postgrest.org/en/stable/references/api/preferences.html
 import t from 'tap'
 import { exchangeAll, fault, type Exchange } from '../support/request-table.ts'
 import { startWrites } from '../support/writes-service.ts'

@@ -1,5 +1,5 @@
 // Functions: how arguments are read from a request, and how the function is chosen.
-// https://docs.postgrest.org/en/v14/references/api/functions.html
+// https://docs.postgrest.org/en/stable/references/api/functions.html
 import t from 'tap'
 import { exchangeAll } from '../support/request-table.ts'
 import { startWrites } from '../support/writes-service.ts'

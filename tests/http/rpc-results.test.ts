@@ -1,5 +1,5 @@
 // Functions: return types, and parameters that apply to the result.
-// https://docs.postgrest.org/en/v14/references/api/functions.html
+// https://docs.postgrest.org/en/stable/references/api/functions.html
 import t from 'tap'
 import { exchangeAll } from '../support/request-table.ts'
 import { startWrites } from '../support/writes-service.ts'

@@ -1,5 +1,5 @@
 // The end of a transaction: `db-tx-end` and `Prefer: tx`.
-// https://docs.postgrest.org/en/v14/references/configuration.html#db-tx-end
+// https://docs.postgrest.org/en/stable/references/configuration.html#db-tx-end
 import t from 'tap'
 import { startApplication } from '../support/application.ts'
 import { createFixtureDatabase } from '../support/fixture.ts'

@@ -1,5 +1,5 @@
 // Database errors: the HTTP status of each SQLSTATE, and errors that set their own status.
-// https://docs.postgrest.org/en/v14/references/errors.html
+// https://docs.postgrest.org/en/stable/references/errors.html
 import t from 'tap'
 import { exchangeAll, fault, type Exchange } from '../support/request-table.ts'
 import { startWrites } from '../support/writes-service.ts'

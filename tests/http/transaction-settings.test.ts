@@ -1,5 +1,5 @@
 // The transaction's settings for SQL, and SQL's settings for the response.
-// https://docs.postgrest.org/en/v14/references/transactions.html
+// https://docs.postgrest.org/en/stable/references/transactions.html
 import t from 'tap'
 import { exchangeAll, fault, type Exchange } from '../support/request-table.ts'
 import { bearer } from '../support/token.ts'

@@ -1,5 +1,5 @@
 // POST to tables and views.
-// https://docs.postgrest.org/en/v14/references/api/tables_views.html#insert
+// https://docs.postgrest.org/en/stable/references/api/tables_views.html#insert
 import t from 'tap'
 import { exchangeAll } from '../support/request-table.ts'
 import { startWrites } from '../support/writes-service.ts'

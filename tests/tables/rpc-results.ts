@@ -1,5 +1,5 @@
 // Functions: return types, and parameters that apply to the result.
-// https://docs.postgrest.org/en/v14/references/api/functions.html
+// https://docs.postgrest.org/en/stable/references/api/functions.html
 import { fault, type Exchange, type RequestTable } from '../support/request-table.ts'
 
 const rpc = (method: string, rest: string, body?: unknown): Exchange['send'] => [method, `/rpc/${rest}`, body]

@@ -1,5 +1,5 @@
 // POST to tables and views: values, and the response.
-// https://docs.postgrest.org/en/v14/references/api/tables_views.html#insert
+// https://docs.postgrest.org/en/stable/references/api/tables_views.html#insert
 import { fault, type Exchange, type RequestTable } from '../support/request-table.ts'
 
 const back = 'return=representation'

@@ -1,5 +1,5 @@
 // PATCH and DELETE.
-// https://docs.postgrest.org/en/v14/references/api/tables_views.html#update
+// https://docs.postgrest.org/en/stable/references/api/tables_views.html#update
 import { fault, type Exchange, type RequestTable } from '../support/request-table.ts'
 
 const back = 'return=representation'

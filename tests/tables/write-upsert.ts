@@ -1,5 +1,5 @@
 // Upserts: POST with a resolution, and PUT.
-// https://docs.postgrest.org/en/v14/references/api/tables_views.html#upsert
+// https://docs.postgrest.org/en/stable/references/api/tables_views.html#upsert
 import { fault, type Exchange, type RequestTable } from '../support/request-table.ts'
 
 const back = 'return=representation'

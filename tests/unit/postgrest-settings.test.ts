@@ -1,5 +1,5 @@
 // Every setting of PostgREST v16's configuration page, under each of its names.
-// https://docs.postgrest.org/en/v16/references/configuration.html
+// https://docs.postgrest.org/en/stable/references/configuration.html
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
 // Verifies JSON Web Tokens. Error codes, messages and the order of checks are PostgREST's.
-// https://docs.postgrest.org/en/v16/references/auth.html
+// https://docs.postgrest.org/en/stable/references/auth.html
 import { isUtf8 } from 'node:buffer'
 import { createHmac, timingSafeEqual, verify as verifyWithNode } from 'node:crypto'
 import { compactVerify } from 'jose'

@@ -1,5 +1,5 @@
 // The path of the role in a token (`jwt-role-claim-key`): JSONPath, or PostgREST's older syntax.
-// https://docs.postgrest.org/en/v16/references/auth.html#jwt-role-extraction
+// https://docs.postgrest.org/en/stable/references/auth.html#jwt-role-extraction
 import { select, type JsonPath } from './json-path.ts'
 import { parseJsonPath } from './json-path-parser.ts'
 import { jsonPathText } from './json-path-text.ts'

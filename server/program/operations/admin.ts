@@ -1,5 +1,5 @@
 // The admin server on a separate port, compatible with PostgREST 16.
-// https://docs.postgrest.org/en/v16/references/admin_server.html
+// https://docs.postgrest.org/en/stable/references/admin_server.html
 import type { RequestListener } from 'node:http'
 import { archiveAge, archiveConditionOf, type ArchiveStatus } from '../../postgres/backup/archive-status.ts'
 import { toJson } from '../../schema-cache/json.ts'

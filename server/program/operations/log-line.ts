@@ -21,7 +21,7 @@ const overloads = {
 
 /**
  * The level of a response. At `crit` none is logged, at `error` those with 5xx, at `warn` also 4xx, above that all.
- * https://docs.postgrest.org/en/v14/references/configuration.html#log-level
+ * https://docs.postgrest.org/en/stable/references/configuration.html#log-level
  */
 export const responseLevel = (status: number): 'error' | 'warn' | 'info' =>
   status >= 500 ? 'error' : status >= 400 ? 'warn' : 'info'

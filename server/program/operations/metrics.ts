@@ -1,5 +1,5 @@
 // Metrics for Prometheus: PostgREST's under their original names, durations of requests, and the image analysis.
-// https://docs.postgrest.org/en/v14/references/observability.html#metrics
+// https://docs.postgrest.org/en/stable/references/observability.html#metrics
 import type { ArchiveStatus } from '../../postgres/backup/archive-status.ts'
 import type { DatabaseStatistics } from '../../postgres/database.ts'
 import type { ReplicaStatistics } from '../../postgres/replicas/replica.ts'

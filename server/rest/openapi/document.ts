@@ -1,5 +1,5 @@
 // PostgREST's description of a schema at the root of the API, in OpenAPI 2.0 (Swagger).
-// https://docs.postgrest.org/en/v14/references/api/openapi.html, https://spec.openapis.org/oas/v2.0.html
+// https://docs.postgrest.org/en/stable/references/api/openapi.html, https://spec.openapis.org/oas/v2.0.html
 import type { RestSettings } from '../settings.ts'
 import type { Relationships } from '../../schema-cache/relationship.ts'
 import type { Routine } from '../../schema-cache/routine.ts'

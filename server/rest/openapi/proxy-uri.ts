@@ -9,7 +9,7 @@ export type ApiAddress = {
   readonly basePath: string
 }
 
-// https://docs.postgrest.org/en/v14/references/configuration.html#server-host
+// https://docs.postgrest.org/en/stable/references/configuration.html#server-host
 /** Values of `server-host` that are not addresses to connect to. */
 const anyHost = new Set(['*', '*4', '!4', '*6', '!6'])
 

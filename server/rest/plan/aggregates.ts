@@ -1,5 +1,5 @@
 // Passes for aggregate functions.
-// https://docs.postgrest.org/en/v14/references/api/aggregate_functions.html
+// https://docs.postgrest.org/en/stable/references/api/aggregate_functions.html
 import { errors } from '../errors.ts'
 import type { PlannedSelectField } from './field.ts'
 import type { PlanContext } from './plan-context.ts'

@@ -1,5 +1,5 @@
 // Resolves fields of a request to fields with types and conversions.
-// https://docs.postgrest.org/en/v14/references/api/domain_representations.html
+// https://docs.postgrest.org/en/stable/references/api/domain_representations.html
 import type { Representations } from '../../schema-cache/representation.ts'
 import { representationKey } from '../../schema-cache/representation.ts'
 import type { Column, Table } from '../../schema-cache/table.ts'

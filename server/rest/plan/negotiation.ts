@@ -1,5 +1,5 @@
 // Content negotiation: chooses the media type of the response and its handler.
-// RFC 9110, section 12; https://docs.postgrest.org/en/v14/references/api/media_type_handlers.html
+// RFC 9110, section 12; https://docs.postgrest.org/en/stable/references/api/media_type_handlers.html
 import type { MediaHandler, ResolvedHandler } from '../../schema-cache/media-handler.ts'
 import { mediaHandlerKey } from '../../schema-cache/media-handler.ts'
 import { errors } from '../errors.ts'

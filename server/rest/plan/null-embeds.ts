@@ -1,5 +1,5 @@
 // Null filters on embeds: `clients=not.is.null` selects the rows that have clients.
-// https://docs.postgrest.org/en/v14/references/api/resource_embedding.html#null-filtering-on-embedded-resources
+// https://docs.postgrest.org/en/stable/references/api/resource_embedding.html#null-filtering-on-embedded-resources
 import type { FieldLogicTree, PlannedLogicTree } from './field.ts'
 import { embedsByName, type RelatedEmbed } from './related-embed.ts'
 

@@ -1,5 +1,5 @@
 // Chooses the relationship of an embed.
-// https://docs.postgrest.org/en/v14/references/api/resource_embedding.html#foreign-key-joins-on-multiple-foreign-key-relationships
+// https://docs.postgrest.org/en/stable/references/api/resource_embedding.html#foreign-key-joins-on-multiple-foreign-key-relationships
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import { relationshipKey } from '../../schema-cache/relationship.ts'
 import type { ForeignKeyRelationship, Relationship } from '../../schema-cache/relationship.ts'

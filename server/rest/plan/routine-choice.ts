@@ -1,5 +1,5 @@
 // Chooses among overloads by the names of the arguments.
-// https://docs.postgrest.org/en/v14/references/api/functions.html
+// https://docs.postgrest.org/en/stable/references/api/functions.html
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import { qualifiedKey } from '../../schema-cache/identifier.ts'
 import type { Routine } from '../../schema-cache/routine.ts'

@@ -1,4 +1,4 @@
-// CSV bodies. RFC 4180; https://docs.postgrest.org/en/v14/references/api/tables_views.html#bulk-insert
+// CSV bodies. RFC 4180; https://docs.postgrest.org/en/stable/references/api/tables_views.html#bulk-insert
 import { errors, withLine, type ApiError } from '../errors.ts'
 import type { Payload } from './api-request.ts'
 import { showText } from '../../text/haskell-show.ts'

@@ -1,4 +1,4 @@
-// The `Prefer` header. RFC 7240; https://docs.postgrest.org/en/v14/references/api/preferences.html
+// The `Prefer` header. RFC 7240; https://docs.postgrest.org/en/stable/references/api/preferences.html
 import { readInteger } from './integer.ts'
 import { lenientUtf8Text } from './query-string.ts'
 import { strip } from '../../text/haskell-characters.ts'

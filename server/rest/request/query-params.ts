@@ -1,5 +1,5 @@
 // Parses the parameters of the query string.
-// https://docs.postgrest.org/en/v14/references/api/url_grammar.html
+// https://docs.postgrest.org/en/stable/references/api/url_grammar.html
 import { errors } from '../errors.ts'
 import { parseNames } from './field.ts'
 import type { AtPath } from './field.ts'

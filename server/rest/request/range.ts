@@ -1,5 +1,5 @@
 // Row ranges: `limit`/`offset` parameters, `Range` headers.
-// https://docs.postgrest.org/en/v14/references/api/pagination_count.html; RFC 9110, section 14
+// https://docs.postgrest.org/en/stable/references/api/pagination_count.html; RFC 9110, section 14
 import { errors } from '../errors.ts'
 import { addRows, readInteger, rowNumber, type RowNumber } from './integer.ts'
 

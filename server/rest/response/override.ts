@@ -1,5 +1,5 @@
 // Status and headers set by the database: the settings `response.status` and `response.headers`.
-// https://docs.postgrest.org/en/v14/references/transactions.html#response-headers
+// https://docs.postgrest.org/en/stable/references/transactions.html#response-headers
 import { errors } from '../errors.ts'
 import { framingWarning, isFramingHeader, isHeaderName, isHeaderValue } from './header.ts'
 import type { Header, HeaderList, Headers } from './header.ts'

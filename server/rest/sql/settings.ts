@@ -1,5 +1,5 @@
 // The statement that sets the role, the search path and the data of the request for a transaction.
-// https://docs.postgrest.org/en/v14/references/transactions.html#transaction-scoped-settings
+// https://docs.postgrest.org/en/stable/references/transactions.html#transaction-scoped-settings
 import type { SettingsStatement, WriteGuard } from '../database.ts'
 import type { RestSettings, RoleSettings } from '../settings.ts'
 import { claimsText, type Identity } from '../../identity/identity.ts'
