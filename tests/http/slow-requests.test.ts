@@ -137,6 +137,9 @@ t.test('a large body that waits too long gets 503', async (t) => {
   t.match([status, body], [503, { code: 'PGRSTX01', message: 'Too many large request bodies at the same time' }])
   t.ok(Number(headers.get('retry-after')) > 0)
   for (const { socket } of holders) socket.destroy()
-  const later = await Promise.all(Array.from({ length: 12 }, () => call('POST', notes, { body: `${big}"}` })))
-  t.strictSame([...new Set(later.map((answer) => answer.status))], [201], 'without the others, all succeed')
+  // One after the other, because those that wait for longer than a second are refused.
+  for (let n = 0; n < 3; n++) {
+    const later = await call('POST', notes, { body: `${big}"}` })
+    t.equal(later.status, 201, 'without the others, each succeeds')
+  }
 })
