@@ -76,16 +76,11 @@ export async function compose(options: CompositionOptions): Promise<Composition>
   const parts = partsOf(options)
   const { database, validator, lookupApiKey, metrics, env } = options
   const { config, current, verifier, checksSessions, sessions, allowedOrigins, has, onError, warn } = parts
+  const shared = { config, database, lookupApiKey, validator, allowedOrigins, onError, warn }
   const signIn = signsIn(config.services)
     ? startSignIn({
-        config,
+        ...shared,
         env,
-        database,
-        lookupApiKey,
-        validator,
-        allowedOrigins,
-        onError,
-        warn,
         current: () => ({ config: current(), verifier: verifier() }),
         print: (block) => options.log.write({ kind: 'mail', message: block.trimEnd() }),
       })
@@ -99,14 +94,8 @@ export async function compose(options: CompositionOptions): Promise<Composition>
   })
   const storage = has('storage')
     ? await startStorage({
-        config,
+        ...shared,
         current,
-        database,
-        lookupApiKey,
-        validator,
-        allowedOrigins,
-        onError,
-        warn,
         verifier,
         checksSessions,
         isEmbedded: env[embeddedVariable] !== undefined,

@@ -2,6 +2,7 @@
 // of each connection with its last response.
 import type { RequestListener, Server, ServerResponse } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
 import { carrierOf } from './memory-connection.ts'
 
 /** Milliseconds between two checks for idle connections. */
@@ -19,8 +20,6 @@ type Connection = {
    */
   readonly unfinished: ServerResponse[]
 }
-
-const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /**
  * Shuts one HTTP server down. Create it before the server listens, because it tracks connections and responses.
@@ -147,7 +146,7 @@ export class GracefulEnd {
     const start = performance.now()
     for (let begin = start; begin - start < limit;) {
       const accepted = this.#accepted
-      await nextTurn()
+      await setImmediate()
       const end = performance.now()
       if (accepted === this.#accepted && end - begin <= longestTurn((end - start) / limit)) return
       begin = end

@@ -17,7 +17,7 @@ export type Greeting = {
   readonly hasSample: boolean
 }
 
-/** Creates the development keys if there are none, and prints the keys and the addresses of the server. */
+/** Creates the development keys unless they exist, and prints them and the addresses of the server. */
 export async function greet(
   embedded: EmbeddedDatabase,
   config: Config,

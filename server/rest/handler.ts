@@ -168,7 +168,8 @@ export class RestHandler {
           if (body instanceof ImportBody) imported = body
           http = body instanceof ImportBody ? bodiless : { ...bodiless, body }
         } else http = bodiless
-        const isLarge = http.body.length > (isCsv(request.header('content-type')) ? smallCsv : largeBody)
+        const { length } = http.body
+        const isLarge = length > largeBody || (length > smallCsv && isCsv(request.header('content-type')))
         if (isLarge && !isBatch && share) http = await this.#readLarge(http, request, share)
         const received = http
         const respondTo = isBatch ? answerBatch : answer

@@ -1,11 +1,12 @@
 // Strict JSON. RFC 8259 does not define the meaning of an object with duplicate names, so such objects are rejected.
 import { JsonTokens } from './json-tokens.ts'
+import { hasSigns } from './sign-count.ts'
 
 /** More than the bodies of our own routes need. */
 const maxDepth = 32
 /** Parsing and checking so many values takes some 10 ms. */
 const mostSignsOfBodies = 50_000
-/** Of a JSON value that the server parses for `/rest/v1`: as many values as 1000 rows of 50 columns have. */
+/** Of JSON that may have many values: rows, batches, and the names of objects. 1000 rows of 50 columns have as many. */
 export const mostSigns = 100_000
 
 export type JsonFault =
@@ -15,7 +16,8 @@ export type JsonFault =
   | 'has a name twice in one object'
   | 'has too many values'
 export type JsonReading =
-  { readonly kind: 'value'; readonly value: unknown } | { readonly kind: 'fault'; readonly fault: JsonFault }
+  | { readonly kind: 'value'; readonly value: unknown; readonly text: string }
+  | { readonly kind: 'fault'; readonly fault: JsonFault }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
@@ -41,14 +43,7 @@ export function readJsonBytes(bytes: Buffer, mostSigns = mostSignsOfBodies): Jso
 }
 
 /** Whether JSON has more than so many commas, colons and opening brackets, those in strings as well. */
-export function hasMoreSigns(json: Buffer | string, limit: number): boolean {
-  if (json.length <= limit) return false
-  let count = 0
-  for (const sign of ',:[{') {
-    for (let at = json.indexOf(sign); at >= 0; at = json.indexOf(sign, at + 1)) if (++count > limit) return true
-  }
-  return false
-}
+export const hasMoreSigns = (json: Buffer | string, limit: number): boolean => hasSigns(json, ',:[{', limit + 1)
 
 /** Parses JSON. `__proto__` is an ordinary property name. */
 export function readJson(text: string): JsonReading {
@@ -59,7 +54,7 @@ export function readJson(text: string): JsonReading {
     return { kind: 'fault', fault: 'is not valid JSON' }
   }
   const fault = faultOf(text)
-  return fault === undefined ? { kind: 'value', value } : { kind: 'fault', fault }
+  return fault === undefined ? { kind: 'value', value, text } : { kind: 'fault', fault }
 }
 
 /** @param text valid JSON */

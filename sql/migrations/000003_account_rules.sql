@@ -457,7 +457,7 @@ comment on function auth.password_to_confirm(auth.users, json) is
   'The hash of the password of the sign-up that a new code confirms: the member password_hash of the request, which is null for a code without a sign-up, or as before.';
 
 -- Another person may have opened the account for the address before its owner, and have chosen the password, have a session
--- or more. Whoever clicks on the mail of a sign-up confirms this sign-up: its password and what it has led to. Every other
+-- or more. A click on the mail of a sign-up confirms this sign-up: its password and what it has led to. Every other
 -- proof ends all of that. Of several sign-ups, the only valid password is that of the one whose mail was confirmed.
 create function auth.settle_password(account auth.users, kind text, password_hash text) returns auth.users
 language plpgsql set search_path = ''

@@ -331,7 +331,7 @@ begin
       when $3 = 'local' then sessions.id = $2
       else sessions.id <> $2
     end
-    -- Signing out always ends the own session.
+    -- Signing out always ends the session itself.
     and (not is_low or sessions.id is not distinct from $2 or coalesce(sessions.aal, 'aal1') < 'aal2');
 end
 $$;
@@ -449,7 +449,7 @@ begin
     end if;
   end if;
   if (case when $2 = 'email' then account.email_confirmed_at else account.phone_confirmed_at end) is not null
-    -- Someone uses the account already: without a proof, nobody else gets it.
+    -- The account is in use: without a proof, it does not pass to another person.
     or $8 and not is_new and (account.email_unproven or account.last_sign_in_at is not null)
   then
     perform auth.record_audit(account, 'user_repeated_signup', 'user', jsonb_build_object('provider', $2), $9);

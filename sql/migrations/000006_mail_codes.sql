@@ -322,7 +322,7 @@ $$;
 comment on function auth.find_code(json) is
   E'Finds the account of a code or link, and locks it until the end of the transaction: user_id, id, purpose and password_hash of the code, or error (otp_expired, user_banned). After five wrong codes a code is no longer valid; its link is.\n\nMembers of the request: type, email or phone with code_macs (keyed hashes of the code, one for each key), or token_hash (the token of a link); user_id; lifetime of codes in seconds.';
 
--- A later sign-up with a pending address replaces the code of an earlier one, but not its link: whoever has asked for a mail
+-- A later sign-up with a pending address replaces the code of an earlier one, but not its link: a person who has asked for a mail
 -- can confirm what they have asked for, although another person has signed up with the address since.
 create table auth.earlier_sign_ups (
   token_hash text not null constraint earlier_sign_ups_pkey primary key,

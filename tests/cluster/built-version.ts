@@ -56,7 +56,7 @@ export async function buildVersion(
     folder,
     main: join(folder, 'dist/main.js'),
     migrations: (await readdir(join(folder, 'sql/migrations'))).sort(),
-    drains: (await readFile(join(folder, 'README.md'), 'utf8')).includes('`server-drain-time`'),
+    drains: (await readFile(join(folder, 'server/config/service-settings.ts'), 'utf8')).includes("'server-drain-time'"),
     remove: () => rm(folder, { recursive: true, force: true }),
   }
 }

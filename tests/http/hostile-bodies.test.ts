@@ -47,7 +47,7 @@ t.test('bodies -> values or errors', (t) => {
   for (const [text, fault] of rows) {
     const reading = readJson(text)
     const label = text.slice(0, 60)
-    if (fault === undefined) t.strictSame(reading, { kind: 'value', value: JSON.parse(text) as unknown }, label)
+    if (fault === undefined) t.strictSame(reading, { kind: 'value', text, value: JSON.parse(text) as unknown }, label)
     else t.strictSame(reading, { kind: 'fault', fault }, label)
   }
   t.end()

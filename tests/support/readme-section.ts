@@ -1,7 +1,8 @@
 // The README and the guides beside the code, and the parts of them that tests run.
 import { execFile } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
+import { readGuides } from '../../server/program/guides.ts'
 
 const run = promisify(execFile)
 const root = new URL('../../', import.meta.url)
@@ -14,12 +15,16 @@ export type Guide = {
 
 /** The README, then the guides in the order of their paths. */
 export const guides: readonly Guide[] = [
-  'README.md',
-  ...readdirSync(new URL('server/', root), { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.md'))
-    .map((file) => `server/${file.replaceAll('\\', '/')}`)
-    .sort(),
-].map((path) => ({ path, text: readFileSync(new URL(path, root), 'utf8') }))
+  { path: 'README.md', text: await readFile(new URL('README.md', root), 'utf8') },
+  ...(await readGuides()).map(({ file, text }) => ({ path: `server/${file}`, text })),
+]
+
+/** The anchor of a heading, as GitHub names it. */
+export const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}_\- ]/gu, '')
+    .replaceAll(' ', '-')
 
 /** The text of one guide. */
 export function guideText(path: string): string {

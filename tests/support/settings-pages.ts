@@ -1,5 +1,6 @@
 // The pages of settings by task in server/config, from the table of settings: `npm run guides` writes them.
 import { settingsTable } from '../../server/config/dump.ts'
+import { anchorOf } from './readme-section.ts'
 
 type Task = {
   readonly task: string
@@ -165,12 +166,6 @@ export const settingsWithoutPage: readonly string[] = [...rows.keys()].filter((n
 const table = (task: string): string =>
   [header, rule, ...[...rows].filter(([name]) => taskOf(name) === task).map(([, row]) => row)].join('\n')
 
-const anchor = (heading: string): string =>
-  heading
-    .toLowerCase()
-    .replace(/[^\w\- ]/g, '')
-    .replaceAll(' ', '-')
-
 const pageText = ({ title, purpose, tasks: own }: Page): string =>
   [
     `# ${title}`,
@@ -185,7 +180,7 @@ const index = (): string =>
     ['| to … | page |', '| --- | --- |'].join('\n'),
     ...tasks.map(
       ({ file, task }) =>
-        `| ${task} | [${pages.find((page) => page.file === file)?.title ?? ''}](${file}#${anchor(task)}) |`,
+        `| ${task} | [${pages.find((page) => page.file === file)?.title ?? ''}](${file}#${anchorOf(task)}) |`,
     ),
   ]
     .join('\n')

@@ -1,6 +1,6 @@
 // Requests that one client pipelines, and bodies of many small chunks, leave turns to other connections.
 import { once } from 'node:events'
-import type { RequestListener } from 'node:http'
+import type { RequestListener, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { createHttpServer } from '../../server/program/http-server.ts'
@@ -66,4 +66,56 @@ t.test('a body of many small chunks pauses its connection', async (t) => {
   t.ok(await until(() => text().includes('<50000>')))
   t.ok(pauses > 5, `${pauses} pauses`)
   socket.destroy()
+})
+
+t.test('a client that leaves takes its waiting requests with it', async (t) => {
+  const held: ServerResponse[] = []
+  const url = await listening(t, (_request, response) => void held.push(response))
+  const { socket, closed } = rawRequest(url, numbers(500).map(get).join(''))
+  t.ok(await until(() => held.length === 9), 'those that run')
+  socket.destroy()
+  await closed
+  const other = rawRequest(url, get('other'))
+  t.ok(await until(() => held.length > 9))
+  t.equal(held.length, 10, 'only that of the other client was started')
+  held.at(-1)?.end('<other>')
+  t.ok(await until(() => other.text().includes('<other>')))
+})
+
+t.test('pipelined requests keep their own bodies, and one that fails does not stop the others', async (t) => {
+  const url = await listening(t, (request, response) => {
+    let text = ''
+    request
+      .on('data', (piece: Buffer) => (text += piece.toString()))
+      .on('end', () => {
+        if (request.url === '/5') response.statusCode = 500
+        response.end(`<${request.url}:${text.length}:${text[0]}>`)
+      })
+  })
+  const post = (number: number): string => {
+    const body = String(number % 10).repeat(10_000 + number)
+    return `POST /${number} HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+  }
+  const { text } = rawRequest(url, numbers(60).map(post).join(''))
+  t.ok(await until(() => text().includes('</59:')))
+  t.strictSame(
+    Array.from(text().matchAll(/<\/[^>]*>/g), ([found]) => found),
+    numbers(60).map((number) => `</${number}:${10_000 + number}:${number % 10}>`),
+  )
+})
+
+t.test('a client that leaves within a body of small chunks ends its request', async (t) => {
+  let outcome = ''
+  const url = await listening(t, (request) => {
+    request
+      .on('data', () => undefined)
+      .on('end', () => (outcome = 'end'))
+      .on('error', () => (outcome = 'error'))
+  })
+  const head = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n'
+  const { socket } = rawRequest(url, `${head}${'1\r\na\r\n'.repeat(1024)}`)
+  await once(socket, 'connect')
+  socket.write('1\r\na\r\n'.repeat(1024), () => socket.destroy())
+  t.ok(await until(() => outcome !== ''))
+  t.equal(outcome, 'error')
 })

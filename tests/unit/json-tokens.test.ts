@@ -5,10 +5,10 @@ import { JsonDocument } from '../../server/text/json-document.ts'
 import { jsonElements, jsonMembers } from '../../server/text/json-members.ts'
 import { readJson } from '../../server/text/json-text.ts'
 import { endOfValue, JsonTokens } from '../../server/text/json-tokens.ts'
-import { seededRandom } from '../support/seeded-random.ts'
+import { seededRandom, testSeed } from '../support/seeded-random.ts'
 
-const seed = Number(process.env.JSON_SEED ?? 7)
-t.comment(`JSON_SEED=${seed}`)
+const seed = testSeed(7)
+t.comment(`SEED=${seed}`)
 const { pick, some, chance } = seededRandom(seed)
 
 const signs = [

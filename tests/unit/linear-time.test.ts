@@ -108,6 +108,10 @@ t.test('the number of embeds', (t) => {
     status: 400,
     message: 'The request has 101 embeds, and the limit is 100',
   })
+  // The limit is that of writes that return embeds, too.
+  const write = { body: '{"name":"a"}', headers: [['prefer', 'return=representation']] } as const
+  t.equal(outcome(asked({ query: query(99), ...write })), 'ok')
+  t.equal(outcome(asked({ query: query(100), ...write })), 'PGRSTX84')
   t.end()
 })
 

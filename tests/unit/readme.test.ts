@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { authFamilies } from '../../server/config/auth-families.ts'
 import { aliasVariable, settingVariables } from '../../server/config/setting.ts'
 import { allSettings } from '../../server/config/settings.ts'
-import { guides, guideText } from '../support/readme-section.ts'
+import { anchorOf, guides, guideText } from '../support/readme-section.ts'
 import { settingsPages, settingsWithoutPage, withIndex } from '../support/settings-pages.ts'
 
 const root = new URL('../../', import.meta.url)
@@ -24,7 +24,7 @@ const withoutCode = (text: string): string => text.replace(/^```[^]*?^```$/gm, '
 t.test('the README and the guides are short, and say first what they are for', (t) => {
   t.ok(guides.length > 40)
   for (const { path, text } of guides) {
-    // Nobody reads the list of error codes as a whole.
+    // The list of error codes is searched, not read as a whole.
     const limit = path === 'server/rest/errors.md' ? 32 : path === 'README.md' ? 14 : 12
     t.ok(Buffer.byteLength(text) <= limit * 1024, `${path} has at most ${limit} KB`)
     t.match(text, /^# \w.*\n\n[A-Za-z`][^]*?\.\s/, path)
@@ -49,13 +49,6 @@ t.test('guides name every setting, and every way to write it', (t) => {
   for (const { variable } of authFamilies) t.ok(all.includes(`\`${variable}\``), variable)
   t.end()
 })
-
-/** As GitHub names the anchors of headings. */
-const anchorOf = (heading: string): string =>
-  heading
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N}_\- ]/gu, '')
-    .replaceAll(' ', '-')
 
 const anchorsIn = (text: string): readonly string[] =>
   Array.from(withoutCode(text).matchAll(/^#{1,6} (.*)$/gm), ([, heading = '']) => anchorOf(heading))
@@ -101,7 +94,7 @@ t.test('scripts and files that guides name exist', async (t) => {
   }
 })
 
-// Nobody has registered the name of this program: npm would look it up, and run what someone else has put there.
+// The name of this program is not registered: npm would look it up, and run what someone else has put there.
 t.test('no text runs the program in a way in which npm looks its name up', async (t) => {
   const folders = ['server', 'sql', 'schemas', 'tests']
   const files = (

@@ -22,6 +22,7 @@ import { errors } from '../errors.ts'
 import { end, noParseError, parse } from './parser.ts'
 import type { Parser, TrailingText } from './parser.ts'
 import { isDigit, isLetter, strip } from '../../text/haskell-characters.ts'
+import { hasSigns } from '../../text/sign-count.ts'
 
 export type JsonOperation = {
   readonly arrow: '->' | '->>'
@@ -187,8 +188,6 @@ export const parseNames = (
  * @throws PGRST100
  */
 export function checkedList(parameter: string, text: string, most: number): string {
-  let commas = 0
-  for (let at = text.indexOf(','); at >= 0; at = text.indexOf(',', at + 1)) commas += 1
-  if (commas < most) return text
+  if (!hasSigns(text, ',', most)) return text
   throw errors.queryParam(`The ${parameter} parameter has too many items`, `At most ${most} are allowed.`)
 }

@@ -10,6 +10,7 @@ import { csvPayload } from './csv.ts'
 import { parseQueryString, utf8Text } from './query-string.ts'
 import { sortedTexts } from '../../text/code-point-order.ts'
 import { hasLoneSurrogate } from '../../text/json-text.ts'
+import { hasSigns } from '../../text/sign-count.ts'
 
 type JsonRead = { readonly payload: Payload; readonly value: unknown }
 
@@ -140,15 +141,6 @@ function formText(bytes: string): string {
 const mostFields = 10_000
 /** Maximum number of escaped characters of a form. Larger texts are better sent as JSON. */
 const mostEscapes = 100_000
-
-/** Whether a text has at least so many of some characters. */
-function hasSigns(text: string, signs: string, limit: number): boolean {
-  let count = 0
-  for (const sign of signs) {
-    for (let at = text.indexOf(sign); at >= 0; at = text.indexOf(sign, at + 1)) if (++count >= limit) return true
-  }
-  return false
-}
 
 function checkForm(form: string): void {
   if (hasSigns(form, '&;', mostFields)) throw errors.invalidBody(`The form has more than ${mostFields} fields`)

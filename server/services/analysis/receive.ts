@@ -1,5 +1,6 @@
 // Receives the body of a request in chunks, limited by the memory budget.
 import type { IncomingMessage } from 'node:http'
+import { setImmediate } from 'node:timers/promises'
 import { freeBuffer, isUnread } from '../../common/free-buffer.ts'
 import { JoinedPieces } from '../../common/joined-pieces.ts'
 import type { BodyShare } from '../../rest/request/body-budget.ts'
@@ -10,8 +11,6 @@ import { problems } from './problem.ts'
  * client.
  */
 const bytesPerTurn = 128 * 1024
-
-const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /** The client has closed the connection, so no response can be sent. */
 export class ClientGone extends Error {
@@ -75,7 +74,7 @@ export function receivePieces(
       }
       if (!taken && size >= turnEnd) {
         turnEnd = size + bytesPerTurn
-        taken = nextTurn()
+        taken = setImmediate()
       }
       if (!taken) return
       request.pause()

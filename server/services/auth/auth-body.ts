@@ -2,7 +2,7 @@
 import type { Request, Response } from 'express'
 import { bodyReceiver, type BodyFault } from '../../http/body-bytes.ts'
 import { jsonMembers } from '../../text/json-members.ts'
-import { readJsonBytes, utf8Text } from '../../text/json-text.ts'
+import { readJsonBytes } from '../../text/json-text.ts'
 import { notStorable } from '../../text/storable-text.ts'
 import type { DtoValidator, Fault } from '../../validation/validator.ts'
 import { AuthError, authErrors } from './auth-error.ts'
@@ -55,6 +55,6 @@ export function authBodyReader(): AuthBodyReader {
     const value = reading.value ?? {}
     const [fault] = validate(value)
     if (fault) throw errorOf(fault)
-    return { value: value as AuthBody['value'], members: jsonMembers(utf8Text(bytes) ?? '') }
+    return { value: value as AuthBody['value'], members: jsonMembers(reading.text) }
   }
 }

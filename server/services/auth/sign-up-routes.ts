@@ -207,8 +207,8 @@ function inventedUser(wanted: SignUp): string {
 const sharedMembers = ['id', 'aud', 'role', 'email', 'phone', 'is_anonymous', 'confirmation_sent_at'] as const
 
 /**
- * The members of an unconfirmed account as this request would have created it. Whoever names an address sees nothing of what
- * the person who uses the account, or an administrator, has stored: data, other addresses, identities and times.
+ * The members of an unconfirmed account as this request would have created it. A sign-up with a known address shows
+ * nothing that the account's user or an administrator has stored: data, other addresses, identities and times.
  */
 function asNewAccount(user: string, { provider, address, metadata }: SignUp): Map<string, string | undefined> {
   const members = jsonMembers(user)

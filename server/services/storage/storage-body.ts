@@ -1,14 +1,12 @@
 // JSON bodies of `/storage/v1`.
 import type { IncomingMessage } from 'node:http'
 import { limitedBytes } from '../../common/limited-bytes.ts'
-import { readJsonBytes } from '../../text/json-text.ts'
+import { mostSigns, readJsonBytes } from '../../text/json-text.ts'
 import type { DtoValidator } from '../../validation/validator.ts'
 import { storageErrors } from './storage-error.ts'
 
 /** Bytes. */
 const limit = 1024 * 1024
-/** Signs that separate values: enough for the names of fifty thousand objects with two commas each. */
-const mostSigns = 100_000
 
 /**
  * Reads and validates a body.
