@@ -107,7 +107,8 @@ t.test('the three requests, and their responses', async (t) => {
   t.teardown(() => database.drop())
   const app = await startApplication(t, database.authenticatorUri, { ...patient, SESSION_SECRETS: 's'.repeat(32) })
   const { id } = await signUp(app.call, 'ann@example.org')
-  await database.query("update public.profiles set full_name = 'Ann'")
+  // As the development user is called, whose key `npm start` prints.
+  await database.query("update public.profiles set full_name = 'Developer'")
   const keys = await withClient(database.adminUri, async (client) => [
     await createApiKey(client, { role: 'authenticated', userId: id, label: 'user' }),
     await createApiKey(client, { role: 'anon', label: 'page' }),
