@@ -1,14 +1,14 @@
-// Neither the limits nor the time of a response reveal whether an address has an account.
+// Neither the limits nor the work of a request reveal whether an address has an account.
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import type { Environment } from '../../server/config/config-sources.ts'
+import { HashProcesses } from '../../server/services/accounts/hashing/hash-processes.ts'
 import { startApplication } from '../support/application.ts'
 import { askAuth, codeOf, newAddress, password, type AskAuth, type AuthAnswer, type Json } from '../support/auth.ts'
 import { createMigratedDatabase } from '../support/database.ts'
 import { startMailSink } from '../support/mail-sink.ts'
 import { mailSettings } from '../support/mailing-service.ts'
 import { countRoundTrips } from '../support/round-trips.ts'
-import { figures, quantile } from '../support/timings.ts'
 
 t.setTimeout(600_000)
 const database = await createMigratedDatabase()
@@ -72,35 +72,17 @@ t.test('when no more mails may be sent', async (t) => {
   }
 })
 
-/**
- * The bound of the ratio of both medians. Work that only one side does would exceed it: a password hash takes several
- * times as long as all other steps of a request, and a mail server longer.
- *
- * Load does not: the requests for known and unknown addresses alternate, so that it delays both sides alike, and the
- * median ignores single delays. If chance moves the medians apart nevertheless, further requests bring them together,
- * while a difference between the sides remains.
- */
-const bound = 2.5
-const [pairs, rounds] = [12, 5]
+/** What a request does before its response: round trips to the database, and password hashes. */
+type Work = { readonly trips: number; readonly hashes: number }
 
-type Times = { readonly known: number[]; readonly unknown: number[] }
-
-const ratioOf = ({ known, unknown }: Times): number => quantile(unknown, 0.5) / quantile(known, 0.5)
-const isWithin = (ratio: number): boolean => ratio > 1 / bound && ratio < bound
-
+const hash = Reflect.get(HashProcesses.prototype, 'hash')
+const hashing = t.capture(HashProcesses.prototype, 'hash', hash)
 const ask = await start()
 for (const [path, body, isConfirmed] of routes) {
-  void t.test(`the time of ${path}`, async (t) => {
-    const time = async (email: string): Promise<number> => {
-      const start = performance.now()
-      const answer = await ask('POST', path, { body: { ...body, email } satisfies Json })
-      const duration = performance.now() - start
-      t.equal(answer.status, 200, answer.text)
-      return duration
-    }
-    /** The fewest of several requests: others may open a connection. */
-    const roundTrips = async (next: () => Promise<string>): Promise<number> => {
-      const counts: number[] = []
+  void t.test(`the work of ${path}`, async (t) => {
+    /** The least of several requests: others may open a connection. */
+    const work = async (next: () => Promise<string>): Promise<Work> => {
+      const found: Work[] = []
       for (let request = 0; request < 4; request++) {
         const email = await next()
         // Mails of the requests before are sent after their responses.
@@ -108,26 +90,20 @@ for (const [path, body, isConfirmed] of routes) {
           counter.take()
           await pause(20)
         } while (counter.take() > 0)
-        await time(email)
-        counts.push(counter.take())
+        hashing()
+        const answer = await ask('POST', path, { body: { ...body, email } satisfies Json })
+        t.equal(answer.status, 200, answer.text)
+        found.push({ trips: counter.take(), hashes: hashing().length })
       }
-      return Math.min(...counts)
+      return {
+        trips: Math.min(...found.map(({ trips }) => trips)),
+        hashes: Math.min(...found.map(({ hashes }) => hashes)),
+      }
     }
-    const known = (): Promise<string> => account(isConfirmed)
-    const unknown = (): Promise<string> => Promise.resolve(newAddress())
     // The first requests also load code.
-    const trips = [await roundTrips(known), await roundTrips(unknown)] as const
-    t.ok(Math.abs(trips[0] - trips[1]) <= 1, `round trips to the database: ${trips.join(', ')}`)
-    const times: Times = { known: [], unknown: [] }
-    for (let round = 0; round < rounds; round++) {
-      for (let pair = 0; pair < pairs; pair++) {
-        times.known.push(await time(await known()))
-        times.unknown.push(await time(await unknown()))
-      }
-      if (isWithin(ratioOf(times))) break
-    }
-    const ratio = ratioOf(times).toFixed(2)
-    t.comment(`known: ${figures(times.known)}; unknown: ${figures(times.unknown)}`)
-    t.ok(isWithin(ratioOf(times)), `the ratio is ${ratio}`)
+    const known = await work(() => account(isConfirmed))
+    const unknown = await work(() => Promise.resolve(newAddress()))
+    t.strictSame([known.hashes, unknown.hashes], path === '/signup' ? [1, 1] : [0, 0], 'password hashes')
+    t.ok(Math.abs(known.trips - unknown.trips) <= 1, `round trips: ${known.trips}, ${unknown.trips}`)
   })
 }

@@ -7,6 +7,7 @@ import t from 'tap'
 import { actionLink } from '../../server/services/auth/mail/action-link.ts'
 import { GoTemplate } from '../../server/services/auth/mail/go-template.ts'
 import { htmlToText } from '../../server/services/auth/mail/html-text.ts'
+import { BackgroundTasks } from '../../server/services/auth/background-tasks.ts'
 import { DeliveryError } from '../../server/services/auth/mail/mail-delivery.ts'
 import { mailKinds, sampleVariables } from '../../server/services/auth/mail/mail-kind.ts'
 import { headerText, isMailbox, type MailMessage } from '../../server/services/auth/mail/mail-message.ts'
@@ -209,6 +210,23 @@ t.test('only temporary failures are retried', async (t) => {
   t.ok(await until(() => outbox.size === 0))
   t.strictSame(attempts.slice(3), ['<2@test>', '<3@test>'])
   t.match(problems, [/sent later\. busy/, /not sent\. uncertain/, /not sent\. a fault/, /not sent: no template/])
+})
+
+t.test('a mail is created after the response of its request', async (t) => {
+  const steps: string[] = []
+  const outbox = new Outbox({ deliver: () => Promise.resolve(), onProblem: (it) => steps.push(it) })
+  outbox.add('to@b.test', () => {
+    steps.push('mail')
+    return Promise.resolve(message('1'))
+  })
+  const tasks = new BackgroundTasks(() => undefined)
+  tasks.run(() => Promise.resolve(void steps.push('task')))
+  // What a handler still does until it responds, and what Express does then, takes promises and ticks.
+  for (let step = 0; step < 100; step++) await new Promise<void>((resolve) => process.nextTick(resolve))
+  steps.push('response')
+  await outbox.drain(10_000)
+  await tasks.drain(10_000)
+  t.strictSame(steps, ['response', 'mail', 'task'])
 })
 
 t.test('the last attempt is at the end, which takes a bounded time', async (t) => {

@@ -1,4 +1,5 @@
 // Tasks that run after the response of their request.
+import { setImmediate as nextTurn } from 'node:timers/promises'
 
 export class BackgroundTasks {
   readonly #running = new Set<Promise<void>>()
@@ -9,9 +10,9 @@ export class BackgroundTasks {
     this.#onError = onError
   }
 
-  /** Starts a task. */
+  /** Starts a task in the next turn of the event loop: a response that is ready now is sent before. */
   run(task: () => Promise<void>): void {
-    const running = Promise.resolve()
+    const running = nextTurn()
       .then(task)
       .catch(this.#onError)
       .finally(() => this.#running.delete(running))

@@ -1,4 +1,5 @@
 // Sends mails in the background, so that no response waits for a mail server.
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { ended } from '../background-tasks.ts'
 import { DeliveryError } from './mail-delivery.ts'
 import type { MailMessage } from './mail-message.ts'
@@ -101,6 +102,8 @@ export class Outbox {
 
   async #send({ to, create, attempts }: Waiting): Promise<void> {
     try {
+      // The response of the request comes first, so that its time does not reveal whether it leads to a mail.
+      await nextTurn()
       const message = await create()
       const error = await this.#attempt(message)
       if (error === undefined) return
