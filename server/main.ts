@@ -7,9 +7,9 @@ const oldestMajor = 20
 
 if (Number(process.versions.node.split('.')[0]) >= oldestMajor) {
   // Before the program is loaded, which would make it grow.
-  const { letYoungGenerationGrow } = await import('./program/heap.ts')
+  const { letYoungGenerationGrow } = await import('./running/heap.ts')
   letYoungGenerationGrow(false)
-  await import('./program/program.ts')
+  await import('./tools/program.ts')
 } else {
   process.stderr.write(
     `rowhouse needs Node.js ${oldestMajor} or later; this is ${process.versions.node} (${process.execPath}). ` +

@@ -2,7 +2,7 @@
 // https://docs.postgrest.org/en/stable/references/configuration.html
 import type { JwtSettings } from '../identity/jwt/jwt.ts'
 import type { EngineSettings, PostgrestSettings } from '../rest/settings.ts'
-import type { QualifiedIdentifier } from '../schema-cache/identifier.ts'
+import type { QualifiedIdentifier } from '../catalogue/identifier.ts'
 import type { AnalysisSettings } from '../services/analysis/settings.ts'
 import type { AuthSettings } from '../services/auth/settings.ts'
 import type { StorageSettings } from '../services/storage/settings.ts'

@@ -1,6 +1,6 @@
 // Reads the program's settings that are stored in the database: `pgrst.…`.
 import { readFileSync } from 'node:fs'
-import type { QualifiedIdentifier } from '../schema-cache/identifier.ts'
+import type { QualifiedIdentifier } from '../catalogue/identifier.ts'
 import { identifier } from '../text/sql-text.ts'
 import { databaseSettingNames } from './load.ts'
 

@@ -13,7 +13,7 @@ export const operationSettings: { readonly [K in keyof OperationConfig]: Setting
     default: null,
     defaultInWords: 'none: requests are not traced',
     example: '"http://localhost:4318"',
-    description: 'Base URL of the collector that [traces](../program/operations/README.md) are sent to.',
+    description: 'Base URL of the collector that [traces](../running/operations/README.md) are sent to.',
   }),
   otelExporterOtlpProtocol: service({
     name: 'otel-exporter-otlp-protocol',

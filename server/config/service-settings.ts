@@ -25,7 +25,7 @@ export const serviceSettings: { readonly [K in keyof ServiceConfig]: Setting<Ser
     defaultInWords: 'none',
     example: '"/mnt/backup/rowhouse"',
     description:
-      'Folder of the [backups of the embedded database](../program/backups/README.md): `serve` archives its write-ahead log there.',
+      'Folder of the [backups of the embedded database](../tools/backups/README.md): `serve` archives its write-ahead log there.',
   }),
   services: service({
     name: 'services',
@@ -100,7 +100,7 @@ export const serviceSettings: { readonly [K in keyof ServiceConfig]: Setting<Ser
     type: types.integer({ min: 0, max: 60_000 }),
     default: 250,
     description:
-      'Milliseconds that requests may wait for their turn while the server is [overloaded](../program/operations/overload.md). Further ones get 503 with `Retry-After`. `0`: none is refused.',
+      'Milliseconds that requests may wait for their turn while the server is [overloaded](../running/operations/overload.md). Further ones get 503 with `Retry-After`. `0`: none is refused.',
   }),
   dbPoolReserve: service({
     name: 'db-pool-reserve',
@@ -158,7 +158,7 @@ export const serviceSettings: { readonly [K in keyof ServiceConfig]: Setting<Ser
     type: types.integer({ min: 0, max: 3600 }),
     default: 0,
     description:
-      'Seconds after SIGTERM in which the server goes on serving while `/ready` is 503, so that a [balancer](../program/operations/processes.md) stops using it before it stops listening.',
+      'Seconds after SIGTERM in which the server goes on serving while `/ready` is 503, so that a [balancer](../running/operations/processes.md) stops using it before it stops listening.',
   }),
   bodyLimit: service({
     name: 'body-limit',
@@ -244,7 +244,7 @@ export const serviceSettings: { readonly [K in keyof ServiceConfig]: Setting<Ser
     defaultInWords: 'none',
     example: '"authenticated"',
     description:
-      'Roles that get an [explanation](../program/explain/README.md) of their requests with `Accept: application/vnd.rowhouse.explain+json`, separated by commas. They learn policies, privileges and numbers of rows, not hidden rows.',
+      'Roles that get an [explanation](../tools/explain/README.md) of their requests with `Accept: application/vnd.rowhouse.explain+json`, separated by commas. They learn policies, privileges and numbers of rows, not hidden rows.',
   }),
   ...engineSettings,
   ...analysisSettings,

@@ -1,6 +1,6 @@
 // The types of settings: how raw values become typed ones, with PostgREST's coercions.
 import { parseRoleClaim } from '../identity/role-claim/role-claim.ts'
-import type { QualifiedIdentifier } from '../schema-cache/identifier.ts'
+import type { QualifiedIdentifier } from '../catalogue/identifier.ts'
 import { nearestName } from '../text/nearest-name.ts'
 import type { Reading, SettingType } from './setting.ts'
 import { invalid, quoted, textual, value } from './setting-reading.ts'

@@ -4,8 +4,8 @@
 // Privileges are read from the database, not from the schema cache: they change without a reload, and the error must be
 // the same as for a request with a small body.
 import type { Identity } from '../identity/identity.ts'
-import { qualifiedKey } from '../schema-cache/identifier.ts'
-import type { SchemaCache } from '../schema-cache/schema-cache.ts'
+import { qualifiedKey } from '../catalogue/identifier.ts'
+import type { SchemaCache } from '../catalogue/schema-cache.ts'
 import type { AnswerContext } from './answer-context.ts'
 import { ApiError, errors } from './errors.ts'
 import type { InspectPlan } from './plan/plan.ts'

@@ -2,7 +2,7 @@
 // database that it sees is another one, which collects what independent requests run and sends it in one round trip.
 // https://docs.oasis-open.org/odata/odata-json-format/v4.01/odata-json-format-v4.01.html#sec_BatchRequestsandResponses
 import type { Identity } from '../identity/identity.ts'
-import type { IsolationLevel } from '../schema-cache/routine.ts'
+import type { IsolationLevel } from '../catalogue/routine.ts'
 import type { Answered } from './answer.ts'
 import type { AnswerContext } from './answer-context.ts'
 import { learnColumns } from './batch-columns.ts'

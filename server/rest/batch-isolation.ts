@@ -1,6 +1,6 @@
 // The isolation level of a batch: the strictest one that any of its requests needs.
 import type { Identity } from '../identity/identity.ts'
-import type { IsolationLevel } from '../schema-cache/routine.ts'
+import type { IsolationLevel } from '../catalogue/routine.ts'
 import { isolationOf } from './request-transaction.ts'
 import type { BatchPart } from './batch/batch-request.ts'
 import { preparedParts, type BatchFrame } from './batch-part-request.ts'

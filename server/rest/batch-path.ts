@@ -1,4 +1,4 @@
-import { qualifiedKey } from '../schema-cache/identifier.ts'
+import { qualifiedKey } from '../catalogue/identifier.ts'
 import type { AnswerContext } from './answer-context.ts'
 import { pathSegments } from './request/resource.ts'
 

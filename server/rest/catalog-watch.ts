@@ -2,7 +2,7 @@
 // changes that nobody announces.
 import { longestTimer } from '../common/longest-timer.ts'
 import { repeat } from '../common/repeated-task.ts'
-import { changedCatalogs, readCatalogVersion, type CatalogVersion } from '../schema-cache/catalog-version.ts'
+import { changedCatalogs, readCatalogVersion, type CatalogVersion } from '../catalogue/catalog-version.ts'
 import type { EngineDatabase } from './database.ts'
 import type { LoadSettings } from './settings.ts'
 

@@ -2,8 +2,8 @@
 import type { Writable } from 'node:stream'
 import type { StatementStats } from '../common/statement-stats.ts'
 import type { WalPosition } from '../common/wal-position.ts'
-import type { RunQuery } from '../schema-cache/introspection.ts'
-import type { IsolationLevel } from '../schema-cache/routine.ts'
+import type { RunQuery } from '../catalogue/introspection.ts'
+import type { IsolationLevel } from '../catalogue/routine.ts'
 
 /** A row in the server's encoding: the bytes of each field, null for NULL. */
 export type RawRow = readonly (Buffer | null)[]

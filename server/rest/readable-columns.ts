@@ -1,7 +1,7 @@
 // What is known about the columns that roles may read (setting `db-select-readable-columns`).
 import { createHash } from 'node:crypto'
 import { SecondChanceCache } from '../common/second-chance-cache.ts'
-import { qualifiedKey, type QualifiedIdentifier } from '../schema-cache/identifier.ts'
+import { qualifiedKey, type QualifiedIdentifier } from '../catalogue/identifier.ts'
 import { ApiError, errors } from './errors.ts'
 import type { RoleColumns } from './plan/starred.ts'
 import { foundColumns } from './sql/readable-columns.ts'

@@ -1,7 +1,7 @@
 // The settings of roles (`alter role … set …`).
 // https://docs.postgrest.org/en/stable/references/transactions.html#impersonated-role-settings
-import { introspectionQuery, type RunQuery } from '../schema-cache/introspection.ts'
-import type { IsolationLevel } from '../schema-cache/routine.ts'
+import { introspectionQuery, type RunQuery } from '../catalogue/introspection.ts'
+import type { IsolationLevel } from '../catalogue/routine.ts'
 import { parseLimits, type Limits } from '../identity/limits.ts'
 import type { RoleSettings } from './settings.ts'
 

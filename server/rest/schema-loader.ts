@@ -1,8 +1,8 @@
 // Loads settings and schema cache at the start, and reloads them when they may have changed.
 import { SingleFlight } from '../common/single-flight.ts'
-import { readCatalogVersion, type CatalogVersion } from '../schema-cache/catalog-version.ts'
-import { loadSchemaCache, paceAfter, SchemaCacheMemory } from '../schema-cache/load.ts'
-import type { SchemaCache } from '../schema-cache/schema-cache.ts'
+import { readCatalogVersion, type CatalogVersion } from '../catalogue/catalog-version.ts'
+import { loadSchemaCache, paceAfter, SchemaCacheMemory } from '../catalogue/load.ts'
+import type { SchemaCache } from '../catalogue/schema-cache.ts'
 import type { EngineDatabase } from './database.ts'
 import { Snapshot, type EngineState, type LoadedSettings } from './snapshot.ts'
 import type { Traffic } from './traffic.ts'

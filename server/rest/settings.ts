@@ -1,7 +1,7 @@
 // The settings of the engine. PostgREST's settings have its names in camel case: `db-anon-role` is `dbAnonRole`.
 // https://docs.postgrest.org/en/stable/references/configuration.html
-import type { QualifiedIdentifier } from '../schema-cache/identifier.ts'
-import type { IsolationLevel } from '../schema-cache/routine.ts'
+import type { QualifiedIdentifier } from '../catalogue/identifier.ts'
+import type { IsolationLevel } from '../catalogue/routine.ts'
 import type { Limits } from '../identity/limits.ts'
 
 export type OpenApiMode = 'follow-privileges' | 'ignore-privileges' | 'disabled'

@@ -1,6 +1,6 @@
 // The settings and the schema that a request uses from beginning to end. A reload replaces them as a whole.
 import { randomBytes } from 'node:crypto'
-import type { SchemaCache } from '../schema-cache/schema-cache.ts'
+import type { SchemaCache } from '../catalogue/schema-cache.ts'
 import { PlanCache } from './cache/plan-cache.ts'
 import type { BatchDatabase } from './database.ts'
 import { PageCursors } from './request/page-cursor.ts'

@@ -1,7 +1,7 @@
 // Validates bodies with the JSON Schemas before the database is queried, and reports all faults at once.
 import { fileURLToPath } from 'node:url'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import { qualifiedKey } from '../schema-cache/identifier.ts'
+import { qualifiedKey } from '../catalogue/identifier.ts'
 import type { BodyValidator, TableBodies } from '../rest/validation.ts'
 import { faultOf, type Fault } from './fault.ts'
 import { addBoundedFormats } from './formats.ts'

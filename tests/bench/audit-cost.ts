@@ -4,7 +4,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { enablingSql, type AuditedTable } from '../../server/program/audit/audit.ts'
+import { enablingSql, type AuditedTable } from '../../server/tools/audit/audit.ts'
 import { startEmbedded } from '../../server/postgres/embedded/embedded.ts'
 
 const rounds = Number(process.argv[2] ?? 7)

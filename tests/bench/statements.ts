@@ -2,7 +2,7 @@
 import { loadConfig } from '../../server/config/load.ts'
 import { readRoleSettings } from '../../server/rest/role-settings.ts'
 import type { Claims } from '../../server/identity/identity.ts'
-import { loadSchemaCache } from '../../server/schema-cache/load.ts'
+import { loadSchemaCache } from '../../server/catalogue/load.ts'
 import { planRequest } from '../../server/rest/plan/planner.ts'
 import { parseApiRequest } from '../../server/rest/request/parse-api-request.ts'
 import { render, type Statement } from '../../server/rest/sql/fragment.ts'

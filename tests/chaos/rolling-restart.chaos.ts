@@ -5,7 +5,7 @@
 // Clients that open a connection per request can then lose some. To run the file with the other value without changing
 // the machine, as root: `unshare --net sh -c 'ip link set lo up; sysctl -w net.ipv4.tcp_migrate_req=1; …'`.
 import t, { type Test } from 'tap'
-import { canReusePort, migratesConnections } from '../../server/program/ports.ts'
+import { canReusePort, migratesConnections } from '../../server/running/ports.ts'
 import { createOwnedDatabase } from '../support/authenticator.ts'
 import { ledgerSql } from '../support/ledger-load.ts'
 import { nodeWithReusePort } from '../support/other-node.ts'

@@ -1,6 +1,6 @@
 // The admin server: health checks and metrics.
 import t from 'tap'
-import { createAdmin } from '../../server/program/operations/admin.ts'
+import { createAdmin } from '../../server/running/operations/admin.ts'
 import { startApplication } from '../support/application.ts'
 import { createFilmDatabase } from '../support/authenticator.ts'
 import { caller } from '../support/call.ts'

@@ -1,14 +1,14 @@
 // The audit of tables: what is recorded, for whom, and that nothing else can read or change the record.
 import pg from 'pg'
 import t, { type Test } from 'tap'
-import { disablingSql, enablingSql } from '../../server/program/audit/audit.ts'
+import { disablingSql, enablingSql } from '../../server/tools/audit/audit.ts'
 import {
   auditStatus,
   findTables,
   isSetUp,
   partitionStatus,
   recordStatus,
-} from '../../server/program/audit/audit-tables.ts'
+} from '../../server/tools/audit/audit-tables.ts'
 import { createMigratedDatabase, withClient } from '../support/database.ts'
 
 t.setTimeout(120_000)

@@ -1,7 +1,7 @@
 // The mailbox of the development mode, and the hooks that replace mail servers.
 import { request } from 'node:http'
 import t from 'tap'
-import { embeddedVariable } from '../../server/program/embedded-environment.ts'
+import { embeddedVariable } from '../../server/running/embedded-environment.ts'
 import { noHooks } from '../../server/services/auth/auth-hooks.ts'
 import { CodeSender, type CodeSenderContext } from '../../server/services/auth/mail/code-sender.ts'
 import { mailKinds } from '../../server/services/auth/mail/mail-kind.ts'

@@ -1,8 +1,8 @@
 // Reloading without notifications: the version of the catalog, and the checks of `db-reload-interval`.
 import t from 'tap'
 import pg from 'pg'
-import { changedCatalogs, readCatalogVersion, type CatalogVersion } from '../../server/schema-cache/catalog-version.ts'
-import { qualifiedKey } from '../../server/schema-cache/identifier.ts'
+import { changedCatalogs, readCatalogVersion, type CatalogVersion } from '../../server/catalogue/catalog-version.ts'
+import { qualifiedKey } from '../../server/catalogue/identifier.ts'
 import { startApplication } from '../support/application.ts'
 import { createMigratedDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'

@@ -1,10 +1,10 @@
 // `rowhouse check --fix` must not lock users out: what it writes is applied, and every table answers as before.
 import pg from 'pg'
 import t, { type Test } from 'tap'
-import { objectName, type LintFinding } from '../../server/program/check/finding.ts'
-import { migrationText } from '../../server/program/check/fix-migration.ts'
-import { tryFixes, type FixTrial } from '../../server/program/check/fix-trial.ts'
-import { runCheck, type CheckSettings } from '../../server/program/check/run-check.ts'
+import { objectName, type LintFinding } from '../../server/tools/check/finding.ts'
+import { migrationText } from '../../server/tools/check/fix-migration.ts'
+import { tryFixes, type FixTrial } from '../../server/tools/check/fix-trial.ts'
+import { runCheck, type CheckSettings } from '../../server/tools/check/run-check.ts'
 import { createMigratedDatabase, withClient } from '../support/database.ts'
 
 const settings: CheckSettings = {

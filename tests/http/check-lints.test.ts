@@ -1,11 +1,11 @@
 // The lints of `rowhouse check`: for each one a case that it finds beside one that it does not, and its mend.
 import pg from 'pg'
 import t from 'tap'
-import { readCheckCatalogue } from '../../server/program/check/catalogue.ts'
-import { objectName, type LintFinding } from '../../server/program/check/finding.ts'
-import { fixMigration } from '../../server/program/check/fix-migration.ts'
-import { ownLints, splinterLints } from '../../server/program/check/lint-facts.ts'
-import { runLints } from '../../server/program/check/lints.ts'
+import { readCheckCatalogue } from '../../server/tools/check/catalogue.ts'
+import { objectName, type LintFinding } from '../../server/tools/check/finding.ts'
+import { fixMigration } from '../../server/tools/check/fix-migration.ts'
+import { ownLints, splinterLints } from '../../server/tools/check/lint-facts.ts'
+import { runLints } from '../../server/tools/check/lints.ts'
 import { createDatabase, createMigratedDatabase } from '../support/database.ts'
 
 // Roles belong to all databases of the cluster: the program's migrations create those of Supabase.

@@ -6,10 +6,10 @@ import {
   type CheckOptions,
   type CheckResult,
   type CheckSettings,
-} from '../../server/program/check/run-check.ts'
-import { describeUnseen } from '../../server/program/check/unseen.ts'
-import { objectName } from '../../server/program/check/finding.ts'
-import { splinterLints } from '../../server/program/check/lint-facts.ts'
+} from '../../server/tools/check/run-check.ts'
+import { describeUnseen } from '../../server/tools/check/unseen.ts'
+import { objectName } from '../../server/tools/check/finding.ts'
+import { splinterLints } from '../../server/tools/check/lint-facts.ts'
 import { createDatabase, createMigratedDatabase, withClient, type TestDatabase } from '../support/database.ts'
 import { createTenantsDatabase } from '../support/tenants.ts'
 

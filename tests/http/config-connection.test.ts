@@ -10,7 +10,7 @@ import { connectionPlan } from '../../server/postgres/connection/connection-plan
 import { parseConnectionString } from '../../server/postgres/connection/connection-string.ts'
 import { passwordInFile } from '../../server/postgres/connection/passfile.ts'
 import { type PoolConfig } from '../../server/postgres/connection/pool-config.ts'
-import { toPoolConfig } from '../../server/program/connection-setting.ts'
+import { toPoolConfig } from '../../server/running/connection-setting.ts'
 import { applicationName } from '../../server/common/version.ts'
 import { authority, certificate, privateKey } from '../support/certificate.ts'
 import { createDatabase } from '../support/database.ts'

@@ -5,9 +5,9 @@ import t from 'tap'
 import type { Client } from '../../server/postgres/connection/client.ts'
 import { withClient } from '../../server/postgres/connection/client.ts'
 import { connectionConfig } from '../../server/postgres/connection/pool-config.ts'
-import { bundledPgDump } from '../../server/program/database-access/bundled-pg-dump.ts'
-import { dumpDatabase } from '../../server/program/database-access/dump.ts'
-import { restoreDatabase, type RestoreCounts } from '../../server/program/database-access/restore.ts'
+import { bundledPgDump } from '../../server/tools/database-access/bundled-pg-dump.ts'
+import { dumpDatabase } from '../../server/tools/database-access/dump.ts'
+import { restoreDatabase, type RestoreCounts } from '../../server/tools/database-access/restore.ts'
 import { createDatabase, createMigratedDatabase, type TestDatabase } from '../support/database.ts'
 
 t.setTimeout(120_000)

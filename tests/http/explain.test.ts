@@ -1,7 +1,7 @@
 // `rowhouse explain` on the schema with tenants.
 import t, { type Test } from 'tap'
-import type { Explanation } from '../../server/program/explain/explanation.ts'
-import { explanationText } from '../../server/program/explain/text.ts'
+import type { Explanation } from '../../server/tools/explain/explanation.ts'
+import { explanationText } from '../../server/tools/explain/text.ts'
 import { explainOn } from '../support/explain.ts'
 import { explainedRequests, type ExplainedRequest } from '../tables/explain.ts'
 import { createTenantsDatabase, tenantOrganisations, tenantUsers } from '../support/tenants.ts'

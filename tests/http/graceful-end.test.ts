@@ -3,9 +3,9 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { GracefulEnd } from '../../server/program/graceful-end.ts'
-import { RefusalBatch } from '../../server/program/operations/refusal-batch.ts'
-import { overloadResponder } from '../../server/program/overload-response.ts'
+import { GracefulEnd } from '../../server/running/graceful-end.ts'
+import { RefusalBatch } from '../../server/running/operations/refusal-batch.ts'
+import { overloadResponder } from '../../server/running/overload-response.ts'
 import { until } from '../support/until.ts'
 
 type Ending = { readonly server: Server; readonly port: number; readonly end: (grace?: number) => Promise<number> }

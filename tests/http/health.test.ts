@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { connectionErrors } from '../../server/postgres/connection-error.ts'
-import { health, ready } from '../../server/program/operations/health.ts'
+import { health, ready } from '../../server/running/operations/health.ts'
 import { until } from '../support/until.ts'
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void

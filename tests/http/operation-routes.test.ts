@@ -1,7 +1,7 @@
 // The routes that say what the service is and how it is: each status that they document can be provoked, and they answer no
 // other.
 import t from 'tap'
-import { describedRoutes } from '../../server/program/service-routes.ts'
+import { describedRoutes } from '../../server/running/service-routes.ts'
 import { startApplication } from '../support/application.ts'
 import { createMigratedDatabase } from '../support/database.ts'
 import { walkRoute, type Provocation } from '../support/documented-answers.ts'

@@ -3,8 +3,8 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type pg from 'pg'
 import t, { type Test } from 'tap'
-import { acceptMigration, applyMigrations, tryFile, type ApplyOptions } from '../../server/program/migrations/apply.ts'
-import { readMigrations } from '../../server/program/migrations/migration-file.ts'
+import { acceptMigration, applyMigrations, tryFile, type ApplyOptions } from '../../server/tools/migrations/apply.ts'
+import { readMigrations } from '../../server/tools/migrations/migration-file.ts'
 import { createDatabase, withClient, type TestDatabase } from '../support/database.ts'
 
 /** One database for all tests, which use schemas of their own names and forget what was applied before. */

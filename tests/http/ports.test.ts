@@ -2,7 +2,7 @@
 import { createServer } from 'node:http'
 import t from 'tap'
 import { loadConfig } from '../../server/config/load.ts'
-import { canReusePort, checkPorts, hostToListenOn, reusePortAdvice } from '../../server/program/ports.ts'
+import { canReusePort, checkPorts, hostToListenOn, reusePortAdvice } from '../../server/running/ports.ts'
 
 const server = createServer()
 await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

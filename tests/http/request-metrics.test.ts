@@ -1,9 +1,9 @@
 // Metrics of requests by route and role, in both formats. Clients cannot add series without bound.
 import { connect } from 'node:net'
 import t from 'tap'
-import { createAdmin } from '../../server/program/operations/admin.ts'
-import { createRegistry } from '../../server/program/operations/exposition.ts'
-import { requestMetrics } from '../../server/program/operations/request-metrics.ts'
+import { createAdmin } from '../../server/running/operations/admin.ts'
+import { createRegistry } from '../../server/running/operations/exposition.ts'
+import { requestMetrics } from '../../server/running/operations/request-metrics.ts'
 import { startApplication } from '../support/application.ts'
 import { createFilmDatabase } from '../support/authenticator.ts'
 import { caller } from '../support/call.ts'

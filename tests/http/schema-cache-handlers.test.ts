@@ -1,8 +1,8 @@
 // Domain representations, media type handlers, and the JSON form of the snapshot.
 import t from 'tap'
-import { toJson } from '../../server/schema-cache/json.ts'
-import { mediaHandlerKey, mediaHandlersOf } from '../../server/schema-cache/media-handler.ts'
-import { summarize } from '../../server/schema-cache/summary.ts'
+import { toJson } from '../../server/catalogue/json.ts'
+import { mediaHandlerKey, mediaHandlersOf } from '../../server/catalogue/media-handler.ts'
+import { summarize } from '../../server/catalogue/summary.ts'
 import { createSchemaCacheDatabase, loadFrom } from '../support/schema-cache.ts'
 
 const database = await createSchemaCacheDatabase()

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import t from 'tap'
-import { qualifiedKey } from '../../server/schema-cache/identifier.ts'
-import type { IntrospectionQuery, CatalogRow } from '../../server/schema-cache/introspection.ts'
+import { qualifiedKey } from '../../server/catalogue/identifier.ts'
+import type { IntrospectionQuery, CatalogRow } from '../../server/catalogue/introspection.ts'
 import {
   accessibleRoutinesQuery,
   accessibleTablesQuery,
@@ -10,7 +10,7 @@ import {
   decodeAccessibleTables,
   decodeSchemaDescription,
   schemaDescriptionQuery,
-} from '../../server/schema-cache/privileges.ts'
+} from '../../server/catalogue/privileges.ts'
 import { createSchemaCacheDatabase } from '../support/schema-cache.ts'
 
 const database = await createSchemaCacheDatabase()

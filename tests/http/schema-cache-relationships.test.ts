@@ -1,8 +1,8 @@
 // Relationships as one line each: `table -> foreign table kind constraint(columns)`, with a star after views.
 import t from 'tap'
-import type { QualifiedIdentifier } from '../../server/schema-cache/identifier.ts'
-import { relationshipKey, type ColumnPairs, type Relationship } from '../../server/schema-cache/relationship.ts'
-import type { SchemaCache } from '../../server/schema-cache/schema-cache.ts'
+import type { QualifiedIdentifier } from '../../server/catalogue/identifier.ts'
+import { relationshipKey, type ColumnPairs, type Relationship } from '../../server/catalogue/relationship.ts'
+import type { SchemaCache } from '../../server/catalogue/schema-cache.ts'
 import { createSchemaCacheDatabase, loadFrom } from '../support/schema-cache.ts'
 
 const nameOf = ({ schema, name }: QualifiedIdentifier): string => (schema === 'api' ? name : `${schema}.${name}`)

@@ -7,10 +7,10 @@ import {
   paceAfter,
   startPace,
   type SchemaCacheOptions,
-} from '../../server/schema-cache/load.ts'
-import type { RunQuery } from '../../server/schema-cache/introspection.ts'
-import { noRest, type Rest } from '../../server/schema-cache/steps.ts'
-import type { SchemaCache } from '../../server/schema-cache/schema-cache.ts'
+} from '../../server/catalogue/load.ts'
+import type { RunQuery } from '../../server/catalogue/introspection.ts'
+import { noRest, type Rest } from '../../server/catalogue/steps.ts'
+import type { SchemaCache } from '../../server/catalogue/schema-cache.ts'
 import { createSchemaCacheDatabase } from '../support/schema-cache.ts'
 import { seededRandom } from '../support/seeded-random.ts'
 

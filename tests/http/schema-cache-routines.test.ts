@@ -1,5 +1,5 @@
 import t from 'tap'
-import { qualifiedKey } from '../../server/schema-cache/identifier.ts'
+import { qualifiedKey } from '../../server/catalogue/identifier.ts'
 import {
   returnedTableName,
   returnsScalar,
@@ -8,7 +8,7 @@ import {
   returnsSingleComposite,
   returnsVoid,
   type Routine,
-} from '../../server/schema-cache/routine.ts'
+} from '../../server/catalogue/routine.ts'
 import { createSchemaCacheDatabase, loadFrom } from '../support/schema-cache.ts'
 
 const database = await createSchemaCacheDatabase()

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { qualifiedKey } from '../../server/schema-cache/identifier.ts'
-import type { SchemaCache } from '../../server/schema-cache/schema-cache.ts'
-import type { Column, Table } from '../../server/schema-cache/table.ts'
+import { qualifiedKey } from '../../server/catalogue/identifier.ts'
+import type { SchemaCache } from '../../server/catalogue/schema-cache.ts'
+import type { Column, Table } from '../../server/catalogue/table.ts'
 import { createSchemaCacheDatabase, loadFrom } from '../support/schema-cache.ts'
 
 const database = await createSchemaCacheDatabase()

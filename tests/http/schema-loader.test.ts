@@ -6,7 +6,7 @@ import { noRoleSettings } from '../../server/rest/settings.ts'
 import { SchemaLoader, type SchemaLoaderOptions } from '../../server/rest/schema-loader.ts'
 import type { LoadedSettings } from '../../server/rest/snapshot.ts'
 import { Traffic } from '../../server/rest/traffic.ts'
-import { qualifiedKey } from '../../server/schema-cache/identifier.ts'
+import { qualifiedKey } from '../../server/catalogue/identifier.ts'
 import { createDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
 

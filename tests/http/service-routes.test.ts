@@ -2,7 +2,7 @@
 // other.
 import t from 'tap'
 import type { ServiceRoute } from '../../server/http/service-route.ts'
-import { describedRoutes } from '../../server/program/service-routes.ts'
+import { describedRoutes } from '../../server/running/service-routes.ts'
 import { detailsOf, password, signIn, signUp, type SignedIn } from '../support/account.ts'
 import type { Answer, Call } from '../support/call.ts'
 import { createMigratedDatabase } from '../support/database.ts'

@@ -6,7 +6,7 @@ import type { CrudPlan } from '../../server/rest/plan/plan.ts'
 import type { Preferences } from '../../server/rest/request/preferences.ts'
 import type { ResultRow } from '../../server/rest/response/result.ts'
 import { resultError } from '../../server/rest/response/result-check.ts'
-import type { Routine } from '../../server/schema-cache/routine.ts'
+import type { Routine } from '../../server/catalogue/routine.ts'
 import { createDatabase } from '../support/database.ts'
 import {
   requestShape,

@@ -2,7 +2,7 @@
 // view of it, and a volatile function `side.act`.
 import t from 'tap'
 import pg from 'pg'
-import { loadSchemaCache } from '../../server/schema-cache/load.ts'
+import { loadSchemaCache } from '../../server/catalogue/load.ts'
 import { createDatabase } from '../support/database.ts'
 
 const database = await createDatabase()

@@ -2,7 +2,7 @@
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
-import { createHttpServer } from '../../server/program/http-server.ts'
+import { createHttpServer } from '../../server/running/http-server.ts'
 import { sweep } from '../../server/services/storage/sweep.ts'
 import { storageAdmin, storageDatabase } from '../../server/services/storage/storage-database.ts'
 import { testWithFolder } from '../support/storage-backends.ts'

@@ -2,8 +2,8 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { readCatalogue, type Catalogue } from '../../server/program/types/catalogue.ts'
-import { databaseTypes } from '../../server/program/types/database-types.ts'
+import { readCatalogue, type Catalogue } from '../../server/tools/types/catalogue.ts'
+import { databaseTypes } from '../../server/tools/types/database-types.ts'
 import { readSchemas } from '../../server/validation/schema-directory.ts'
 import { createDatabase, withClient } from '../support/database.ts'
 

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { bufferedOutput } from '../../server/program/operations/buffered-output.ts'
+import { bufferedOutput } from '../../server/running/operations/buffered-output.ts'
 import { until } from '../support/until.ts'
 
 const later = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds))
@@ -42,7 +42,7 @@ t.test('a broken file descriptor does not block the exit', async (t) => {
 })
 
 const program = (body: string): string[] => [...process.execArgv, '--input-type=module', '-e', body]
-const moduleUrl = new URL('../../server/program/operations/buffered-output.ts', import.meta.url).href
+const moduleUrl = new URL('../../server/running/operations/buffered-output.ts', import.meta.url).href
 
 t.test('buffered lines are written when the process exits', async (t) => {
   const body = `import { bufferedOutput } from ${JSON.stringify(moduleUrl)}

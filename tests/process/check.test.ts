@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { parseIgnoreList } from '../../server/program/check/ignore-list.ts'
-import { ownLints } from '../../server/program/check/lint-facts.ts'
+import { parseIgnoreList } from '../../server/tools/check/ignore-list.ts'
+import { ownLints } from '../../server/tools/check/lint-facts.ts'
 import { createMigratedDatabase } from '../support/database.ts'
 import { command } from '../support/program.ts'
 import { guideText, readmeSection, withProgram } from '../support/readme-section.ts'
 
-const guide = guideText('server/program/check/README.md')
+const guide = guideText('server/tools/check/README.md')
 
 t.test("the guide's example", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'rowhouse-check-'))

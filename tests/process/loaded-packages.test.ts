@@ -11,7 +11,7 @@ t.setTimeout(120_000)
 t.test('the service is loaded without the packages of mails, providers and second factors', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'rowhouse-loaded-'))
   t.teardown(() => rm(folder, { recursive: true, force: true }))
-  const service = new URL('../../dist/program/service.js', import.meta.url).href
+  const service = new URL('../../dist/running/service.js', import.meta.url).href
   // Node writes the URLs of all loaded files there at its end.
   const env = { PATH: process.env.PATH, NODE_V8_COVERAGE: folder }
   await promisify(execFile)(process.execPath, ['-e', `import(${JSON.stringify(service)})`], { env })

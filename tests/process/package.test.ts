@@ -56,7 +56,7 @@ t.test('the tarball contains the program, its types and its data only', async (t
   const paths = (packed?.files ?? []).map(({ path }) => path)
   for (const path of [
     'dist/main.js',
-    'dist/program/operations/grafana-dashboard.json',
+    'dist/running/operations/grafana-dashboard.json',
     'dist/index.d.ts',
     'sql/introspection/tables.sql',
     'README.md',

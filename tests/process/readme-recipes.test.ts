@@ -13,7 +13,7 @@ import { allSettings } from '../../server/config/settings.ts'
 import { aliasVariable, settingVariables } from '../../server/config/setting.ts'
 import { createApiKey } from '../../server/identity/api-key/api-key.ts'
 import { startEmbedded } from '../../server/postgres/embedded/embedded.ts'
-import { embeddedVariable } from '../../server/program/embedded-environment.ts'
+import { embeddedVariable } from '../../server/running/embedded-environment.ts'
 import { detailsOf, signUp } from '../support/account.ts'
 import { startApplication } from '../support/application.ts'
 import { createMigratedDatabase, withClient } from '../support/database.ts'
@@ -25,7 +25,7 @@ import { until } from '../support/until.ts'
 
 t.setTimeout(300_000)
 
-const tables = guideText('server/program/migrations/README.md')
+const tables = guideText('server/tools/migrations/README.md')
 
 t.test('the recipe for a database of your own', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'rowhouse-recipe-'))

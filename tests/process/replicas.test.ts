@@ -2,7 +2,7 @@
 import { createClient, type SupabaseClient } from '@supabase/supabase-js'
 import t from 'tap'
 import { ConfigError } from '../../server/config/config-error.ts'
-import { toReplicaConfigs } from '../../server/program/connection-setting.ts'
+import { toReplicaConfigs } from '../../server/running/connection-setting.ts'
 import { startApplication } from '../support/application.ts'
 import { readFixture } from '../support/fixture.ts'
 import { generatedRead } from '../support/generated-reads.ts'

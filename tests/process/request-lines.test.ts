@@ -1,7 +1,7 @@
 // Request lines and headers on the wire: targets and methods that Node's parser rejects, long headers, bytes above 127.
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import { createHttpServer } from '../../server/program/http-server.ts'
+import { createHttpServer } from '../../server/running/http-server.ts'
 import { startApplication } from '../support/application.ts'
 import { createMigratedDatabase } from '../support/database.ts'
 import { loadFixture } from '../support/fixture.ts'

@@ -1,6 +1,6 @@
 // Restarts without lost requests; `tests/chaos/rolling-restart.chaos.ts` has more of them.
 import t, { type Test } from 'tap'
-import { canReusePort } from '../../server/program/ports.ts'
+import { canReusePort } from '../../server/running/ports.ts'
 import { createOwnedDatabase } from '../support/authenticator.ts'
 import { ledgerSql } from '../support/ledger-load.ts'
 import { startProgram } from '../support/program.ts'

@@ -1,6 +1,6 @@
 // `rowhouse sample`: reports for an estimate, some runs, and no duplicates.
 import t from 'tap'
-import { addSampleData, fillEmptyDatabase } from '../../server/program/command-line/sample-data.ts'
+import { addSampleData, fillEmptyDatabase } from '../../server/tools/command-line/sample-data.ts'
 import { createValidator } from '../../server/validation/validator.ts'
 import { detailsOf, signUp } from '../support/account.ts'
 import { startApplication } from '../support/application.ts'

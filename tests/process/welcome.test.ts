@@ -6,15 +6,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify, stripVTControlCharacters } from 'node:util'
 import t, { type Test } from 'tap'
-import { developmentAccounts } from '../../server/program/command-line/development-accounts.ts'
+import { developmentAccounts } from '../../server/tools/command-line/development-accounts.ts'
 import {
   ensureDevelopmentKeys,
   withoutPassword,
   type DevelopmentAccounts,
-} from '../../server/program/command-line/development-keys.ts'
-import type { NewKey } from '../../server/program/command-line/dependencies.ts'
-import { addSampleData } from '../../server/program/command-line/sample-data.ts'
-import { welcome } from '../../server/program/command-line/welcome.ts'
+} from '../../server/tools/command-line/development-keys.ts'
+import type { NewKey } from '../../server/tools/command-line/dependencies.ts'
+import { addSampleData } from '../../server/tools/command-line/sample-data.ts'
+import { welcome } from '../../server/tools/command-line/welcome.ts'
 import { startApplication } from '../support/application.ts'
 import { createMigratedDatabase, withClient } from '../support/database.ts'
 

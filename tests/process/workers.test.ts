@@ -1,6 +1,6 @@
 // Several processes on one port share its requests and the connections.
 import t, { type Test } from 'tap'
-import { pauseAfter, poolShare } from '../../server/program/workers.ts'
+import { pauseAfter, poolShare } from '../../server/running/workers.ts'
 import { createFilmDatabase } from '../support/authenticator.ts'
 import { childProcesses } from '../support/child-processes.ts'
 import { says, startProgram, type Program } from '../support/program.ts'

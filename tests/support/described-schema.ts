@@ -4,9 +4,9 @@ import {
   type Cardinality,
   type Relationship,
   type Relationships,
-} from '../../server/schema-cache/relationship.ts'
-import type { Routine, RoutineParameter } from '../../server/schema-cache/routine.ts'
-import type { Column, Table } from '../../server/schema-cache/table.ts'
+} from '../../server/catalogue/relationship.ts'
+import type { Routine, RoutineParameter } from '../../server/catalogue/routine.ts'
+import type { Column, Table } from '../../server/catalogue/table.ts'
 
 export const column = (name: string, type: string, more: Partial<Column> = {}): Column => ({
   name,

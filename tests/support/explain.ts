@@ -3,10 +3,10 @@ import type { Test } from 'tap'
 import { loadConfig } from '../../server/config/load.ts'
 import { LibpqClient, connectionConfig } from '../../server/postgres/connection/pool-config.ts'
 import { runScratch } from '../../server/postgres/scratch-transaction.ts'
-import type { CallerWish } from '../../server/program/explain/caller.ts'
-import type { Explanation } from '../../server/program/explain/explanation.ts'
-import { loadOffline } from '../../server/program/explain/offline.ts'
-import { parseRequest } from '../../server/program/explain/request-line.ts'
+import type { CallerWish } from '../../server/tools/explain/caller.ts'
+import type { Explanation } from '../../server/tools/explain/explanation.ts'
+import { loadOffline } from '../../server/tools/explain/offline.ts'
+import { parseRequest } from '../../server/tools/explain/request-line.ts'
 
 export type ExplainMore = {
   readonly data?: unknown

@@ -1,6 +1,6 @@
 // Plans as data, for tests of the stages after planning, with defaults for omitted members.
-import type { MediaHandler } from '../../server/schema-cache/media-handler.ts'
-import type { Routine, RoutineParameter } from '../../server/schema-cache/routine.ts'
+import type { MediaHandler } from '../../server/catalogue/media-handler.ts'
+import type { Routine, RoutineParameter } from '../../server/catalogue/routine.ts'
 import type { CallPlan } from '../../server/rest/plan/call-plan.ts'
 import type { PlannedField, PlannedFilter, PlannedLogicTree, PlannedSelectField } from '../../server/rest/plan/field.ts'
 import type { MutatePlan } from '../../server/rest/plan/mutate-plan.ts'
@@ -8,7 +8,7 @@ import type { CrudPlan } from '../../server/rest/plan/plan.ts'
 import type { EmbedPlan, JoinCondition, ReadPlan } from '../../server/rest/plan/read-plan.ts'
 import type { PlannedRequest, RequestInput, RequestShape } from '../../server/rest/request/api-request.ts'
 import type { Operation } from '../../server/rest/request/filter.ts'
-import type { ForeignKeyRelationship } from '../../server/schema-cache/relationship.ts'
+import type { ForeignKeyRelationship } from '../../server/catalogue/relationship.ts'
 
 export const inSchema = (name: string, schema = 'api') => ({ schema, name })
 

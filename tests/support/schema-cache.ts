@@ -5,8 +5,8 @@ import {
   type LoadPace,
   type SchemaCacheMemory,
   type SchemaCacheOptions,
-} from '../../server/schema-cache/load.ts'
-import type { SchemaCache } from '../../server/schema-cache/schema-cache.ts'
+} from '../../server/catalogue/load.ts'
+import type { SchemaCache } from '../../server/catalogue/schema-cache.ts'
 import type { TestDatabase } from './database.ts'
 import { createFixtureDatabase } from './fixture.ts'
 

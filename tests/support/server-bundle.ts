@@ -6,7 +6,7 @@ import { build, type Plugin } from 'esbuild'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const folder = fileURLToPath(new URL('../../node_modules/.cache/rowhouse-tests/', import.meta.url))
-const entry = 'server/program/service.ts'
+const entry = 'server/running/service.ts'
 
 /** What the hooks read: the bundle, and of each of its modules the stamp of the file and the exported names. */
 export type Manifest = {

@@ -1,5 +1,5 @@
 // The tables of the service's routes without a service: no handler is called.
-import { serviceTables } from '../../server/program/service-routes.ts'
+import { serviceTables } from '../../server/running/service-routes.ts'
 import { TokenSigner } from '../../server/identity/jwt/token-signer.ts'
 import type { RouteTable } from '../../server/http/route-router.ts'
 import { noRules } from './service.ts'

@@ -1,21 +1,21 @@
 // Concise constructors for schema caches. Everything is in the schema `api` unless qualified (`other.t`).
-import type { QualifiedIdentifier } from '../../server/schema-cache/identifier.ts'
-import { qualifiedKey } from '../../server/schema-cache/identifier.ts'
-import type { MediaHandlers, ResolvedHandler } from '../../server/schema-cache/media-handler.ts'
-import { mediaHandlerKey } from '../../server/schema-cache/media-handler.ts'
-import { NameIndex } from '../../server/schema-cache/name-index.ts'
+import type { QualifiedIdentifier } from '../../server/catalogue/identifier.ts'
+import { qualifiedKey } from '../../server/catalogue/identifier.ts'
+import type { MediaHandlers, ResolvedHandler } from '../../server/catalogue/media-handler.ts'
+import { mediaHandlerKey } from '../../server/catalogue/media-handler.ts'
+import { NameIndex } from '../../server/catalogue/name-index.ts'
 import type {
   Cardinality,
   ColumnPairs,
   ForeignKeyRelationship,
   Relationship,
-} from '../../server/schema-cache/relationship.ts'
-import { relationshipKey } from '../../server/schema-cache/relationship.ts'
-import type { Representation } from '../../server/schema-cache/representation.ts'
-import { representationKey } from '../../server/schema-cache/representation.ts'
-import type { Routine, RoutineParameter, Volatility } from '../../server/schema-cache/routine.ts'
-import type { SchemaCache } from '../../server/schema-cache/schema-cache.ts'
-import type { Column, Table } from '../../server/schema-cache/table.ts'
+} from '../../server/catalogue/relationship.ts'
+import { relationshipKey } from '../../server/catalogue/relationship.ts'
+import type { Representation } from '../../server/catalogue/representation.ts'
+import { representationKey } from '../../server/catalogue/representation.ts'
+import type { Routine, RoutineParameter, Volatility } from '../../server/catalogue/routine.ts'
+import type { SchemaCache } from '../../server/catalogue/schema-cache.ts'
+import type { Column, Table } from '../../server/catalogue/table.ts'
 
 /** `projects` -> api.projects; `other.projects` -> other.projects. */
 export function qi(text: string): QualifiedIdentifier {

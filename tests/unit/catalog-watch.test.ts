@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { CatalogWatch, type CatalogWatchEvent } from '../../server/rest/catalog-watch.ts'
-import type { CatalogVersion } from '../../server/schema-cache/catalog-version.ts'
+import type { CatalogVersion } from '../../server/catalogue/catalog-version.ts'
 
 type Read = () => Promise<CatalogVersion>
 

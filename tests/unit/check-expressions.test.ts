@@ -1,13 +1,13 @@
 // How `rowhouse check` reads node trees and SQL: nothing in a name, string or comment is taken for syntax.
 import t from 'tap'
-import { canonical, isNode, nodesOf, readNodeTree, textConstant } from '../../server/program/check/node-tree.ts'
+import { canonical, isNode, nodesOf, readNodeTree, textConstant } from '../../server/tools/check/node-tree.ts'
 import {
   callsIn,
   hasUnqualifiedNames,
   mayHaveEffects,
   wrapCalls,
   writtenTables,
-} from '../../server/program/check/sql-source.ts'
+} from '../../server/tools/check/sql-source.ts'
 import { stringValue, tokensOf } from '../../server/text/sql-tokens.ts'
 
 t.test('node trees', (t) => {

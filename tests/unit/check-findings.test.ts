@@ -1,18 +1,18 @@
 // Findings that need statistics, or come from the list of exposed objects, storage and services: from plain data.
 import t from 'tap'
-import type { CheckCatalogue, FunctionRow, Index, PolicyRow, Relation } from '../../server/program/check/catalogue.ts'
+import type { CheckCatalogue, FunctionRow, Index, PolicyRow, Relation } from '../../server/tools/check/catalogue.ts'
 import {
   exposedFindings,
   joinFindings,
   missingFindings,
   storageFindings,
-} from '../../server/program/check/exposed-findings.ts'
-import { factsOf } from '../../server/program/check/lint-facts.ts'
-import { findingsText } from '../../server/program/command-line/findings-text.ts'
-import { finding, type LintFinding } from '../../server/program/check/finding.ts'
-import { fixMigration } from '../../server/program/check/fix-migration.ts'
-import { runLints } from '../../server/program/check/lints.ts'
-import type { Checked, Finding } from '../../server/program/operations/check.ts'
+} from '../../server/tools/check/exposed-findings.ts'
+import { factsOf } from '../../server/tools/check/lint-facts.ts'
+import { findingsText } from '../../server/tools/command-line/findings-text.ts'
+import { finding, type LintFinding } from '../../server/tools/check/finding.ts'
+import { fixMigration } from '../../server/tools/check/fix-migration.ts'
+import { runLints } from '../../server/tools/check/lints.ts'
+import type { Checked, Finding } from '../../server/running/operations/check.ts'
 
 const relation: Relation = {
   ...{

@@ -3,8 +3,8 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { withConnection } from '../../server/program/command-line/connection.ts'
-import type { ConnectionWish } from '../../server/program/command-line/dependencies.ts'
+import { withConnection } from '../../server/tools/command-line/connection.ts'
+import type { ConnectionWish } from '../../server/tools/command-line/dependencies.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'rowhouse-connection-'))
 t.teardown(() => rm(folder, { recursive: true, force: true }))

@@ -10,13 +10,13 @@ import type {
   Dependencies,
   ServeOptions,
   DatabaseOperations,
-} from '../../server/program/command-line/dependencies.ts'
-import { readExpiry } from '../../server/program/command-line/keys-command.ts'
-import { runProgram } from '../../server/program/command-line/program.ts'
-import { readyAddress } from '../../server/program/command-line/ready.ts'
+} from '../../server/tools/command-line/dependencies.ts'
+import { readExpiry } from '../../server/tools/command-line/keys-command.ts'
+import { runProgram } from '../../server/tools/command-line/program.ts'
+import { readyAddress } from '../../server/tools/command-line/ready.ts'
 import type { Config } from '../../server/config/config.ts'
-import { MigrationError } from '../../server/program/migrations/migration-error.ts'
-import type { ProjectStatus } from '../../server/program/migrations/project-migrations.ts'
+import { MigrationError } from '../../server/tools/migrations/migration-error.ts'
+import type { ProjectStatus } from '../../server/tools/migrations/project-migrations.ts'
 import type { Client } from '../../server/postgres/connection/client.ts'
 import { emptyCatalogue } from '../support/check-catalogue.ts'
 
@@ -298,7 +298,7 @@ t.test('guides', async (t) => {
   t.notMatch(batch.out, '<!--')
   t.equal((await run(['help', 'rest/batch'])).out, batch.out)
   t.match((await run(['help', 'policies'])).out, /^# Policies\n/)
-  t.match((await run(['help', 'start'])).out, /types \(program\/types\)/)
+  t.match((await run(['help', 'start'])).out, /types \(tools\/types\)/)
   t.match(JSON.parse((await run(['help', 'keyset', '--json'])).out), [{ topic: 'rest/keyset', title: 'Keyset pages' }])
   for (const topic of ['overload', 'deploy', 'settings'])
     t.match((await run(['help', topic])).out, /^# /, `${topic}, which messages name`)

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { RequestListener, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import { createHttpServer } from '../../server/program/http-server.ts'
+import { createHttpServer } from '../../server/running/http-server.ts'
 import { rawRequest } from '../support/raw-request.ts'
 import { until } from '../support/until.ts'
 

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { readFile } from 'node:fs/promises'
 import { startedStatus } from '../../server/postgres/backup/archive-status.ts'
-import { createMetrics } from '../../server/program/operations/metrics.ts'
+import { createMetrics } from '../../server/running/operations/metrics.ts'
 
 type Panel = { readonly title: string; readonly targets?: readonly { readonly expr: string }[] }
 type Dashboard = {
@@ -10,7 +10,7 @@ type Dashboard = {
   readonly templating: { readonly list: readonly { readonly query: string | { readonly query: string } }[] }
 }
 
-const file = new URL('../../server/program/operations/grafana-dashboard.json', import.meta.url)
+const file = new URL('../../server/running/operations/grafana-dashboard.json', import.meta.url)
 const dashboard = JSON.parse(await readFile(file, 'utf8')) as Dashboard
 
 const metrics = createMetrics({

@@ -1,6 +1,6 @@
 import { mock } from 'node:test'
 import t from 'tap'
-import { debounced } from '../../server/program/operations/debounced.ts'
+import { debounced } from '../../server/running/operations/debounced.ts'
 
 t.test('calls in quick succession are merged', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] })

@@ -1,8 +1,8 @@
 // The command line of `rowhouse explain`: options, requests, exit codes.
 import t from 'tap'
-import type { Dependencies } from '../../server/program/command-line/dependencies.ts'
-import { runProgram } from '../../server/program/command-line/program.ts'
-import { parseRequest } from '../../server/program/explain/request-line.ts'
+import type { Dependencies } from '../../server/tools/command-line/dependencies.ts'
+import { runProgram } from '../../server/tools/command-line/program.ts'
+import { parseRequest } from '../../server/tools/explain/request-line.ts'
 
 const json = ['content-type', 'application/json'] as const
 const requests: readonly (readonly [

@@ -1,7 +1,7 @@
 // Which statements may have effects that a rollback does not undo.
 import t from 'tap'
-import { effectsOf, type EffectsCatalogue, type EffectsQuestion } from '../../server/program/explain/effects.ts'
-import { sequencesAdvance } from '../../server/program/explain/harmless-functions.ts'
+import { effectsOf, type EffectsCatalogue, type EffectsQuestion } from '../../server/tools/explain/effects.ts'
+import { sequencesAdvance } from '../../server/tools/explain/harmless-functions.ts'
 
 type Function = EffectsCatalogue['functions'][number]
 

@@ -1,6 +1,6 @@
 // Taking apart expressions of policies, as PostgreSQL prints them.
 import t from 'tap'
-import { columnsIn, lookupsOf, withValues } from '../../server/program/explain/expression.ts'
+import { columnsIn, lookupsOf, withValues } from '../../server/tools/explain/expression.ts'
 import { parseCondition, testsOf, truthOf } from '../../server/text/sql-condition.ts'
 import { tokensOf } from '../../server/text/sql-tokens.ts'
 

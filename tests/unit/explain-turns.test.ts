@@ -1,6 +1,6 @@
 // How many explanations run at once.
 import t from 'tap'
-import { Turns } from '../../server/program/explain/turns.ts'
+import { Turns } from '../../server/tools/explain/turns.ts'
 
 t.test('tasks wait for their turn, also after one that failed', async (t) => {
   const turns = new Turns(2)

@@ -4,7 +4,7 @@ import t from 'tap'
 import ts from 'typescript'
 
 /** The module as JavaScript: compiling it in the process that is measured would make its young generation grow. */
-const source = readFileSync(new URL('../../server/program/heap.ts', import.meta.url), 'utf8')
+const source = readFileSync(new URL('../../server/running/heap.ts', import.meta.url), 'utf8')
 const { outputText } = ts.transpileModule(source, {
   compilerOptions: { module: ts.ModuleKind.ES2022, target: ts.ScriptTarget.ES2022 },
 })

@@ -4,7 +4,7 @@ import type { Server, ServerResponse } from 'node:http'
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { createHttpServer } from '../../server/program/http-server.ts'
+import { createHttpServer } from '../../server/running/http-server.ts'
 import { seededRandom, type Random, testSeed } from '../support/seeded-random.ts'
 
 type Piece = { readonly text: string; readonly encoding: 'latin1' | 'utf8' | 'buffer' }

@@ -8,14 +8,14 @@ import {
   compareVersions,
   readMigrations,
   type MigrationFile,
-} from '../../server/program/migrations/migration-file.ts'
-import { createMigration, nextNumber } from '../../server/program/migrations/new-migration.ts'
-import { pendingOf, planMigrations, type MigrationState } from '../../server/program/migrations/plan.ts'
-import { findProject, folderForNew } from '../../server/program/migrations/project.ts'
-import { findRoles, findSeeds } from '../../server/program/migrations/seed-files.ts'
-import type { AppliedMigration } from '../../server/program/migrations/record.ts'
-import { segmentsOf } from '../../server/program/migrations/segments.ts'
-import { readUsedSchemas } from '../../server/program/schema-files.ts'
+} from '../../server/tools/migrations/migration-file.ts'
+import { createMigration, nextNumber } from '../../server/tools/migrations/new-migration.ts'
+import { pendingOf, planMigrations, type MigrationState } from '../../server/tools/migrations/plan.ts'
+import { findProject, folderForNew } from '../../server/tools/migrations/project.ts'
+import { findRoles, findSeeds } from '../../server/tools/migrations/seed-files.ts'
+import type { AppliedMigration } from '../../server/tools/migrations/record.ts'
+import { segmentsOf } from '../../server/tools/migrations/segments.ts'
+import { readUsedSchemas } from '../../server/running/schema-files.ts'
 import { splitStatements } from '../../server/text/sql-statements.ts'
 
 function file(version: string, text: string, withoutTransaction = false): MigrationFile {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { loadConfig } from '../../server/config/load.ts'
-import { missingBinaries } from '../../server/program/missing-binaries.ts'
+import { missingBinaries } from '../../server/running/missing-binaries.ts'
 
 const absent = (): never => {
   throw new Error('there is no @node-rs/argon2 for linux-x64 here; install the packages without --omit=optional')

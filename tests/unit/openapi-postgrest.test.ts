@@ -1,9 +1,9 @@
 import t from 'tap'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { postgrestDocument, type DescribedSchema } from '../../server/rest/openapi/document.ts'
-import type { Relationship } from '../../server/schema-cache/relationship.ts'
-import type { RoutineParameter } from '../../server/schema-cache/routine.ts'
-import type { Column } from '../../server/schema-cache/table.ts'
+import type { Relationship } from '../../server/catalogue/relationship.ts'
+import type { RoutineParameter } from '../../server/catalogue/routine.ts'
+import type { Column } from '../../server/catalogue/table.ts'
 import {
   column,
   manyToOne,

@@ -3,7 +3,7 @@ import { planRequest } from '../../server/rest/plan/planner.ts'
 import type { ReadPlan } from '../../server/rest/plan/read-plan.ts'
 import type { ApiRequest } from '../../server/rest/request/api-request.ts'
 import type { SelectItem } from '../../server/rest/request/select.ts'
-import type { Relationship } from '../../server/schema-cache/relationship.ts'
+import type { Relationship } from '../../server/catalogue/relationship.ts'
 import { apiErrorOf } from '../support/api-error.ts'
 import { call, embed, mutate, read, settings } from '../support/hand-built-request.ts'
 import {

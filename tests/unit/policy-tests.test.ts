@@ -1,22 +1,22 @@
 // Policy tests without a database: files, expectations, weakened expressions, TAP.
 import t from 'tap'
-import { compare, sentBy } from '../../server/program/policy-tests/expectation.ts'
-import { withoutConjuncts } from '../../server/program/policy-tests/conjuncts.ts'
-import { compareCell } from '../../server/program/policy-tests/matrix.ts'
-import { dependenciesOf } from '../../server/program/policy-tests/dependencies.ts'
-import { byRelevance } from '../../server/program/policy-tests/mutation.ts'
-import type { Case } from '../../server/program/policy-tests/cases.ts'
+import { compare, sentBy } from '../../server/tools/policy-tests/expectation.ts'
+import { withoutConjuncts } from '../../server/tools/policy-tests/conjuncts.ts'
+import { compareCell } from '../../server/tools/policy-tests/matrix.ts'
+import { dependenciesOf } from '../../server/tools/policy-tests/dependencies.ts'
+import { byRelevance } from '../../server/tools/policy-tests/mutation.ts'
+import type { Case } from '../../server/tools/policy-tests/cases.ts'
 import {
   coverageMutants,
   weakeningMutants,
   type AccessRules,
   type Mutant,
-} from '../../server/program/policy-tests/mutants.ts'
-import { concerns, type Roles } from '../../server/program/policy-tests/roles.ts'
-import { TestReport } from '../../server/program/policy-tests/report.ts'
-import type { TestResult } from '../../server/program/policy-tests/run.ts'
-import { tapComment, tapPlan, tapPoint } from '../../server/program/policy-tests/tap.ts'
-import { compileSchema, parseTestFile, type PolicyTest } from '../../server/program/policy-tests/test-file.ts'
+} from '../../server/tools/policy-tests/mutants.ts'
+import { concerns, type Roles } from '../../server/tools/policy-tests/roles.ts'
+import { TestReport } from '../../server/tools/policy-tests/report.ts'
+import type { TestResult } from '../../server/tools/policy-tests/run.ts'
+import { tapComment, tapPlan, tapPoint } from '../../server/tools/policy-tests/tap.ts'
+import { compileSchema, parseTestFile, type PolicyTest } from '../../server/tools/policy-tests/test-file.ts'
 
 const validate = await compileSchema()
 const parse = (text: string) => parseTestFile('p.yaml', text, validate)

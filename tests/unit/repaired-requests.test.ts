@@ -2,8 +2,8 @@
 import type { RequestListener, Server } from 'node:http'
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { GracefulEnd } from '../../server/program/graceful-end.ts'
-import { createHttpServer } from '../../server/program/http-server.ts'
+import { GracefulEnd } from '../../server/running/graceful-end.ts'
+import { createHttpServer } from '../../server/running/http-server.ts'
 
 const pause = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds))
 

@@ -16,7 +16,7 @@ import { explainBody, readResult } from '../../server/rest/response/result-row.t
 import { plannedRows, tableTotal } from '../../server/rest/response/total.ts'
 import type { CrudPlan } from '../../server/rest/plan/plan.ts'
 import { ApiError, errors } from '../../server/rest/errors.ts'
-import type { Table } from '../../server/schema-cache/table.ts'
+import type { Table } from '../../server/catalogue/table.ts'
 import {
   requestShape,
   callPlan,

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { columnOrigins } from '../../server/schema-cache/node-tree.ts'
+import { columnOrigins } from '../../server/catalogue/node-tree.ts'
 import { cpuTime } from '../support/cpu-time.ts'
 
 const entry = (

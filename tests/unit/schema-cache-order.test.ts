@@ -1,8 +1,8 @@
 import t, { type Test } from 'tap'
-import { compareRelationships, compareRoutines } from '../../server/schema-cache/order.ts'
+import { compareRelationships, compareRoutines } from '../../server/catalogue/order.ts'
 import { compareText } from '../../server/text/code-point-order.ts'
-import type { Cardinality, ForeignKeyRelationship, Relationship } from '../../server/schema-cache/relationship.ts'
-import type { Routine, RoutineParameter } from '../../server/schema-cache/routine.ts'
+import type { Cardinality, ForeignKeyRelationship, Relationship } from '../../server/catalogue/relationship.ts'
+import type { Routine, RoutineParameter } from '../../server/catalogue/routine.ts'
 
 /** Sorts the reversed list, and checks each pair in both directions. */
 function checkOrder<T>(t: Test, compare: (a: T, b: T) => number, inOrder: readonly T[]): void {

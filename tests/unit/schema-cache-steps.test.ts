@@ -1,5 +1,5 @@
 import t from 'tap'
-import { atOnce, eachOf, flatMapOf, groupsOf, inSlices, mapOf, type Steps } from '../../server/schema-cache/steps.ts'
+import { atOnce, eachOf, flatMapOf, groupsOf, inSlices, mapOf, type Steps } from '../../server/catalogue/steps.ts'
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index)
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { connectionPlan } from '../../server/postgres/connection/connection-plan.ts'
-import { toPoolConfig } from '../../server/program/connection-setting.ts'
+import { toPoolConfig } from '../../server/running/connection-setting.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'rowhouse-service-'))
 t.teardown(() => rmSync(folder, { recursive: true }))

@@ -7,7 +7,7 @@ import pg from 'pg'
 import t from 'tap'
 import { scramVerifier } from '../../server/postgres/scram-verifier.ts'
 import { describeLogin, migrateForServing, type Serving } from '../../server/postgres/serving-login.ts'
-import { servingFrom } from '../../server/program/connection-setting.ts'
+import { servingFrom } from '../../server/running/connection-setting.ts'
 import { startEmbedded } from '../../server/postgres/embedded/embedded.ts'
 
 t.setTimeout(300_000)

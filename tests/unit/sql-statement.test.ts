@@ -4,8 +4,8 @@ import { render } from '../../server/rest/sql/fragment.ts'
 import { bodySql } from '../../server/rest/sql/handler.ts'
 import { explainCountStatement, mainStatement, needsPlannedCount } from '../../server/rest/sql/statement.ts'
 import type { StatementShape } from '../../server/rest/sql/statement.ts'
-import type { MediaHandler } from '../../server/schema-cache/media-handler.ts'
-import type { Routine } from '../../server/schema-cache/routine.ts'
+import type { MediaHandler } from '../../server/catalogue/media-handler.ts'
+import type { Routine } from '../../server/catalogue/routine.ts'
 import {
   requestShape,
   callPlan,

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Config } from '../../server/config/config.ts'
-import type { DatabaseOperations, Dependencies } from '../../server/program/command-line/dependencies.ts'
-import { runProgram } from '../../server/program/command-line/program.ts'
-import { watchCatalogue, type Watch } from '../../server/program/types/watch.ts'
-import type { Catalogue } from '../../server/program/types/catalogue.ts'
+import type { DatabaseOperations, Dependencies } from '../../server/tools/command-line/dependencies.ts'
+import { runProgram } from '../../server/tools/command-line/program.ts'
+import { watchCatalogue, type Watch } from '../../server/tools/types/watch.ts'
+import type { Catalogue } from '../../server/tools/types/catalogue.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'rowhouse-types-'))
 t.teardown(() => rm(folder, { recursive: true, force: true }))

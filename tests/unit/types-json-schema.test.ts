@@ -1,7 +1,7 @@
 // TypeScript types of JSON Schemas, and their source.
 import t from 'tap'
-import { jsonSchemaTypes } from '../../server/program/types/json-schema-type.ts'
-import { render } from '../../server/program/types/layout.ts'
+import { jsonSchemaTypes } from '../../server/tools/types/json-schema-type.ts'
+import { render } from '../../server/tools/types/layout.ts'
 import {
   arrayOf,
   inlineObject,
@@ -12,7 +12,7 @@ import {
   typeLayout,
   union,
   type Type,
-} from '../../server/program/types/source.ts'
+} from '../../server/tools/types/source.ts'
 
 type Schema = Readonly<Record<string, unknown>>
 

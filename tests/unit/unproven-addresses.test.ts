@@ -1,7 +1,7 @@
 // The warning at the start about addresses that are confirmed without proof.
 import t from 'tap'
 import { loadConfig } from '../../server/config/load.ts'
-import { unprovenAddresses } from '../../server/program/unproven-addresses.ts'
+import { unprovenAddresses } from '../../server/running/unproven-addresses.ts'
 
 const messages = (env: Readonly<Record<string, string>>): readonly string[] =>
   unprovenAddresses(loadConfig({ env }).config)

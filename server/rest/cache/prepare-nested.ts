@@ -1,6 +1,6 @@
 // Prepares a nested write: POST whose body has keys that name relationships.
-import { qualifiedKey } from '../../schema-cache/identifier.ts'
-import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
+import { qualifiedKey } from '../../catalogue/identifier.ts'
+import type { SchemaCache } from '../../catalogue/schema-cache.ts'
 import type { BodyProblem, BodyValidator } from '../validation.ts'
 import { errors } from '../errors.ts'
 import { nestedErrors, pointerToken } from '../plan/nested-errors.ts'

@@ -2,8 +2,8 @@
 // from the plan cache.
 import type { StatementStats } from '../../common/statement-stats.ts'
 import type { RestSettings } from '../settings.ts'
-import { qualifiedKey } from '../../schema-cache/identifier.ts'
-import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
+import { qualifiedKey } from '../../catalogue/identifier.ts'
+import type { SchemaCache } from '../../catalogue/schema-cache.ts'
 import type { BodyValidator } from '../validation.ts'
 import { planRowByKey } from '../response/row-by-key.ts'
 import { ApiError, errorBody, errors } from '../errors.ts'

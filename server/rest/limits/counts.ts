@@ -1,6 +1,6 @@
 // Counts requests of all processes together, in the database (`sql/migrations/000011_limits.sql`).
 import type { Rate } from '../../identity/limits.ts'
-import type { RunQuery } from '../../schema-cache/introspection.ts'
+import type { RunQuery } from '../../catalogue/introspection.ts'
 
 /** Requests that were granted to this process. */
 export type Grant = {

@@ -1,7 +1,7 @@
 // Schemas of rows and of function arguments.
-import type { Relationships } from '../../schema-cache/relationship.ts'
-import type { Routine } from '../../schema-cache/routine.ts'
-import type { Column, Table } from '../../schema-cache/table.ts'
+import type { Relationships } from '../../catalogue/relationship.ts'
+import type { Routine } from '../../catalogue/routine.ts'
+import type { Column, Table } from '../../catalogue/table.ts'
 import { foreignKeysOf, type ForeignKey } from './foreign-key.ts'
 import { object, sorted, type Member, type OrderedJson, type OrderedObject } from './ordered-json.ts'
 import { arrayItems, defaultValue, swaggerFormat, swaggerType } from './swagger-type.ts'

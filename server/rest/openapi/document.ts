@@ -1,9 +1,9 @@
 // PostgREST's description of a schema at the root of the API, in OpenAPI 2.0 (Swagger).
 // https://docs.postgrest.org/en/stable/references/api/openapi.html, https://spec.openapis.org/oas/v2.0.html
 import type { RestSettings } from '../settings.ts'
-import type { Relationships } from '../../schema-cache/relationship.ts'
-import type { Routine } from '../../schema-cache/routine.ts'
-import type { Table } from '../../schema-cache/table.ts'
+import type { Relationships } from '../../catalogue/relationship.ts'
+import type { Routine } from '../../catalogue/routine.ts'
+import type { Table } from '../../catalogue/table.ts'
 import { firstLine } from './comment.ts'
 import { batchPath } from './batch-path.ts'
 import { tableDefinition } from './definition.ts'

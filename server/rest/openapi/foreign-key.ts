@@ -1,6 +1,6 @@
 // Columns that refer to a column of another relation.
-import { relationshipKey, type Cardinality, type Relationships } from '../../schema-cache/relationship.ts'
-import type { Table } from '../../schema-cache/table.ts'
+import { relationshipKey, type Cardinality, type Relationships } from '../../catalogue/relationship.ts'
+import type { Table } from '../../catalogue/table.ts'
 
 export type ForeignKey = { readonly table: string; readonly column: string }
 

@@ -8,9 +8,9 @@ import {
   decodeAccessibleTables,
   decodeSchemaDescription,
   schemaDescriptionQuery,
-} from '../../schema-cache/privileges.ts'
-import type { Routine } from '../../schema-cache/routine.ts'
-import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
+} from '../../catalogue/privileges.ts'
+import type { Routine } from '../../catalogue/routine.ts'
+import type { SchemaCache } from '../../catalogue/schema-cache.ts'
 import { postgrestVersion } from '../../common/version.ts'
 import type { InspectPlan } from '../plan/plan.ts'
 import { postgrestDocument, type DescribedSchema } from './document.ts'

@@ -1,6 +1,6 @@
 // Parameters of requests: those of all relations, those of one relation, and the arguments of functions.
-import type { Routine, RoutineParameter } from '../../schema-cache/routine.ts'
-import type { Table } from '../../schema-cache/table.ts'
+import type { Routine, RoutineParameter } from '../../catalogue/routine.ts'
+import type { Table } from '../../catalogue/table.ts'
 import { argumentsSchema } from './definition.ts'
 import { object, type Member, type OrderedJson } from './ordered-json.ts'
 import { parameterName, reference } from './reference.ts'

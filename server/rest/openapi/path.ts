@@ -1,9 +1,9 @@
 // The paths: relations, functions, and the description itself.
 import { firstLine } from './comment.ts'
-import type { Routine } from '../../schema-cache/routine.ts'
-import { relatedNames } from '../../schema-cache/related-names.ts'
-import type { Relationships } from '../../schema-cache/relationship.ts'
-import type { Table } from '../../schema-cache/table.ts'
+import type { Routine } from '../../catalogue/routine.ts'
+import { relatedNames } from '../../catalogue/related-names.ts'
+import type { Relationships } from '../../catalogue/relationship.ts'
+import type { Table } from '../../catalogue/table.ts'
 import { object, type Member, type OrderedJson } from './ordered-json.ts'
 import { reference } from './reference.ts'
 import { bodyArguments, bodyName, filterName, queryArgument } from './parameter.ts'

@@ -1,6 +1,6 @@
 // The plan of a function call.
-import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
-import type { RoutineParameter } from '../../schema-cache/routine.ts'
+import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
+import type { RoutineParameter } from '../../catalogue/routine.ts'
 
 export type CallParameters =
   /** `f(a := …, b := …)` */

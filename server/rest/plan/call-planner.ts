@@ -1,6 +1,6 @@
 // Plans the call of a function.
-import type { Routine } from '../../schema-cache/routine.ts'
-import { returnsScalar, returnsSetOfScalar } from '../../schema-cache/routine.ts'
+import type { Routine } from '../../catalogue/routine.ts'
+import { returnsScalar, returnsSetOfScalar } from '../../catalogue/routine.ts'
 import type { ApiRequest, InvokeMethod, Payload } from '../request/api-request.ts'
 import type { ArgumentValue, CallArguments, CallParameters, CallPlan } from './call-plan.ts'
 import { groupingColumns } from './groupings.ts'

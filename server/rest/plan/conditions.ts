@@ -1,6 +1,6 @@
 // Passes that add filters and logic trees to the relations that they apply to.
-import { qualifiedKey } from '../../schema-cache/identifier.ts'
-import type { Table } from '../../schema-cache/table.ts'
+import { qualifiedKey } from '../../catalogue/identifier.ts'
+import type { Table } from '../../catalogue/table.ts'
 import { withHavingHint } from '../request/having-hint.ts'
 import type { AtPath } from '../request/field.ts'
 import type { FieldLogicTree } from './field.ts'

@@ -1,6 +1,6 @@
 // Determines whether a request may have effects outside its transaction, such as those of a function that uses dblink.
-import { qualifiedKey, type QualifiedIdentifier } from '../../schema-cache/identifier.ts'
-import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
+import { qualifiedKey, type QualifiedIdentifier } from '../../catalogue/identifier.ts'
+import type { SchemaCache } from '../../catalogue/schema-cache.ts'
 import type { ActionPlan, CrudPlan } from './plan.ts'
 import type { EmbedPlan, ReadPlan } from './read-plan.ts'
 

@@ -1,5 +1,5 @@
 // First pass: turns the `select` parameter into a tree of relations, with the names in the request.
-import { qualifiedKey } from '../../schema-cache/identifier.ts'
+import { qualifiedKey } from '../../catalogue/identifier.ts'
 import type { OrderTerm } from '../request/order.ts'
 import { allRows, type RowRange } from '../request/range.ts'
 import type { JoinType, SelectItem } from '../request/select.ts'

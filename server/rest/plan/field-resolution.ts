@@ -1,8 +1,8 @@
 // Resolves fields of a request to fields with types and conversions.
 // https://docs.postgrest.org/en/stable/references/api/domain_representations.html
-import type { Representations } from '../../schema-cache/representation.ts'
-import { representationKey } from '../../schema-cache/representation.ts'
-import type { Column, Table } from '../../schema-cache/table.ts'
+import type { Representations } from '../../catalogue/representation.ts'
+import { representationKey } from '../../catalogue/representation.ts'
+import type { Column, Table } from '../../catalogue/table.ts'
 import type { Field } from '../request/field.ts'
 import type { Filter, LogicTree } from '../request/filter.ts'
 import type { FieldFilter, FieldLogicTree, PlannedField } from './field.ts'

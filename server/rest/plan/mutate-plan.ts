@@ -1,5 +1,5 @@
 // The plan of a write.
-import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
+import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
 import type { PlannedField, PlannedLogicTree } from './field.ts'
 import type { Precondition } from './row-version.ts'
 

@@ -1,5 +1,5 @@
 // Plans the writes of POST, PATCH, PUT and DELETE on a relation.
-import { conflictTarget, type Table } from '../../schema-cache/table.ts'
+import { conflictTarget, type Table } from '../../catalogue/table.ts'
 import { errors } from '../errors.ts'
 import type { Mutation, Payload } from '../request/api-request.ts'
 import { isPlainEquality } from '../request/filter.ts'

@@ -1,7 +1,7 @@
 // Content negotiation: chooses the media type of the response and its handler.
 // RFC 9110, section 12; https://docs.postgrest.org/en/stable/references/api/media_type_handlers.html
-import type { MediaHandler, ResolvedHandler } from '../../schema-cache/media-handler.ts'
-import { mediaHandlerKey } from '../../schema-cache/media-handler.ts'
+import type { MediaHandler, ResolvedHandler } from '../../catalogue/media-handler.ts'
+import { mediaHandlerKey } from '../../catalogue/media-handler.ts'
 import { errors } from '../errors.ts'
 import type { MediaType } from '../media-type.ts'
 import { decodeMediaType, encodeMediaType } from '../media-type.ts'

@@ -1,7 +1,7 @@
 // A level of a nested write: the rows of one relation at one place of the body, while they are planned.
 import { errors } from '../errors.ts'
-import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
-import type { Column, Table } from '../../schema-cache/table.ts'
+import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
+import type { Column, Table } from '../../catalogue/table.ts'
 import type { LinkedColumn, NestedLink, RowsStep } from './nested-write.ts'
 
 /** A `NestedLevel` whose keys are still being collected. */

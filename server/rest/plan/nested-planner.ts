@@ -1,7 +1,7 @@
 // Plans nested writes: POST with keys that name relationships.
-import { isToOne, type ForeignKeyRelationship } from '../../schema-cache/relationship.ts'
-import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
-import type { Table } from '../../schema-cache/table.ts'
+import { isToOne, type ForeignKeyRelationship } from '../../catalogue/relationship.ts'
+import type { SchemaCache } from '../../catalogue/schema-cache.ts'
+import type { Table } from '../../catalogue/table.ts'
 import { JsonDocument } from '../../text/json-document.ts'
 import { errors } from '../errors.ts'
 import { maxNesting } from '../request/combinators.ts'

@@ -1,8 +1,8 @@
 // The relationship that a key of a body names.
-import { qualifiedKey, type QualifiedIdentifier } from '../../schema-cache/identifier.ts'
-import { relationshipKey, type ForeignKeyRelationship, type Relationship } from '../../schema-cache/relationship.ts'
-import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
-import type { Table } from '../../schema-cache/table.ts'
+import { qualifiedKey, type QualifiedIdentifier } from '../../catalogue/identifier.ts'
+import { relationshipKey, type ForeignKeyRelationship, type Relationship } from '../../catalogue/relationship.ts'
+import type { SchemaCache } from '../../catalogue/schema-cache.ts'
+import type { Table } from '../../catalogue/table.ts'
 import { ApiError, errors } from '../errors.ts'
 import { parseNestedKey } from '../request/nested-key.ts'
 import { atPath, nestedErrors } from './nested-errors.ts'

@@ -1,5 +1,5 @@
 // The objects of a body that become rows.
-import type { Table } from '../../schema-cache/table.ts'
+import type { Table } from '../../catalogue/table.ts'
 import type { JsonDocument } from '../../text/json-document.ts'
 import { errors } from '../errors.ts'
 import { nestedErrors, pointerToken } from './nested-errors.ts'

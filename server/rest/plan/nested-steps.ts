@@ -1,6 +1,6 @@
 // The statements of a nested write, in the order in which they run, and how the rows of a level become statements.
-import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
-import { conflictTarget, type Table } from '../../schema-cache/table.ts'
+import type { SchemaCache } from '../../catalogue/schema-cache.ts'
+import { conflictTarget, type Table } from '../../catalogue/table.ts'
 import { jsonObject } from '../../text/json-members.ts'
 import { errors } from '../errors.ts'
 import { columnField, fromJson } from './field-resolution.ts'

@@ -1,7 +1,7 @@
 // The plan of a nested write: the rows of a body with related rows, in the order in which they are written. Each step
 // is one statement. The keys of written rows are kept by level, so that later steps can refer to them.
-import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
-import type { Column, Table } from '../../schema-cache/table.ts'
+import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
+import type { Column, Table } from '../../catalogue/table.ts'
 import type { PlannedField } from './field.ts'
 
 /** The write of the root, as its preferences and parameters have it. */

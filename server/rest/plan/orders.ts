@@ -1,6 +1,6 @@
 // The `order` parameters: a pass that adds them to their relations, and the resolution of terms that refer to embeds.
-import { qualifiedKey } from '../../schema-cache/identifier.ts'
-import { isToOne } from '../../schema-cache/relationship.ts'
+import { qualifiedKey } from '../../catalogue/identifier.ts'
+import { isToOne } from '../../catalogue/relationship.ts'
 import { errors } from '../errors.ts'
 import { updateAll } from './embed-path.ts'
 import type { EmbedTree, RequestedOrderTerm } from './embed-tree.ts'

@@ -1,7 +1,7 @@
 // Plans keyset pages: makes the order of a read total.
-import { returnsSetOfScalar, returnsSingle, type Routine } from '../../schema-cache/routine.ts'
-import { qualifiedKey } from '../../schema-cache/identifier.ts'
-import type { Table, Tables } from '../../schema-cache/table.ts'
+import { returnsSetOfScalar, returnsSingle, type Routine } from '../../catalogue/routine.ts'
+import { qualifiedKey } from '../../catalogue/identifier.ts'
+import type { Table, Tables } from '../../catalogue/table.ts'
 import type { PageInput } from '../request/page-cursor.ts'
 import { pageErrors } from '../request/page-errors.ts'
 import type { PlannedOrderTerm, PlannedSelectField } from './field.ts'

@@ -1,7 +1,7 @@
 // The input of all passes of the planner.
 import type { RestSettings } from '../settings.ts'
-import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
-import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
+import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
+import type { SchemaCache } from '../../catalogue/schema-cache.ts'
 import type { RoleColumns } from './starred.ts'
 import type { ApiRequest } from '../request/api-request.ts'
 import type { VersionSettings } from './row-version.ts'

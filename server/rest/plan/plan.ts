@@ -1,7 +1,7 @@
 // The plan of a request: resolved names, chosen relationships, known types.
-import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
-import type { MediaHandler } from '../../schema-cache/media-handler.ts'
-import type { Routine } from '../../schema-cache/routine.ts'
+import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
+import type { MediaHandler } from '../../catalogue/media-handler.ts'
+import type { Routine } from '../../catalogue/routine.ts'
 import type { MediaType } from '../media-type.ts'
 import type { InvokeMethod, Mutation } from '../request/api-request.ts'
 import type { CallPlan } from './call-plan.ts'

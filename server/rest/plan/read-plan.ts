@@ -1,6 +1,6 @@
 // The plan of a read: a tree of relations, the root and its embeds.
-import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
-import type { Relationship } from '../../schema-cache/relationship.ts'
+import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
+import type { Relationship } from '../../catalogue/relationship.ts'
 import type { RowRange } from '../request/range.ts'
 import type { AggregateFunction, JoinType } from '../request/select.ts'
 import type { GroupConditions, PlannedDistinct } from './grouping.ts'

@@ -1,5 +1,5 @@
 // Pass that chooses the relationship of each embed to its parent.
-import type { Relationship } from '../../schema-cache/relationship.ts'
+import type { Relationship } from '../../catalogue/relationship.ts'
 import { embedName } from './embed-path.ts'
 import type { EmbedTree } from './embed-tree.ts'
 import type { PlanContext } from './plan-context.ts'

@@ -1,6 +1,6 @@
 // Pass that adds the items of embeds to the select lists of their parents.
 import { errors } from '../errors.ts'
-import { isToOne } from '../../schema-cache/relationship.ts'
+import { isToOne } from '../../catalogue/relationship.ts'
 import { embedName } from './embed-path.ts'
 import { mapShared } from './plan-tree.ts'
 import type { EmbedPlan, ReadPlan, RelationSelectField, SpreadSelectField } from './read-plan.ts'

@@ -1,9 +1,9 @@
 // Chooses the relationship of an embed.
 // https://docs.postgrest.org/en/stable/references/api/resource_embedding.html#foreign-key-joins-on-multiple-foreign-key-relationships
-import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
-import { relationshipKey } from '../../schema-cache/relationship.ts'
-import type { ForeignKeyRelationship, Relationship } from '../../schema-cache/relationship.ts'
-import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
+import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
+import { relationshipKey } from '../../catalogue/relationship.ts'
+import type { ForeignKeyRelationship, Relationship } from '../../catalogue/relationship.ts'
+import type { SchemaCache } from '../../catalogue/schema-cache.ts'
 import { errors } from '../errors.ts'
 import { relationshipHint } from './suggestion.ts'
 

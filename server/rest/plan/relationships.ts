@@ -1,7 +1,7 @@
 // Pass that turns the embed tree into a read plan with relationships, aliases and join conditions.
-import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
-import { isToOne } from '../../schema-cache/relationship.ts'
-import type { ColumnPairs, ForeignKeyRelationship, Relationship } from '../../schema-cache/relationship.ts'
+import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
+import { isToOne } from '../../catalogue/relationship.ts'
+import type { ColumnPairs, ForeignKeyRelationship, Relationship } from '../../catalogue/relationship.ts'
 import type { EmbedTree } from './embed-tree.ts'
 import { plannedDistinct } from './groupings.ts'
 import { plannedConditions } from './null-embeds.ts'

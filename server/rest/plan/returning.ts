@@ -1,5 +1,5 @@
 // The columns that a mutation or a function has to return for the response.
-import type { Relationship } from '../../schema-cache/relationship.ts'
+import type { Relationship } from '../../catalogue/relationship.ts'
 import { sortedTexts } from '../../text/code-point-order.ts'
 import type { ReadPlan } from './read-plan.ts'
 

@@ -1,9 +1,9 @@
 // Chooses among overloads by the names of the arguments.
 // https://docs.postgrest.org/en/stable/references/api/functions.html
-import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
-import { qualifiedKey } from '../../schema-cache/identifier.ts'
-import type { Routine } from '../../schema-cache/routine.ts'
-import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
+import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
+import { qualifiedKey } from '../../catalogue/identifier.ts'
+import type { Routine } from '../../catalogue/routine.ts'
+import type { SchemaCache } from '../../catalogue/schema-cache.ts'
 import type { ApiError } from '../errors.ts'
 import { errors } from '../errors.ts'
 import type { MediaType } from '../media-type.ts'

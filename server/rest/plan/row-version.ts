@@ -1,11 +1,11 @@
 // Versions of rows, for conditional requests: which relations have one, which reads return it, and what `If-Match` and
 // `If-None-Match` require of a write.
-import type { Table } from '../../schema-cache/table.ts'
+import type { Table } from '../../catalogue/table.ts'
 import { parseTagCondition, strongVersions, type TagCondition } from '../request/entity-tag.ts'
 import { errors } from '../errors.ts'
 import type { ApiRequest, Mutation } from '../request/api-request.ts'
 import { isPlainEquality } from '../request/filter.ts'
-import type { MediaHandler } from '../../schema-cache/media-handler.ts'
+import type { MediaHandler } from '../../catalogue/media-handler.ts'
 import { isGrouped, type ReadPlan } from './read-plan.ts'
 
 /** Where the version of a row is: the system column `xmin`, or the column that `db-version-column` names. */

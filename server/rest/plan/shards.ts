@@ -1,7 +1,7 @@
 // Pass for databases whose tables Citus distributes.
-import { qualifiedKey, type QualifiedIdentifier } from '../../schema-cache/identifier.ts'
-import { isToOne } from '../../schema-cache/relationship.ts'
-import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
+import { qualifiedKey, type QualifiedIdentifier } from '../../catalogue/identifier.ts'
+import { isToOne } from '../../catalogue/relationship.ts'
+import type { SchemaCache } from '../../catalogue/schema-cache.ts'
 import { isPlainEquality } from '../request/filter.ts'
 import { resolveFilter } from './field-resolution.ts'
 import type { FieldFilter, PlannedLogicTree } from './field.ts'

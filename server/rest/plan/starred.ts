@@ -1,5 +1,5 @@
 // The relations of which a plan selects `*`, if `*` means the columns that the role may read (`db-select-readable-columns`).
-import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
+import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
 import type { ActionPlan } from './plan.ts'
 import type { ReadPlan, Starred } from './read-plan.ts'
 

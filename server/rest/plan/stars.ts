@@ -1,7 +1,7 @@
 // Pass that expands `*` to columns where Postgres's `*` is not suitable.
-import { qualifiedKey } from '../../schema-cache/identifier.ts'
-import { representationKey, type Representations } from '../../schema-cache/representation.ts'
-import type { Table } from '../../schema-cache/table.ts'
+import { qualifiedKey } from '../../catalogue/identifier.ts'
+import { representationKey, type Representations } from '../../catalogue/representation.ts'
+import type { Table } from '../../catalogue/table.ts'
 import type { PlannedSelectField } from './field.ts'
 import { columnField, toOutput } from './field-resolution.ts'
 import type { PlanContext } from './plan-context.ts'

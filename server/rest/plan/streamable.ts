@@ -1,5 +1,5 @@
 // Which responses are streamed row by row: NDJSON and CSV that may have many rows.
-import { returnsSingle } from '../../schema-cache/routine.ts'
+import { returnsSingle } from '../../catalogue/routine.ts'
 import type { RequestShape } from '../request/api-request.ts'
 import { hasAggregate } from './aggregates.ts'
 import type { ActionPlan, CrudPlan } from './plan.ts'

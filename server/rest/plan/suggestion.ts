@@ -1,9 +1,9 @@
 // Hints in errors about unknown names: "Perhaps you meant …".
-import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
-import { qualifiedKey } from '../../schema-cache/identifier.ts'
-import { parameterList } from '../../schema-cache/name-index.ts'
-import { relationshipKey } from '../../schema-cache/relationship.ts'
-import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
+import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
+import { qualifiedKey } from '../../catalogue/identifier.ts'
+import { parameterList } from '../../catalogue/name-index.ts'
+import { relationshipKey } from '../../catalogue/relationship.ts'
+import type { SchemaCache } from '../../catalogue/schema-cache.ts'
 import { sortedTexts } from '../../text/code-point-order.ts'
 import { closest, defaultScore, type FuzzySet } from '../../text/fuzzy-set.ts'
 

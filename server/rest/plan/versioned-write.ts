@@ -1,5 +1,5 @@
 // Adds the version of the written row and the precondition of the request to the plan of a write.
-import type { Table } from '../../schema-cache/table.ts'
+import type { Table } from '../../catalogue/table.ts'
 import type { ApiRequest } from '../request/api-request.ts'
 import type { MutatePlan } from './mutate-plan.ts'
 import type { CrudPlan } from './plan.ts'

@@ -1,5 +1,5 @@
 // The types of a parsed request. Its names are those in the request; the planner looks them up in the schema cache.
-import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
+import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
 import type { MediaType } from '../media-type.ts'
 import type { BodyProblem } from '../validation.ts'
 import type { PageInput } from './page-cursor.ts'

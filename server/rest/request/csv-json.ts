@@ -1,7 +1,7 @@
 // JSON in CSV. PostgREST writes the JSON text of a field into a column of type json as a JSON string.
-import { qualifiedKey } from '../../schema-cache/identifier.ts'
-import { representationKey } from '../../schema-cache/representation.ts'
-import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
+import { qualifiedKey } from '../../catalogue/identifier.ts'
+import { representationKey } from '../../catalogue/representation.ts'
+import type { SchemaCache } from '../../catalogue/schema-cache.ts'
 import { JsonScanner } from '../../text/json-scanner.ts'
 import type { Action } from './api-request.ts'
 

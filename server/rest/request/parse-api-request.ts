@@ -1,5 +1,5 @@
 // Parses an HTTP request into an ApiRequest.
-import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
+import type { SchemaCache } from '../../catalogue/schema-cache.ts'
 import type { RestSettings } from '../settings.ts'
 import { errors } from '../errors.ts'
 import { decodeMediaType, parseAccept } from '../media-type.ts'

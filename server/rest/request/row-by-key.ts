@@ -1,7 +1,7 @@
 // Requests for a row by its key in the path: `/classification_runs/{id}`, for tables with a primary key of one column.
 // They are ordinary requests with the filter `key=eq.{id}` and a single object as their result.
-import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
-import { qualifiedKey } from '../../schema-cache/identifier.ts'
+import type { SchemaCache } from '../../catalogue/schema-cache.ts'
+import { qualifiedKey } from '../../catalogue/identifier.ts'
 import { errors } from '../errors.ts'
 import type { ApiRequest, HttpRequest } from './api-request.ts'
 import type { Filter } from './filter.ts'

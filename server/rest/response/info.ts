@@ -1,7 +1,7 @@
 // Responses to OPTIONS: the methods that a relation, a function or the root supports.
-import type { Routine } from '../../schema-cache/routine.ts'
-import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
-import type { Table } from '../../schema-cache/table.ts'
+import type { Routine } from '../../catalogue/routine.ts'
+import type { SchemaCache } from '../../catalogue/schema-cache.ts'
+import type { Table } from '../../catalogue/table.ts'
 import type { InfoPlan } from '../plan/plan.ts'
 import { findTable } from '../plan/planner.ts'
 import type { RestResponse } from './result.ts'

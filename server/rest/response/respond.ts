@@ -1,6 +1,6 @@
 // Builds status, headers and body of the responses to reads, writes and calls.
 import type { RestSettings } from '../settings.ts'
-import { returnsVoid } from '../../schema-cache/routine.ts'
+import { returnsVoid } from '../../catalogue/routine.ts'
 import { errorBody, errors } from '../errors.ts'
 import { contentTypeOf } from '../media-type.ts'
 import type { CrudPlan, InspectPlan } from '../plan/plan.ts'

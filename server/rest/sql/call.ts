@@ -1,6 +1,6 @@
 // Function calls.
 import { isUtf8 } from 'node:buffer'
-import type { RoutineParameter } from '../../schema-cache/routine.ts'
+import type { RoutineParameter } from '../../catalogue/routine.ts'
 import type { ArgumentValue, CallArguments, CallPlan } from '../plan/call-plan.ts'
 import { join } from './fragment.ts'
 import type { Fragment } from './fragment.ts'

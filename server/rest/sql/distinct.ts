@@ -2,7 +2,7 @@
 //
 // The client's order decides which of several rows with the same keys is the first, and in which order the first rows
 // are returned. `DISTINCT ON` requires rows that are ordered by its keys, so an outer query restores the client's order.
-import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
+import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
 import type { PlannedOrderTerm, PlannedSelectField } from '../plan/field.ts'
 import { unknownField } from '../plan/field-resolution.ts'
 import type { PlannedDistinct, PlannedDistinctKey } from '../plan/grouping.ts'

@@ -1,5 +1,5 @@
 // Fields: columns with JSON paths, conversions and full-text search.
-import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
+import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
 import type { PlannedField } from '../plan/field.ts'
 import type { JsonOperation } from '../request/field.ts'
 import type { Fragment } from './fragment.ts'

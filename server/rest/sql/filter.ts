@@ -1,5 +1,5 @@
 // Conditions.
-import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
+import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
 import type { PlannedField, PlannedFilter, PlannedLogicTree } from '../plan/field.ts'
 import type { JoinCondition, ReadPlan } from '../plan/read-plan.ts'
 import type {

@@ -1,5 +1,5 @@
 // FROM clauses of reads.
-import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
+import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
 import type { ReadPlan } from '../plan/read-plan.ts'
 import { identifier, qualified, unqualified } from './identifier.ts'
 

@@ -1,8 +1,8 @@
 // The expression of the response body, which aggregates the rows of the result.
 import { sourceCte } from '../plan/read-plan.ts'
-import type { MediaHandler } from '../../schema-cache/media-handler.ts'
-import { returnsScalar, returnsSetOfScalar, returnsSingleComposite } from '../../schema-cache/routine.ts'
-import type { Routine } from '../../schema-cache/routine.ts'
+import type { MediaHandler } from '../../catalogue/media-handler.ts'
+import { returnsScalar, returnsSetOfScalar, returnsSingleComposite } from '../../catalogue/routine.ts'
+import type { Routine } from '../../catalogue/routine.ts'
 import { qualified } from './identifier.ts'
 
 /** Name of the CTE with the rows that are read, written or returned. */

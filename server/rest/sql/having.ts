@@ -1,5 +1,5 @@
 // HAVING clauses.
-import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
+import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
 import type { GroupConditions, PlannedGroupFilter } from '../plan/grouping.ts'
 import { logicSql, operationSql } from './filter.ts'
 import { join, type Fragment } from './fragment.ts'

@@ -1,5 +1,5 @@
 // Qualified names and type names in SQL.
-import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
+import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
 import { identifier } from '../../text/sql-text.ts'
 
 export { cutAtNul, identifier, literal } from '../../text/sql-text.ts'

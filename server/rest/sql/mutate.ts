@@ -1,5 +1,5 @@
 // INSERT, UPDATE and DELETE.
-import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
+import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
 import type { MutatePlan } from '../plan/mutate-plan.ts'
 import { countInserted, countUpdated } from './current-setting.ts'
 import { conditionsOf, whereSql } from './filter.ts'

@@ -1,7 +1,7 @@
 // The statements of a nested write. They run in one transaction and one round trip: each statement keeps the keys of its
 // rows in a setting of the transaction, from which later statements read them. One statement for everything would not
 // do, because policies of related rows could not see the rows that it writes.
-import type { Column } from '../../schema-cache/table.ts'
+import type { Column } from '../../catalogue/table.ts'
 import type { MutatePlan } from '../plan/mutate-plan.ts'
 import type {
   ExistingStep,

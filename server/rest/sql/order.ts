@@ -1,5 +1,5 @@
 // ORDER BY and LIMIT.
-import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
+import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
 import type { PlannedOrderTerm } from '../plan/field.ts'
 import type { OrderDirection, OrderNulls } from '../request/order.ts'
 import type { RowRange } from '../request/range.ts'

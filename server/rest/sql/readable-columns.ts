@@ -2,7 +2,7 @@
 // the columns of the plan, so that the statement of the plan does not run. GRANT and REVOKE send no notification, so
 // that nothing else can tell whether a plan is still right.
 import { randomBytes } from 'node:crypto'
-import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
+import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
 import type { ApiError } from '../errors.ts'
 import type { Starred } from '../plan/read-plan.ts'
 import type { Statement } from './fragment.ts'

@@ -1,7 +1,7 @@
 // The statements of a streamed response: one row of the result for each row of the response, so that nothing is
 // aggregated in the database.
 import type { RestSettings } from '../settings.ts'
-import { returnsSetOfScalar } from '../../schema-cache/routine.ts'
+import { returnsSetOfScalar } from '../../catalogue/routine.ts'
 import { beginsEarly, type RowPlan } from '../plan/streamable.ts'
 import { callStatement } from './call.ts'
 import { countStatement } from './count.ts'

@@ -1,5 +1,5 @@
 // Versions of rows in SQL: reading them, requiring them, and finding out why a write affected no row.
-import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
+import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
 import type { MutatePlan, RequiredVersions } from '../plan/mutate-plan.ts'
 import type { Precondition, RowVersion } from '../plan/row-version.ts'
 import { conditionsOf, whereSql } from './filter.ts'

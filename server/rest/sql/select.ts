@@ -1,5 +1,5 @@
 // Select lists and GROUP BY.
-import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
+import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
 import type { PlannedOrderTerm, PlannedSelectField } from '../plan/field.ts'
 import type { ReadPlan, RelationSelectField, SpreadSelectField } from '../plan/read-plan.ts'
 import { functionName } from '../request/select.ts'

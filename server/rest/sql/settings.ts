@@ -3,7 +3,7 @@
 import type { SettingsStatement, WriteGuard } from '../database.ts'
 import type { RestSettings, RoleSettings } from '../settings.ts'
 import { claimsText, type Identity } from '../../identity/identity.ts'
-import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
+import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
 import { countEmbeds } from '../plan/embed-count.ts'
 import type { CrudPlan, InspectPlan } from '../plan/plan.ts'
 import type { ReadPlan } from '../plan/read-plan.ts'

@@ -1,6 +1,6 @@
 // The main statement of a request: one row with all data of the response.
 import type { RestSettings } from '../settings.ts'
-import { returnsSingle } from '../../schema-cache/routine.ts'
+import { returnsSingle } from '../../catalogue/routine.ts'
 import type { CrudPlan } from '../plan/plan.ts'
 import type { ReadPlan } from '../plan/read-plan.ts'
 import type { RequestShape } from '../request/api-request.ts'

@@ -1,6 +1,6 @@
 // Checks whether the current role may write to a relation or call a function, and provokes the database's error if not.
-import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
-import type { Routine } from '../../schema-cache/routine.ts'
+import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
+import type { Routine } from '../../catalogue/routine.ts'
 import type { Fragment } from './fragment.ts'
 import { identifier, qualified } from './identifier.ts'
 

@@ -1,9 +1,9 @@
 // The description of the whole service in OpenAPI 3.1: the REST resources, and the service's own routes.
 // https://spec.openapis.org/oas/v3.1.1.html
-import type { Relationships } from '../../schema-cache/relationship.ts'
-import type { Routine } from '../../schema-cache/routine.ts'
-import type { Table } from '../../schema-cache/table.ts'
-import { qualifiedKey } from '../../schema-cache/identifier.ts'
+import type { Relationships } from '../../catalogue/relationship.ts'
+import type { Routine } from '../../catalogue/routine.ts'
+import type { Table } from '../../catalogue/table.ts'
+import { qualifiedKey } from '../../catalogue/identifier.ts'
 import { componentName, schemaRef, type JsonObject, type JsonSchema } from '../../http/json-schema.ts'
 import { batchPath } from './batch-path.ts'
 import {

@@ -1,5 +1,5 @@
 // PostgreSQL types as JSON Schemas of their values in responses.
-import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
+import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
 import type { JsonSchema } from '../../http/json-schema.ts'
 
 const text: JsonSchema = { type: 'string' }

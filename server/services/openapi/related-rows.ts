@@ -1,7 +1,7 @@
 // Bodies of POST with related rows, as JSON Schema.
-import { relatedNames } from '../../schema-cache/related-names.ts'
-import type { Relationships } from '../../schema-cache/relationship.ts'
-import type { Table } from '../../schema-cache/table.ts'
+import { relatedNames } from '../../catalogue/related-names.ts'
+import type { Relationships } from '../../catalogue/relationship.ts'
+import type { Table } from '../../catalogue/table.ts'
 import type { JsonSchema } from '../../http/json-schema.ts'
 
 /** A row with related rows, and an array of such rows; empty for a table without relationships. */

@@ -1,5 +1,5 @@
 // Components that all REST resources share: parameters, headers, error responses.
-import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
+import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
 import type { JsonObject, JsonSchema } from '../../http/json-schema.ts'
 
 /** What the descriptions of all REST operations need. */

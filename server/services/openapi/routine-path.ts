@@ -1,6 +1,6 @@
 // The resources of functions: `/rpc/{name}` for all overloads of a name.
 import { firstLine } from '../../rest/openapi/comment.ts'
-import { returnsScalar, returnsVoid, type Routine, type RoutineParameter } from '../../schema-cache/routine.ts'
+import { returnsScalar, returnsVoid, type Routine, type RoutineParameter } from '../../catalogue/routine.ts'
 import { pathSegment, type JsonObject, type JsonSchema } from '../../http/json-schema.ts'
 import {
   groupingRefs,

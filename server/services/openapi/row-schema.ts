@@ -1,7 +1,7 @@
 // Rows of relations as JSON Schema.
 import { foreignKeysOf, type ForeignKey } from '../../rest/openapi/foreign-key.ts'
-import type { Relationships } from '../../schema-cache/relationship.ts'
-import type { Column, Table } from '../../schema-cache/table.ts'
+import type { Relationships } from '../../catalogue/relationship.ts'
+import type { Column, Table } from '../../catalogue/table.ts'
 import type { JsonSchema } from '../../http/json-schema.ts'
 import { typeSchema } from './postgres-type.ts'
 

@@ -17,8 +17,8 @@ import {
   accessibleTablesQuery,
   decodeAccessibleRoutines,
   decodeAccessibleTables,
-} from '../../schema-cache/privileges.ts'
-import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
+} from '../../catalogue/privileges.ts'
+import type { SchemaCache } from '../../catalogue/schema-cache.ts'
 import type { SchemaFile } from '../../validation/schema-directory.ts'
 import { serviceDocument } from './document.ts'
 import type { ServiceRoute } from '../../http/service-route.ts'

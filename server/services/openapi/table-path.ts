@@ -1,6 +1,6 @@
 // The resources of a relation: all rows, and a single row by its key.
 import { firstLine } from '../../rest/openapi/comment.ts'
-import type { Column, Table } from '../../schema-cache/table.ts'
+import type { Column, Table } from '../../catalogue/table.ts'
 import { componentName, pathSegment, type JsonObject, type JsonSchema } from '../../http/json-schema.ts'
 import {
   failures,

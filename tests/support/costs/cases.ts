@@ -1,5 +1,5 @@
 // What is sent: every route of the server, and for each its parameters, headers and bodies in costly shapes.
-import { describedRoutes } from '../../../server/program/service-routes.ts'
+import { describedRoutes } from '../../../server/running/service-routes.ts'
 import { analysisRoutes } from '../../../server/services/analysis/analysis-routes.ts'
 import { authRoutes } from '../../../server/services/auth/auth-table.ts'
 import { storageRoutes } from '../../../server/services/storage/storage-table.ts'

@@ -1,5 +1,5 @@
 // Where a hook is: a Postgres function, or an HTTP endpoint with the keys that sign the calls.
-import type { QualifiedIdentifier } from '../../../schema-cache/identifier.ts'
+import type { QualifiedIdentifier } from '../../../catalogue/identifier.ts'
 import type { HookName, HookSettings } from '../settings.ts'
 import { webhookKey, type WebhookKey } from './webhook-signature.ts'
 

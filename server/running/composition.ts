@@ -1,0 +1,277 @@
+// Puts the services together: creates those of the settings, and routes requests to them.
+import type { RequestListener } from 'node:http'
+import { basePathOf } from '../adapters/base-path.ts'
+import { nodeHandler } from '../adapters/node.ts'
+import { version } from '../common/version.ts'
+import type { Config, ServiceName } from '../config/config.ts'
+import type { Environment } from '../config/config-sources.ts'
+import { listensOnLoopback } from '../config/loopback.ts'
+import { signsIn } from '../config/signing-in.ts'
+import { bodyReader } from '../http/json-body.ts'
+import { createRouters, type RouteTable } from '../http/route-router.ts'
+import { authenticate } from '../identity/authenticate.ts'
+import type { ApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
+import type { JwtVerifier } from '../identity/jwt/jwt.ts'
+import type { Engine } from '../rest/engine.ts'
+import type { Answering } from '../rest/rest-request.ts'
+import { cookieIdentity } from '../services/accounts/cookie-identity.ts'
+import type { SessionSettings } from '../services/accounts/session.ts'
+import { sessionLimits } from '../services/accounts/session-limits.ts'
+import { createAnalysis, type AnalysisService } from '../services/analysis/analysis.ts'
+import { analysisRoutes } from '../services/analysis/analysis-routes.ts'
+import { authRoutes } from '../services/auth/auth-table.ts'
+import type { AuthService } from '../services/auth/create-auth.ts'
+import { databaseFailure } from '../services/database-failure.ts'
+import { serviceDocumentHandler } from '../services/openapi/service-document.ts'
+import type { StorageService } from '../services/storage/create-storage.ts'
+import { createImageKeeper } from '../services/storage/image-keeper.ts'
+import { storageRoutes } from '../services/storage/storage-table.ts'
+import type { Validator } from '../validation/validator.ts'
+import { createApp, type AppOptions } from './app.ts'
+import { startSignIn, withAuth } from './auth-service.ts'
+import { embeddedVariable } from './embedded-environment.ts'
+import { withExplanations } from '../tools/explain/http.ts'
+import type { ServiceSettings } from './live-settings.ts'
+import { NotReady } from './operations/health.ts'
+import type { Log } from './operations/log.ts'
+import type { LoadShedding } from './operations/load-shedding.ts'
+import type { Metrics } from './operations/metrics.ts'
+import type { RequestRecorder } from './operations/request-recorder.ts'
+import { observeRest } from './operations/observer.ts'
+import { RefusalBatch } from './operations/refusal-batch.ts'
+import { observeRefusals } from './operations/refused-requests.ts'
+import { exemptFromShedding } from './operations/shedding-exemption.ts'
+import { overloadResponder } from './overload-response.ts'
+import { missingServices } from './missing-services.ts'
+import { readUsedSchemas } from './schema-files.ts'
+import { describedRoutes, serviceTables } from './service-routes.ts'
+import type { ServingDatabase } from './serving-database.ts'
+import { startStorage } from './storage-service.ts'
+
+export type CompositionOptions = {
+  /** Its settings have been loaded. */
+  readonly engine: Engine<ServiceSettings>
+  readonly database: ServingDatabase
+  readonly metrics: Metrics
+  readonly validator: Validator
+  readonly lookupApiKey: ApiKeyLookup
+  readonly shedding: LoadShedding
+  readonly log: Log
+  /** Undefined: nothing is recorded of requests. */
+  readonly recorder?: RequestRecorder | undefined
+  readonly env: Environment
+  readonly isEnding: () => boolean
+}
+
+/** The listener of all routes, and the services that must be stopped; undefined are those that the server lacks. */
+export type Composition = {
+  readonly listener: RequestListener
+  readonly analysis: AnalysisService | undefined
+  readonly auth: AuthService | undefined
+  readonly storage: StorageService | undefined
+}
+
+/** @throws StorageFolderError, StorageBucketError, HookSettingError */
+export async function compose(options: CompositionOptions): Promise<Composition> {
+  const parts = partsOf(options)
+  const { database, validator, lookupApiKey, metrics, env } = options
+  const { config, current, verifier, checksSessions, sessions, allowedOrigins, has, onError, warn } = parts
+  const shared = { config, database, lookupApiKey, validator, allowedOrigins, onError, warn }
+  const signIn = signsIn(config.services)
+    ? startSignIn({
+        ...shared,
+        env,
+        current: () => ({ config: current(), verifier: verifier() }),
+        print: (block) => options.log.write({ kind: 'mail', message: block.trimEnd() }),
+      })
+    : undefined
+  const unusable = (): Promise<string | undefined> => analysis?.unusable() ?? Promise.resolve(undefined)
+  const routers = createRouters(await tablesOf(parts, signIn, unusable), {
+    validator,
+    readBody: bodyReader(config.bodyLimit),
+    onError,
+    failureOf: databaseFailure,
+  })
+  const storage = has('storage')
+    ? await startStorage({
+        ...shared,
+        current,
+        verifier,
+        checksSessions,
+        isEmbedded: env[embeddedVariable] !== undefined,
+      })
+    : undefined
+  const analysis = has('analysis')
+    ? createAnalysis({
+        config,
+        caller: {
+          ...sessions,
+          allowedOrigins,
+          lookupApiKey,
+          verifier,
+          checksSessions,
+          anonymousRole: () => current().dbAnonRole,
+        },
+        database,
+        keeper: storage && createImageKeeper(storage.context, config.imageBucket),
+        runValidator: validator.forTable('public', 'classification_runs'),
+        documentation: new Map([...routers].filter(([segment]) => segment === 'docs' || segment === 'openapi.json')),
+        observer: { ...metrics.analysis, warned: warn },
+        observeSocket: options.recorder?.socket,
+        onError,
+      })
+    : undefined
+  const listener = createApp({
+    rest: has('rest')
+      ? nodeHandler(
+          explainingEngine(options, () => current().explainRoles),
+          { basePath: config.restBasePath, onError },
+        )
+      : undefined,
+    restBasePath: config.restBasePath,
+    services: signIn ? withAuth(routers, signIn.auth) : routers,
+    analysis: analysis && { path: config.imageBasePath, router: analysis.router },
+    storage: storage?.handler,
+    missing: missingServices({
+      services: config.services,
+      restPath: has('rest') ? basePathOf(config.restBasePath) : '/rest/v1',
+      allowedOrigins,
+    }),
+    refuse: refuseWhenOverloaded(parts),
+    log: options.log,
+    recorder: options.recorder,
+  })
+  return { listener, analysis, auth: signIn?.auth, storage }
+}
+
+/** The engine, which also explains requests for the roles of the setting. */
+const explainingEngine = (
+  { engine, database, validator, lookupApiKey, shedding, log, metrics }: CompositionOptions,
+  roles: () => readonly string[],
+): Answering =>
+  withExplanations({
+    engine,
+    database,
+    validator,
+    roles,
+    snapshot: () => engine.snapshot,
+    identify: (request) =>
+      authenticate(
+        request.header('authorization'),
+        request.header('apikey'),
+        engine.snapshot.loaded.verifier,
+        lookupApiKey,
+      ),
+    onRequest: observeRest(log, metrics, shedding),
+  })
+
+/** What `createApp` asks before it serves a request. Operations and preflight requests are never refused. */
+function refuseWhenOverloaded(parts: Parts): AppOptions['refuse'] {
+  const { shedding, config, current, allowedOrigins, has } = parts
+  const analysisPath = has('analysis') ? basePathOf(config.imageBasePath) : undefined
+  const respond = overloadResponder({ analysisPath, allowedOrigins, verbosity: () => current().clientErrorVerbosity })
+  const observe = observeRefusals(parts.log, parts.metrics, shedding.refusalLines)
+  const isExempt = exemptFromShedding(analysisPath)
+  const batch = new RefusalBatch<{ readonly answer: Parameters<typeof respond>; readonly since: number }>(
+    ({ answer, since }) => {
+      respond(...answer)
+      const [request, response, target] = answer
+      observe(request, response, target, performance.now() - since)
+    },
+  )
+  return (request, response, target, isRest) => {
+    const { method } = request
+    const reason = shedding.reasonFor(method, isRest)
+    if (reason === undefined || method === 'OPTIONS' || (!isRest && isExempt(target))) return false
+    shedding.refused(reason)
+    batch.add({ answer: [request, response, target, isRest], since: performance.now() })
+    return true
+  }
+}
+
+/** What several services are created from. */
+type Parts = CompositionOptions & {
+  /** The settings at the start. */
+  readonly config: Config
+  /** The settings, which can be reloaded. */
+  readonly current: () => Config
+  readonly verifier: () => JwtVerifier
+  readonly checksSessions: () => boolean
+  readonly sessions: SessionSettings & { readonly database: ServingDatabase }
+  readonly allowedOrigins: () => readonly string[]
+  readonly has: (service: ServiceName) => boolean
+  readonly onError: (error: unknown) => void
+  readonly warn: (message: string) => void
+}
+
+function partsOf(options: CompositionOptions): Parts {
+  const { engine, database, log } = options
+  const { config } = engine.snapshot
+  return {
+    ...options,
+    config,
+    current: () => engine.snapshot.config,
+    verifier: () => engine.snapshot.loaded.verifier,
+    checksSessions: () => engine.snapshot.schemaCache?.checksSessions === true,
+    sessions: {
+      database,
+      query: database.query,
+      sessionSecrets: config.sessionSecrets,
+      secureCookies: config.secureCookies ?? !listensOnLoopback(config),
+      trustedProxies: config.trustedProxies,
+      sessionLimits: () => sessionLimits(engine.snapshot.config),
+    },
+    allowedOrigins: () => engine.snapshot.config.serverCorsAllowedOrigins,
+    has: (service) => config.services.includes(service),
+    onError: (error) => log.write({ kind: 'failure', error, requestId: null }),
+    warn: (message) => log.write({ kind: 'warning', message }),
+  }
+}
+
+/** The routes that are described by tables: all but those of the REST API, `/auth/v1`, `/storage/v1` and the analysis. */
+async function tablesOf(
+  { engine, database, lookupApiKey, shedding, config, sessions, allowedOrigins, has, isEnding }: Parts,
+  signIn: ReturnType<typeof startSignIn> | undefined,
+  unusableAnalysis: AnalysisService['unusable'],
+): Promise<readonly RouteTable[]> {
+  const { query } = database
+  const accounts = has('auth') ? signIn?.accounts : undefined
+  const imageAnalysis = async (): Promise<boolean> => {
+    const reason = await unusableAnalysis()
+    if (reason !== undefined) throw new NotReady(reason)
+    return true
+  }
+  const tables: readonly RouteTable[] = serviceTables({
+    ...sessions,
+    services: config.services,
+    accounts: accounts && { ...sessions, ...accounts },
+    allowedOrigins,
+    version,
+    restBasePath: config.restBasePath,
+    hasMailbox: signIn?.auth.context.mailer.mailbox !== undefined,
+    imageBasePath: has('analysis') ? config.imageBasePath : null,
+    checks: {
+      database: () => database.responds(),
+      schemaCache: () => engine.snapshot.schemaCache !== undefined,
+      running: () => !isEnding(),
+      // At the root, the analysis has no such route of its own.
+      ...(has('analysis') && config.imageBasePath === '/' ? { imageAnalysis } : {}),
+    },
+    overload: () => shedding.overload,
+    document: serviceDocumentHandler({
+      snapshot: () => engine.snapshot,
+      query,
+      database,
+      lookupApiKey,
+      cookieIdentity: (request) => cookieIdentity(request, sessions),
+      schemas: await readUsedSchemas(config),
+      version,
+      routes: () => [
+        ...describedRoutes([...tables, ...(signsIn(config.services) ? [{ routes: authRoutes }] : [])]),
+        ...(has('analysis') ? analysisRoutes(config.imageBasePath) : []),
+        ...(has('storage') ? storageRoutes.flatMap(({ description }) => description ?? []) : []),
+      ],
+    }),
+  })
+  return tables
+}

@@ -1,0 +1,90 @@
+// Runs `rowhouse check` on one connection: the list of exposed objects, and all findings.
+import type { Config } from '../../config/config.ts'
+import { checkExposure, type Checked } from '../../running/operations/check.ts'
+import { readExposure, type RunClientQuery } from '../../running/operations/exposure.ts'
+import { missingTables, type MissingTable } from '../../running/operations/missing-tables.ts'
+import { checkStorage, readStorageExposure, type StorageFinding } from '../../running/operations/storage-check.ts'
+import { readCheckCatalogue, type CheckCatalogue, type CheckScope } from './catalogue.ts'
+import { exposedFindings, joinFindings, missingFindings, storageFindings } from './exposed-findings.ts'
+import { levels, type LintFinding } from './finding.ts'
+import { runLints } from './lints.ts'
+import { measureFindings } from './measure.ts'
+import { unseenBy, type Unseen } from './unseen.ts'
+import { settingFunctions, type FunctionSettings } from './setting-functions.ts'
+
+export type CheckSettings = Pick<Config, 'dbSchemas' | 'dbExtraSearchPath' | 'dbAnonRole' | 'services'> &
+  FunctionSettings &
+  Partial<Pick<Config, 'authMailerAutoconfirm'>>
+
+export type CheckOptions = {
+  /** Whether to measure what missing indexes cost. */
+  readonly measure: boolean
+}
+
+export type CheckResult = {
+  readonly exposed: readonly Checked[]
+  readonly missing: readonly MissingTable[]
+  readonly storage: readonly StorageFinding[]
+  /** Findings of all lints, dismissed ones included; errors first. */
+  readonly findings: readonly LintFinding[]
+  /** Where the connected role could not look. */
+  readonly unseen: readonly Unseen[]
+}
+
+/** Roles of Supabase's clients, checked if they exist. */
+const wellKnown = ['anon', 'authenticated', 'service_role']
+
+/**
+ * Looks at the database, and changes nothing: all transactions are read-only.
+ *
+ * @param query runs statements on one connection, preferably of `authenticator`
+ * @throws PostgreSQL's error 3F000 when an exposed schema does not exist
+ */
+export async function runCheck(
+  query: RunClientQuery,
+  settings: CheckSettings,
+  { measure }: CheckOptions,
+): Promise<CheckResult> {
+  const { dbSchemas, dbExtraSearchPath, dbAnonRole, services } = settings
+  const roles = dbAnonRole === null ? wellKnown : [...wellKnown, dbAnonRole]
+  const exposed = checkExposure(await readExposure(query, dbSchemas, roles))
+  const missing = await missingTables(query, services)
+  const storageExposure = await readStorageExposure(query)
+  const storage = storageExposure ? checkStorage(storageExposure) : []
+  const catalogue = await readCatalogue(query, scopeOf(settings))
+  const { findings, unindexed, volatile } = runLints(catalogue)
+  const searchPath = [...dbSchemas, ...dbExtraSearchPath]
+  const measured = measure
+    ? await measureFindings(query, unindexed, { searchPath, isVolatile: (oid) => volatile.has(oid) })
+    : unindexed.map((it) => it.finding)
+  const all = joinFindings(
+    [...findings, ...measured],
+    [...exposedFindings(exposed), ...storageFindings(storage), ...missingFindings(missing)],
+  )
+  const severity = ({ level }: LintFinding): number => levels.indexOf(level)
+  return {
+    exposed,
+    missing,
+    storage,
+    findings: all.sort((a, b) => severity(b) - severity(a)),
+    unseen: unseenBy({ ...catalogue, seesStorage: storageExposure !== undefined }),
+  }
+}
+
+/** What the settings say about the catalogue. */
+export const scopeOf = (settings: CheckSettings): CheckScope => ({
+  schemas: settings.dbSchemas,
+  anonymousRole: settings.dbAnonRole,
+  extraSearchPath: settings.dbExtraSearchPath,
+  settingFunctions: settingFunctions(settings),
+  confirmsAddresses: settings.authMailerAutoconfirm ?? false,
+})
+
+async function readCatalogue(query: RunClientQuery, scope: CheckScope): Promise<CheckCatalogue> {
+  await query('begin transaction isolation level repeatable read, read only')
+  try {
+    return await readCheckCatalogue(query, scope)
+  } finally {
+    await query('rollback')
+  }
+}

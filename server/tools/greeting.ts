@@ -1,0 +1,53 @@
+// What `serve` prints in development, once the server listens.
+import { join, relative } from 'node:path'
+import type { Config } from '../config/config.ts'
+import { listensOnLoopback } from '../config/loopback.ts'
+import { serviceSettings } from '../config/service-settings.ts'
+import { withClient } from '../postgres/connection/client.ts'
+import type { EmbeddedDatabase } from '../postgres/embedded/embedded.ts'
+import { developmentAccounts } from './command-line/development-accounts.ts'
+import { ensureDevelopmentKeys, keysFile, withoutPassword } from './command-line/development-keys.ts'
+import { quoted, welcome } from './command-line/welcome.ts'
+import { toPoolConfig } from '../running/connection-setting.ts'
+
+export type Greeting = {
+  /** Whether standard output is a terminal; otherwise, the output is JSON. */
+  readonly isForPeople: boolean
+  /** Whether sample data is added at the start. */
+  readonly hasSample: boolean
+}
+
+/** Creates the development keys unless they exist, and prints them and the addresses of the server. */
+export async function greet(
+  embedded: EmbeddedDatabase,
+  config: Config,
+  url: string,
+  { isForPeople, hasSample }: Greeting,
+): Promise<void> {
+  const keys = await withClient(toPoolConfig(embedded.adminUri, {}), (client) =>
+    ensureDevelopmentKeys(config.dataDir, developmentAccounts(client)),
+  )
+  const text = isForPeople
+    ? welcome({
+        url,
+        restPath: config.restBasePath,
+        services: config.services,
+        keys,
+        databaseUri: embedded.adminUri,
+        keysFile: join(config.dataDir, keysFile),
+        runs: ownCommand(config),
+        hasSample,
+        hasMailbox: config.authSmtpHost === null && listensOnLoopback(config),
+      })
+    : JSON.stringify({ url, restBasePath: config.restBasePath, ...withoutPassword(keys) })
+  process.stdout.write(`${text}\n`)
+}
+
+const word = (text: string): string => (/^[\w./-]+$/.test(text) ? text : quoted(text))
+
+/** How a command of this program is run from the current folder, on the same database. */
+function ownCommand({ dataDir }: Pick<Config, 'dataDir'>): (command: string) => string {
+  const folder = dataDir === serviceSettings.dataDir.default ? '' : `DATA_DIR=${word(dataDir)} `
+  const [, program = ''] = process.argv
+  return (command) => `${folder}node ${word(relative('.', program))} ${command}`
+}
