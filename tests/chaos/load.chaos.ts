@@ -182,9 +182,6 @@ t.test('fifty requests on a server with three connection slots', async (t) => {
   await database.query(`alter role ${authenticator} connection limit 3`)
   t.teardown(() => database.query(`alter role ${authenticator} connection limit -1`))
   const { url } = await start(t)
-  const times = await Promise.all(
-    Array.from({ length: 50 }, (_, index) => timeAll(after(1), () => read(t, url, index + 1))),
-  )
-  t.comment(`reads: ${figures(times.flat())}`)
-  t.ok(times.flat().length >= 50)
+  await Promise.all(Array.from({ length: 50 }, (_, index) => read(t, url, index + 1)))
+  t.pass('all fifty have their row')
 })
