@@ -17,11 +17,15 @@ export type TableRow = Omit<
   | 'conflictTargets'
   | 'isDistributed'
   | 'distributionColumn'
+  | 'insertRunsFunctions'
+  | 'writeRunsFunctions'
   | 'rewritesInserted'
   | 'rewritesUpdated'
 > & {
   /** Columns and SQL of each; null without any. */
   readonly conflictTargets: readonly (readonly [columns: readonly string[], sql: string])[] | null
+  /** Bit mask of the commands that call functions which may have other effects. */
+  readonly runs?: number
   /** Bit mask of the commands after which a trigger may write the row again. */
   readonly rewrites?: number
   /** Bit mask of the commands that the relation supports. */
@@ -103,7 +107,8 @@ export class CatalogTable implements Table {
   readonly hasSystemVersion: boolean | undefined
   readonly hasColumnGrants: boolean | undefined
   readonly conflictTargets: Table['conflictTargets']
-  readonly runsFunctions: boolean
+  readonly insertRunsFunctions: boolean
+  readonly writeRunsFunctions: boolean
   readonly rewritesInserted: boolean
   readonly rewritesUpdated: boolean
   readonly isDistributed: boolean
@@ -127,7 +132,8 @@ export class CatalogTable implements Table {
     this.hasSystemVersion = row.hasSystemVersion
     this.hasColumnGrants = row.hasColumnGrants
     this.conflictTargets = row.conflictTargets?.map(([columns, sql]) => ({ columns, sql }))
-    this.runsFunctions = row.runsFunctions !== false
+    this.insertRunsFunctions = row.runs === undefined || (row.runs & event.insert) !== 0
+    this.writeRunsFunctions = row.runs !== 0
     this.rewritesInserted = (rewrites & event.insert) !== 0
     this.rewritesUpdated = (rewrites & event.update) !== 0
     this.isDistributed = distributed.has(key)

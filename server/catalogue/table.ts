@@ -38,8 +38,12 @@ export type Table = {
   readonly hasSystemVersion?: boolean
   /** Whether a role was granted SELECT on single columns, which does not include `xmin`. */
   readonly hasColumnGrants?: boolean
-  /** Whether writing calls functions that may have other effects: triggers, and what is not declared stable or immutable. */
-  readonly runsFunctions?: boolean
+  /**
+   * Whether an INSERT, or any write, calls functions that may have other effects: triggers, and what is not declared stable or
+   * immutable.
+   */
+  readonly insertRunsFunctions?: boolean
+  readonly writeRunsFunctions?: boolean
   /** Whether a trigger may write the row again after an INSERT, and after an UPDATE. */
   readonly rewritesInserted?: boolean
   readonly rewritesUpdated?: boolean

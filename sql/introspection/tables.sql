@@ -35,12 +35,14 @@ reached as (
   union
   select reached.relation, steps.member from reached join steps on steps.relation = reached.member
 ),
--- Triggers that may write the row again, or return another one: those after the write, those instead of it, and the actions
--- of a foreign key that refers to its own table. The events are bits as below.
+-- Triggers of applications, and all that may write the row again, or return another one: those after the write, those instead
+-- of it, and the actions of a foreign key that refers to its own table. The events are bits as below.
 triggers as (
   select
     t.tgrelid as relation,
-    bool_or(not t.tgisinternal) as is_own,
+    bit_or(case
+      when t.tgisinternal then 0 else (t.tgtype::int & 4) * 2 + (t.tgtype::int & 8) * 2 + (t.tgtype::int & 16) / 4
+    end) as runs,
     bit_or(case
       when t.tgtype::int & 2 <> 0 then 0
       when t.tgisinternal and not (
@@ -69,14 +71,40 @@ effects as materialized (
   where d.refclassid = 'pg_proc'::regclass
     and coalesce(a.adrelid, c.conrelid, p.polrelid, r.ev_class, i.indrelid) is not null
 ),
+-- How writing a relation writes others: as above, by foreign keys to it when it is changed or deleted from, and by its rules.
+links as materialized (
+  select relation, member, 0 as events from steps
+  union all
+  select confrelid, conrelid, 20 from pg_constraint
+  where contype = 'f' and (confupdtype in ('c', 'n', 'd') or confdeltype in ('c', 'n', 'd'))
+  union all
+  select rule.ev_class, d.refobjid, 28
+  from pg_rewrite rule
+  join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = rule.oid and d.refclassid = 'pg_class'::regclass
+  where rule.ev_type <> '1' and d.refobjid <> rule.ev_class
+),
+-- Relations that run functions themselves (0), or when others are written with them.
+spreading as (
+  select relation, 0 as events from triggers where runs > 0
+  union
+  select relation, 0 from effects
+  union
+  select links.relation, case when links.events > 0 then links.events else spreading.events end
+  from spreading
+  join links on links.member = spreading.relation
+),
+spread as (
+  select relation, bit_or(events) as events from spreading group by relation
+),
 writes as materialized (
   select
     reached.relation,
-    bool_or(coalesce(triggers.is_own, false) or effects.relation is not null) as runs_functions,
+    bit_or(coalesce(spread.events, 0) | case when effects.relation is null then coalesce(triggers.runs, 0) else 28 end) as runs,
     coalesce(bit_or(triggers.rewrites), 0) as rewrites
   from reached
   left join triggers on triggers.relation = reached.member
   left join effects on effects.relation = reached.member
+  left join spread on spread.relation = reached.relation
   group by reached.relation
 ),
 granted_columns as (
@@ -144,8 +172,9 @@ select
     'hasSystemVersion', r.kind in ('r', 'p'),
     'hasColumnGrants', granted_columns.relation is not null,
     'conflictTargets', conflict_targets.list,
-    -- Whether writing calls functions that may have other effects: triggers, and what is not declared stable or immutable.
-    'runsFunctions', coalesce(writes.runs_functions, false),
+    -- A bit set as above: which commands call functions that may have other effects: triggers, and what is not declared stable
+    -- or immutable.
+    'runs', coalesce(writes.runs, 0),
     -- A bit set as above: after which commands a trigger may write the row again.
     'rewrites', writes.rewrites
   )::text as row,

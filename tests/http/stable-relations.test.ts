@@ -2,6 +2,7 @@
 // view of it, and a volatile function `side.act`.
 import t from 'tap'
 import pg from 'pg'
+import { qualifiedKey } from '../../server/catalogue/identifier.ts'
 import { loadSchemaCache } from '../../server/catalogue/load.ts'
 import { createDatabase } from '../support/database.ts'
 
@@ -67,6 +68,50 @@ for (const [label, added, stable, isSound = true] of table) {
     t.equal(cache.isSound, isSound)
     const names = [...cache.stableRelations].map((key) => key.split('\0')[1]).sort()
     t.strictSame(names, stable)
+    await client.query('rollback')
+  })
+}
+
+const trigger = (name: string, events: string, on: string): string =>
+  `create function side.${name}() returns trigger language plpgsql as 'begin return null; end';
+   create trigger ${name} ${events} on ${on} for each row execute function side.${name}()`
+const child = (action: string): string => `create table side.child (id int references api.plain ${action})`
+
+/** The added objects, and whether an INSERT into `plain`, and any write to it, may then run functions with other effects. */
+const writes: readonly (readonly [string, string, boolean, boolean])[] = [
+  ['nothing', 'select', false, false],
+  ['a trigger of updates', trigger('touch', 'before update', 'api.plain'), false, true],
+  ['a trigger of deletes', trigger('gone', 'after delete', 'api.plain'), false, true],
+  ['a trigger of inserts', trigger('made', 'before insert', 'api.plain'), true, true],
+  ['a trigger of both', trigger('any_write', 'after insert or update', 'api.plain'), true, true],
+  ['a disabled trigger', `${trigger('made', 'before insert', 'api.plain')}; alter table api.plain disable trigger made`, false, false],
+  ['a default', 'alter table api.plain alter name set default side.act(1)::text', true, true],
+  ['a default of PostgreSQL', 'alter table api.plain alter name set default random()::text', false, false],
+  ['a check', 'alter table api.plain add check (side.act(id) > 0)', true, true],
+  ['a foreign key to it', `${child('')}; ${trigger('gone', 'after delete', 'side.child')}`, false, false],
+  ['a foreign key that cascades', `${child('on delete cascade')}; ${trigger('gone', 'after delete', 'side.child')}`, false, true],
+  ['a foreign key that sets null', `${child('on update set null')}; ${trigger('changed', 'after update', 'side.child')}`, false, true],
+  ['a foreign key that cascades to nothing', child('on delete cascade'), false, false],
+  ['a foreign key over another', `${child('on delete cascade')}; alter table side.child add unique (id);
+    create table side.grandchild (id int references side.child (id) on delete cascade); ${trigger('gone', 'after delete', 'side.grandchild')}`, false, true],
+  ['a rule', `create table side.log (id int); ${trigger('made', 'after insert', 'side.log')};
+    create rule log as on insert to api.plain do also insert into side.log values (new.id)`, true, true],
+] // prettier-ignore
+
+for (const [label, added, insert, write] of writes) {
+  t.test(`what writes run: ${label}`, async (t) => {
+    const client = new pg.Client({ connectionString: database.adminUri })
+    await client.connect()
+    t.teardown(() => client.end())
+    await client.query(`begin; ${added}`)
+    const cache = await loadSchemaCache(
+      async (text, values) => (await client.query<Record<string, string>>(text, values)).rows,
+      { schemas: ['api'], extraSearchPath: [], hoistedSettings: [] },
+    )
+    for (const name of ['plain', 'plain_view']) {
+      const { insertRunsFunctions, writeRunsFunctions } = cache.tables.get(qualifiedKey('api', name)) ?? {}
+      t.strictSame([insertRunsFunctions, writeRunsFunctions], [insert, write], name)
+    }
     await client.query('rollback')
   })
 }

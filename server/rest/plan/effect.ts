@@ -23,14 +23,17 @@ export function hasNoEffect(plan: ActionPlan, cache: SchemaCache): boolean {
 }
 
 /**
- * Whether nothing that a plan executes can set anything for the session of its connection: it has no effect at all, or writes
- * to a relation without triggers and without functions that are not declared stable or immutable.
+ * Whether nothing that a plan executes can set anything for the session of its connection: it has no effect at all, or its
+ * command runs no trigger and no function that is not declared stable or immutable.
  */
 export function keepsSession(plan: ActionPlan, cache: SchemaCache): boolean {
   if (plan.kind !== 'mutate') return hasNoEffect(plan, cache)
-  const { into } = plan.mutate
+  const { mutate } = plan
+  const { into } = mutate
   const table = cache.tables.get(qualifiedKey(into.schema, into.name))
-  if (table?.runsFunctions !== false || plan.explain || hasCustomHandler(plan) || !cache.isSound) return false
+  const isInsert = mutate.kind === 'insert' && !mutate.onConflict
+  const runs = isInsert ? table?.insertRunsFunctions : table?.writeRunsFunctions
+  if (runs !== false || plan.explain || hasCustomHandler(plan) || !cache.isSound) return false
   return readsOnly(plan.read, into, cache)
 }
 
