@@ -17,7 +17,7 @@ const authTables = [
   ...['one_time_tokens', 'flow_state', 'oauth_client_states', 'audit_log_entries'],
 ]
 /** Tables of our own in `auth`. */
-const ownAuthTables = ['api_keys', 'rate_limits', 'mfa_recovery_codes', 'earlier_sign_ups']
+const ownAuthTables = ['api_keys', 'mfa_recovery_codes', 'earlier_sign_ups']
 /** Functions without arguments that the migrations create in `auth`; those of GoTrue are replaced by equivalents. */
 const authFunctions = ['uid', 'jwt', 'role', 'email']
 const ownAuthFunctions = ['is_admin', 'new_refresh_token', 'new_link_token', 'keep_earlier_sign_up']

@@ -8,6 +8,7 @@ import type { JwtSettings, JwtVerifier } from '../identity/jwt/jwt.ts'
 import { verificationSecret } from '../identity/jwt/key-set.ts'
 import { TokenSigner } from '../identity/jwt/token-signer.ts'
 import type { AccountsSettings } from '../services/accounts/accounts-table.ts'
+import { databaseLimits } from '../services/limits.ts'
 import { createAttemptLimits } from '../services/accounts/attempt-limit.ts'
 import { createPasswords } from '../services/accounts/password.ts'
 import type { SessionSettings } from '../services/accounts/session.ts'
@@ -52,12 +53,14 @@ export function startSignIn({ config, env, current, ...options }: SignInOptions)
   const { database, allowedOrigins } = options
   const addressLimit = config.authAddressLimit
   const passwords = createPasswords({ waitingOfNetwork: config.authWaitingLimit })
-  const attempts = createAttemptLimits({ query: database.query, accountLimit, accountTotalLimit, addressLimit })
+  const limits = databaseLimits(database.query, options.warn)
+  const attempts = createAttemptLimits({ limits, accountLimit, accountTotalLimit, addressLimit })
   const signer = new TokenSigner(() => current().config)
   const auth = createAuth({
     ...options,
     passwords,
     attempts,
+    limits,
     signer,
     settings: () => current().config,
     keys: () => current().config,

@@ -441,19 +441,6 @@ comment on column auth.mfa_recovery_codes.code_hash is 'Hash of the code.';
 comment on column auth.mfa_recovery_codes.used_at is 'When the code was used; null if it was not.';
 comment on column auth.mfa_recovery_codes.session_id is 'The session that got the code.';
 
--- All processes share these counts. The table is unlogged, because losing them in a crash does no harm.
-create unlogged table auth.rate_limits (
-  key varchar(255) constraint rate_limits_pkey primary key,
-  points integer not null default 0,
-  expire bigint
-);
-create index rate_limits_expire_idx on auth.rate_limits (expire);
-comment on table auth.rate_limits is
-  'Sign-in attempts, by hashes of addresses and accounts. The columns are defined by rate-limiter-flexible.';
-comment on column auth.rate_limits.key is 'Name of the limit, and a hash of the address or account.';
-comment on column auth.rate_limits.points is 'Attempts in the current window.';
-comment on column auth.rate_limits.expire is 'End of the window, in milliseconds since 1970; null for no end.';
-
 -- Row-level security is on without policies for the API's roles, as in Supabase: they can access accounts, sessions and keys
 -- only through functions. The statements of /auth/v1 run as supabase_auth_admin, which has neither API keys nor BYPASSRLS.
 do $$
@@ -462,7 +449,7 @@ declare
 begin
   foreach name in array array[
     'users', 'identities', 'sessions', 'refresh_tokens', 'mfa_factors', 'mfa_challenges', 'mfa_amr_claims',
-    'one_time_tokens', 'flow_state', 'oauth_client_states', 'audit_log_entries', 'mfa_recovery_codes', 'rate_limits'
+    'one_time_tokens', 'flow_state', 'oauth_client_states', 'audit_log_entries', 'mfa_recovery_codes'
   ]
   loop
     execute format('alter table auth.%I enable row level security', name);
@@ -473,8 +460,5 @@ begin
 end
 $$;
 grant usage, select on sequence auth.refresh_tokens_id_seq to supabase_auth_admin;
-create policy counts on auth.rate_limits to authenticator using (true) with check (true);
-comment on policy counts on auth.rate_limits is 'The server counts the attempts of all addresses and accounts.';
-grant select, insert, update, delete on auth.rate_limits to authenticator;
 
 call rowhouse.end_private_functions();

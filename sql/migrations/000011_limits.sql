@@ -1,4 +1,4 @@
--- Counts requests per second for all processes of the server together: see `pgrst.max_requests_per_second` in the README.
+-- Counts requests, attempts to sign in, mails and images for all processes of the server together.
 --
 -- This file needs none of the others, so that a DBA can run it in a database that the server does not migrate. Every statement
 -- may run again. The server connects as `authenticator`, or as the owner of these objects. Grant the same as at the end to a
@@ -14,7 +14,7 @@ create unlogged table if not exists rowhouse_limits.buckets (
   changed_at timestamptz not null,
   full_at timestamptz not null
 ) with (fillfactor = 50);
-comment on table rowhouse_limits.buckets is E'Requests that are left\n\nOne row for each role, user or API key with a limit.';
+comment on table rowhouse_limits.buckets is E'Requests that are left\n\nOne row for each subject with a limit: a role, a user, an API key, or a hash of an account or a network.';
 comment on column rowhouse_limits.buckets.subject is 'Whose requests are counted.';
 comment on column rowhouse_limits.buckets.remaining is 'Requests that were left at that time. They increase by the rate until the burst is reached.';
 comment on column rowhouse_limits.buckets.changed_at is 'When requests were last taken.';

@@ -237,7 +237,7 @@ t.test('fifty guesses at once are five', async (t) => {
   t.strictSame(new Set((await Promise.all(guesses)).map(codeOf)), refusals)
   const { rows } = await database.query('select wrong_tries from auth.one_time_tokens where relates_to = $1', [email])
   t.strictSame(rows, [{ wrong_tries: 5 }])
-  await database.query('delete from auth.rate_limits')
+  await database.query('delete from rowhouse_limits.buckets')
   // Another process does not remember that the account is blocked for the network.
   const { ask: askAnother } = await startAnother()
   const late = await askAnother('POST', '/verify', { body: { type: 'email', email, token: code } })

@@ -122,7 +122,7 @@ t.test('one address gets few mails, however many networks ask for them', async (
 t.test('many addresses from many networks share the limit of all mails', async (t) => {
   const limited = await startAnother({ GOTRUE_RATE_LIMIT_HEADER: 'X-Client', GOTRUE_RATE_LIMIT_EMAIL_SENT: '3/1h' })
   // The mails of the tests above.
-  await database.query('delete from auth.rate_limits')
+  await database.query('delete from rowhouse_limits.buckets')
   const before = sink.received.length
   const addresses = Array.from({ length: 30 }, newAddress)
   const answers = await fromManyNetworks(

@@ -89,7 +89,7 @@ t.test('requests and mails are limited together', async (t) => {
   t.equal(statuses(requests, 200), 6)
   t.equal(statuses(requests, 429), 14)
 
-  await database.query("delete from auth.rate_limits where key like '%email_sent%'")
+  await database.query("delete from rowhouse_limits.buckets where subject like '%email_sent%'")
   const sent = { GOTRUE_RATE_LIMIT_EMAIL_SENT: '4/1h' }
   const mailing = [(await startAnother(sent)).ask, (await startAnother(sent)).ask] as const
   const mails = await toBoth(20, (ask) => ask('POST', '/otp', { body: { email: newAddress() } }), mailing)

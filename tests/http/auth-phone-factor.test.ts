@@ -11,6 +11,7 @@ import { noHooks, type AuthHooks } from '../../server/services/auth/auth-hooks.t
 import { authRouter } from '../../server/services/auth/auth-router.ts'
 import { createAuth } from '../../server/services/auth/create-auth.ts'
 import { TokenSigner } from '../../server/identity/jwt/token-signer.ts'
+import { databaseLimits } from '../../server/services/limits.ts'
 import { createAttemptLimits } from '../../server/services/accounts/attempt-limit.ts'
 import { createPasswords } from '../../server/services/accounts/password.ts'
 import { createValidator } from '../../server/validation/validator.ts'
@@ -38,7 +39,8 @@ const validator = await createValidator()
 const verifier = createJwtVerifier(config)
 const logged: unknown[] = []
 const common = { validator, allowedOrigins: () => [], onError: (error: unknown) => void logged.push(error) }
-const limits = { accountLimit: 1000, accountTotalLimit: 1000, addressLimit: 1000 }
+const limits = databaseLimits(database.query, () => undefined)
+const attemptLimits = { accountLimit: 1000, accountTotalLimit: 1000, addressLimit: 1000 }
 const { context } = createAuth({
   ...common,
   settings: () => config,
@@ -46,7 +48,8 @@ const { context } = createAuth({
   verifier: () => verifier,
   lookupApiKey: () => ({ role: 'anon', claims: {} }),
   passwords: createPasswords({}, blockingHasher),
-  attempts: createAttemptLimits({ query: database.query, ...limits }),
+  limits,
+  attempts: createAttemptLimits({ limits, ...attemptLimits }),
   signer: new TokenSigner(() => config),
   keys: () => config,
   trustedProxies: 0,

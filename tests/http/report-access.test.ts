@@ -263,7 +263,7 @@ t.test('/rest/v1: request -> status and rows for every caller', async (t) => {
       { manufacturer: 'a', model: 'b' },
       { anon: '404', ann: '404', bob: '404', admin: '404', service: '404' },
     ]),
-    ...['users', 'sessions', 'rate_limits', 'migrations'].map((name): Row => [
+    ...['users', 'sessions', 'buckets', 'migrations'].map((name): Row => [
       'approved',
       'GET',
       `/${name}`,

@@ -7,6 +7,7 @@ import { Failure } from '../../server/http/envelope.ts'
 import { createRouters } from '../../server/http/route-router.ts'
 import { accountsTable, type AccountsSettings } from '../../server/services/accounts/accounts-table.ts'
 import type { TokenSettings } from '../../server/services/accounts/access-token.ts'
+import { databaseLimits } from '../../server/services/limits.ts'
 import { createAttemptLimits, type AttemptLimitSettings } from '../../server/services/accounts/attempt-limit.ts'
 import { createPasswords } from '../../server/services/accounts/password.ts'
 import type { AccountRules } from '../../server/services/accounts/account-rules.ts'
@@ -14,6 +15,7 @@ import { noLimits } from '../../server/services/accounts/session-limits.ts'
 import { TokenSigner } from '../../server/identity/jwt/token-signer.ts'
 import { databaseFailure } from '../../server/services/database-failure.ts'
 import { Database } from '../../server/postgres/database.ts'
+import type { RunQuery } from '../../server/postgres/run-query.ts'
 import { createPool } from '../../server/postgres/pool.ts'
 import { reportTable, type ReportSettings } from '../../server/services/report/report-routes.ts'
 import { createValidator } from '../../server/validation/validator.ts'
@@ -43,7 +45,10 @@ type Settings = Partial<
     | 'findsSessionsFirst'
   >
 > &
-  Partial<AttemptLimitSettings> & { readonly tokens?: () => Partial<TokenSettings> }
+  Partial<Omit<AttemptLimitSettings, 'limits'>> & {
+    readonly query?: RunQuery
+    readonly tokens?: () => Partial<TokenSettings>
+  }
 
 /** Without `/auth/v1`, there are no rules but those of the routes. */
 export const noRules: AccountRules = {
@@ -83,7 +88,12 @@ export async function startService(
     sessionSecrets: secrets,
     secureCookies: false,
     passwords: createPasswords({}, blockingHasher),
-    limits: createAttemptLimits({ query, accountLimit, accountTotalLimit, addressLimit }),
+    limits: createAttemptLimits({
+      limits: databaseLimits(query, () => undefined),
+      accountLimit,
+      accountTotalLimit,
+      addressLimit,
+    }),
     signer: new TokenSigner(tokens),
     trustedProxies: 0,
     sessionLimits: () => noLimits,

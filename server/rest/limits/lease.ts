@@ -32,6 +32,7 @@ export class Lease {
   readonly #subject: string
   readonly #counts: Counts
   readonly #now: () => number
+  readonly #longestRefusal: number
   #rate: Rate
   #held = 0
   /** What was left for all processes after the last statement, and when. */
@@ -42,8 +43,13 @@ export class Lease {
   #waiting: Waiter[] = []
   #isTaking = false
 
-  /** @param now milliseconds */
-  constructor(subject: string, rate: Rate, counts: Counts, now: () => number) {
+  /**
+   * @param now milliseconds
+   * @param longestRefusal maximum milliseconds between a refusal and the next statement, where other processes may give back
+   *   much of what they have taken
+   */
+  constructor(subject: string, rate: Rate, counts: Counts, now: () => number, longestRefusal = Infinity) {
+    this.#longestRefusal = longestRefusal
     this.#subject = subject
     this.#rate = rate
     this.#counts = counts
@@ -91,14 +97,14 @@ export class Lease {
   }
 
   /** Gives back requests that were taken but not let through. Those that the process may not lease go to all processes. */
-  giveBack(count: number): void {
+  async giveBack(count: number): Promise<void> {
     this.#held += count
     const excess = this.#held - this.#mostAhead
     if (excess <= 0) return
     this.#held -= excess
     this.#left += excess
     // Requests that cannot be put back are lost, which errs on the side of the limit.
-    this.#counts.putBack(this.#subject, this.#rate, excess).catch(() => undefined)
+    await this.#counts.putBack(this.#subject, this.#rate, excess).catch(() => undefined)
   }
 
   /** Greatest number of requests that can succeed before more accrue. */
@@ -172,7 +178,7 @@ export class Lease {
   #serve(isExhausted: boolean): void {
     if (isExhausted) {
       const milliseconds = ((1 - (this.#left % 1)) / this.#rate.perSecond) * 1000
-      this.#refusedUntil = this.#now() + Math.max(milliseconds, minRefusal)
+      this.#refusedUntil = this.#now() + Math.min(Math.max(milliseconds, minRefusal), this.#longestRefusal)
     }
     while (this.#waiting.length > 0) {
       const [first] = this.#waiting

@@ -4,7 +4,8 @@ import { subjectText, type Identity } from '../../identity/identity.ts'
 import type { KeyLimits, Limits, Rate } from '../../identity/limits.ts'
 import { type ApiError, errors } from '../errors.ts'
 import type { Counts } from './counts.ts'
-import { Lease, type LeaseState } from './lease.ts'
+import type { Lease, LeaseState } from './lease.ts'
+import { Leases } from './leases.ts'
 
 /** The limits that a request counts against: those of its role and of its API key. */
 export type RatedLimits = { readonly ofRole: Limits | undefined; readonly key: KeyLimits | undefined }
@@ -31,17 +32,12 @@ export type RateDecision = {
   readonly headers: readonly (readonly [string, string])[]
 }
 
-const mostLeases = 10_000
-
 export class RateLimiter {
-  readonly #counts: Counts
-  readonly #now: () => number
-  readonly #leases = new Map<string, Lease>()
+  readonly #leases: Leases
 
   /** @param now milliseconds, from any moment */
-  constructor(counts: Counts, now: () => number = () => performance.now()) {
-    this.#counts = counts
-    this.#now = now
+  constructor(counts: Counts, now?: () => number) {
+    this.#leases = new Leases(counts, now)
   }
 
   /**
@@ -117,27 +113,11 @@ export class RateLimiter {
   }
 
   #giveBack(granted: readonly PolicyState[], count: number): void {
-    for (const { policy } of granted) this.#leaseOf(policy).giveBack(count)
+    for (const { policy } of granted) void this.#leaseOf(policy).giveBack(count)
   }
 
   #leaseOf({ subject, rate }: Policy): Lease {
-    let lease = this.#leases.get(subject)
-    if (lease) lease.setRate(rate)
-    else {
-      if (this.#leases.size >= mostLeases) this.#evict()
-      lease = new Lease(subject, rate, this.#counts, this.#now)
-      this.#leases.set(subject, lease)
-    }
-    return lease
-  }
-
-  /** Removes the oldest leases. Their requests are lost, which errs on the side of the limit. */
-  #evict(): void {
-    let excess = mostLeases / 10
-    for (const [subject, lease] of this.#leases) {
-      if (excess-- <= 0) return
-      if (!lease.isBusy) this.#leases.delete(subject)
-    }
+    return this.#leases.of(subject, rate)
   }
 }
 

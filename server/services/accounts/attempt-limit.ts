@@ -4,15 +4,12 @@
 // another network. Guesses from many networks reach the higher limit of the account, and guesses for many accounts that
 // of the network. The networks of IPv6 count at three sizes (`limitedNetworks`). E-mail addresses without an account are counted, too, so that limits do not reveal which accounts
 // exist.
-import type { RateLimiterPostgres } from 'rate-limiter-flexible'
 import { limitedNetworks } from '../../http/client-address.ts'
 import { Failure } from '../../http/envelope.ts'
-import type { RunQuery } from '../../postgres/run-query.ts'
-import { limitKey, rateLimiters, secondsOver } from './rate-limiter.ts'
+import type { Limit, Limits } from '../limits.ts'
 
 export type AttemptLimitSettings = {
-  /** Runs statements as `authenticator`. */
-  readonly query: RunQuery
+  readonly limits: Limits
   /** Maximum number of wrong passwords for one account from one network in 15 minutes. */
   readonly accountLimit: number
   /** The same from all networks together. */
@@ -45,7 +42,7 @@ export type GuessLimits = {
   readonly address?: number
 }
 
-type Count = { readonly limiter: RateLimiterPostgres; readonly key: string }
+type Counted = readonly [limit: Limit, subject: readonly string[]]
 
 /**
  * Counts guesses of a secret of few bits. Call the function before each comparison.
@@ -54,73 +51,53 @@ type Count = { readonly limiter: RateLimiterPostgres; readonly key: string }
  * @returns a function that throws Failure 429 with `Retry-After`
  */
 export function guessCounter(
-  query: RunQuery,
+  limits: Limits,
   prefix: string,
-  limits: GuessLimits,
-  clearsExpired = false,
+  { period, pair, account: total, address }: GuessLimits,
 ): (account: string, network: string) => Promise<Attempt> {
-  const create = rateLimiters(query)
-  const { period: duration } = limits
-  const limiter = (name: string, points: number): Limiter =>
-    byShare((share) => create({ keyPrefix: `${prefix}-${name}`, points: points * share, duration }))
-  const address = limits.address === undefined ? undefined : limiter('address', limits.address)
-  const pair = limiter('pair', limits.pair)
-  const total = create({ keyPrefix: `${prefix}-account`, points: limits.account, duration, clearsExpired })
+  const limit = (name: string, events: number): Limit => ({ name: `${prefix}-${name}`, events, period })
   return async (account, network) => {
     const networks = limitedNetworks(network)
     // The account's own limit comes last, so that a network over its limit does not use up the attempts of the account. Of
     // networks, the smallest comes first, for the same reason.
-    const counts: readonly Count[] = [
-      ...(address ? networks.map(({ name, share }) => ({ limiter: address(share), key: limitKey(name) })) : []),
-      ...networks.map(({ name, share }) => ({ limiter: pair(share), key: limitKey(account, name) })),
-      { limiter: total, key: limitKey(account) },
+    const counts: readonly Counted[] = [
+      ...(address === undefined
+        ? []
+        : networks.map(({ name, share }): Counted => [limit('address', address * share), [name]])),
+      ...networks.map(({ name, share }): Counted => [limit('pair', pair * share), [account, name]]),
+      [limit('account', total), [account]],
     ]
-    for (const each of counts) await count(each)
+    for (const counted of counts) await count(limits, counted)
     return {
       giveBack: async () => {
-        await Promise.all(counts.map(({ limiter: counted, key }) => counted.reward(key)))
+        await Promise.all(counts.map(([of, subject]) => limits.giveBack(of, subject)))
       },
     }
   }
 }
 
-/** The limiter of networks of a size, which have a share of their own. */
-type Limiter = (share: number) => RateLimiterPostgres
-
-function byShare(create: Limiter): Limiter {
-  const limiters = new Map<number, RateLimiterPostgres>()
-  return (share) => {
-    const known = limiters.get(share) ?? create(share)
-    limiters.set(share, known)
-    return known
-  }
-}
-
 /** The limits of one process. */
 export function createAttemptLimits(settings: AttemptLimitSettings): AttemptLimits {
-  const { query, accountLimit, accountTotalLimit, addressLimit } = settings
-  const create = rateLimiters(query)
-  const guesses = { period, pair: accountLimit, account: accountTotalLimit, address: addressLimit }
-  const registrations = {
-    address: byShare((share) =>
-      create({ keyPrefix: 'register-address', points: addressLimit * share, duration: period }),
-    ),
-    account: create({ keyPrefix: 'register-account', points: addressLimit, duration: period }),
-  }
+  const { limits, accountLimit, accountTotalLimit, addressLimit } = settings
+  const registrations = (name: string, events: number): Limit => ({ name: `register-${name}`, events, period })
   return {
     register: async (email, network) => {
       for (const { name, share } of limitedNetworks(network)) {
-        await count({ limiter: registrations.address(share), key: limitKey(name) })
+        await count(limits, [registrations('address', addressLimit * share), [name]])
       }
-      await count({ limiter: registrations.account, key: limitKey(email) })
+      await count(limits, [registrations('account', addressLimit), [email]])
     },
-    guess: guessCounter(query, 'guess', guesses, true),
+    guess: guessCounter(limits, 'guess', {
+      period,
+      pair: accountLimit,
+      account: accountTotalLimit,
+      address: addressLimit,
+    }),
   }
 }
 
-async function count({ limiter, key }: Count): Promise<void> {
-  const seconds = await secondsOver(limiter, key)
+async function count(limits: Limits, [limit, subject]: Counted): Promise<void> {
+  const seconds = await limits.count(limit, subject)
   if (seconds === undefined) return
-  const wait = Math.max(1, Math.ceil(seconds))
-  throw new Failure(429, 'Too many attempts: try again later', { headers: { 'Retry-After': String(wait) } })
+  throw new Failure(429, 'Too many attempts: try again later', { headers: { 'Retry-After': String(seconds) } })
 }

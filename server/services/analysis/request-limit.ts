@@ -1,10 +1,8 @@
 // The rate limit of images per caller, which all processes count together in the database.
-import { SecondChanceCache } from '../../common/second-chance-cache.ts'
 import { isUnreachable } from '../../postgres/database-error.ts'
 import type { RunQuery } from '../../postgres/run-query.ts'
 import { DatabaseCounts, LocalCounts, type Counts } from '../../rest/limits/counts.ts'
-import { Lease } from '../../rest/limits/lease.ts'
-import { limitKey } from '../accounts/rate-limiter.ts'
+import { Limits } from '../limits.ts'
 import type { Caller } from './caller.ts'
 import { problems } from './problem.ts'
 
@@ -23,29 +21,17 @@ export type ImageLimitOptions = {
 
 /** Seconds. */
 const period = 60
-/** Maximum number of callers whose state is remembered between requests. */
-const mostCallers = 10_000
-/** Bytes that the state of a caller takes, at most. */
-const bytesOfLease = 1024
-
 /**
  * The limit of one process. A caller may have the images of a minute analysed at once, and then as many as accrue. While the
  * database is unreachable, each process counts on its own.
  */
 export function imageLimit(options: ImageLimitOptions): CountImages {
-  const { imagesPerMinute, query, onWarning, now = () => performance.now() } = options
-  const rate = { perSecond: imagesPerMinute / period, burst: imagesPerMinute }
-  const counts = reachable(new DatabaseCounts(query, onWarning), new LocalCounts(now))
-  // A lease refuses a flood of further images without asking the database.
-  const leases = new SecondChanceCache<Lease>({ entries: mostCallers, bytes: mostCallers * bytesOfLease })
+  const { imagesPerMinute, query, onWarning, now } = options
+  const limits = new Limits(reachable(new DatabaseCounts(query, onWarning), new LocalCounts(now)), now)
+  const limit = { name: 'images', events: imagesPerMinute, period }
   return async ({ counted }, images) => {
-    if (images > imagesPerMinute) throw problems.tooManyRequests(period)
-    // The subject reveals no address.
-    const subject = JSON.stringify(['images', counted.kind, limitKey(counted.name)])
-    const lease = leases.get(subject) ?? new Lease(subject, rate, counts, now)
-    leases.add(subject, lease, bytesOfLease / 2)
-    const { isGranted, seconds } = await lease.take(images)
-    if (!isGranted) throw problems.tooManyRequests(seconds)
+    const seconds = await limits.count(limit, [counted.kind, counted.name], images)
+    if (seconds !== undefined) throw problems.tooManyRequests(seconds)
   }
 }
 

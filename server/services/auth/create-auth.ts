@@ -18,6 +18,7 @@ import { credentialRole } from './credential-role.ts'
 import { externalUrlOf } from './external-url.ts'
 import { FlowStates } from './flow-states.ts'
 import { liveHooks } from './hooks/live-hooks.ts'
+import type { Limits } from '../limits.ts'
 import { createAuthLimits } from './limit-counts.ts'
 import { createConfirmations } from './mail/code-confirmations.ts'
 import { CodeFlows } from './mail/code-flows.ts'
@@ -35,6 +36,7 @@ export type AuthOptions = {
   /** Shared with the cookie door. */
   readonly passwords: Passwords
   readonly attempts: AttemptLimits
+  readonly limits: Limits
   readonly signer: TokenSigner
   /** What the key of the hashes of codes is derived from; read at each use. */
   readonly keys: () => CodeKeySource
@@ -96,7 +98,7 @@ export function createAuth(options: AuthOptions): AuthService {
     }),
     passwords,
     attempts,
-    limits: createAuthLimits({ settings, query: options.database.query, trustedProxies }),
+    limits: createAuthLimits({ settings, limits: options.limits, trustedProxies }),
     get hooks() {
       return hooks()
     },

@@ -1,10 +1,8 @@
 // Counts the rate limits of `/auth/v1` in the database, so that all processes share them.
 import type { IncomingMessage } from 'node:http'
-import type { RateLimiterPostgres } from 'rate-limiter-flexible'
 import { clientNetwork, limitedNetworks, networkOf } from '../../http/client-address.ts'
-import type { RunQuery } from '../../postgres/run-query.ts'
 import { guessCounter } from '../accounts/attempt-limit.ts'
-import { limitKey, rateLimiters, secondsOver } from '../accounts/rate-limiter.ts'
+import type { Limit, Limits } from '../limits.ts'
 import { authErrors, type AuthError } from './auth-error.ts'
 import type { AuthLimits, ClientLimit, ServiceLimit } from './auth-limits.ts'
 import { codeGuesses } from '../secrets.ts'
@@ -12,17 +10,16 @@ import type { AuthSettings, Rate } from './settings.ts'
 
 export type LimitOptions = {
   readonly settings: () => AuthSettings
-  /** Runs statements as `authenticator`. */
-  readonly query: RunQuery
+  readonly limits: Limits
   readonly trustedProxies: number
 }
 
 const fiveMinutes = 300
 
 /** The setting of a limit, and its value. A limit of 0 events is no limit. */
-type Limit = { readonly variable: string; readonly rate: Rate }
+type NamedRate = { readonly variable: string; readonly rate: Rate }
 
-const clientLimits: Readonly<Record<ClientLimit, (settings: AuthSettings) => Limit>> = {
+const clientLimits: Readonly<Record<ClientLimit, (settings: AuthSettings) => NamedRate>> = {
   otp: ({ authRateLimitOtp: events }) => limit('GOTRUE_RATE_LIMIT_OTP', events, fiveMinutes),
   verify: ({ authRateLimitVerify: events }) => limit('GOTRUE_RATE_LIMIT_VERIFY', events, fiveMinutes),
   token_refresh: ({ authRateLimitTokenRefresh: events }) =>
@@ -36,14 +33,14 @@ const clientLimits: Readonly<Record<ClientLimit, (settings: AuthSettings) => Lim
     limit('GOTRUE_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY', events, 60),
 }
 
-const serviceLimits: Readonly<Record<ServiceLimit, (settings: AuthSettings) => Limit>> = {
+const serviceLimits: Readonly<Record<ServiceLimit, (settings: AuthSettings) => NamedRate>> = {
   email_sent: ({ authRateLimitEmailSent: rate }) => ({ variable: 'GOTRUE_RATE_LIMIT_EMAIL_SENT', rate }),
   sms_sent: ({ authRateLimitSmsSent: rate }) => ({ variable: 'GOTRUE_RATE_LIMIT_SMS_SENT', rate }),
 }
 
 const sentCodes = { email_sent: 'over_email_send_rate_limit', sms_sent: 'over_sms_send_rate_limit' } as const
 
-const limit = (variable: string, events: number, period: number): Limit => ({ variable, rate: { events, period } })
+const limit = (variable: string, events: number, period: number): NamedRate => ({ variable, rate: { events, period } })
 
 /** `30 in 5 minutes` */
 function inWords({ events, period }: Rate): string {
@@ -76,23 +73,25 @@ function limitedClient(request: IncomingMessage, header: string | null, trustedP
  */
 const perRoute: ReadonlySet<ClientLimit> = new Set(['otp'])
 
+const limitOf = (name: string, { events, period }: Rate): Limit => ({
+  name: `auth-${name}`,
+  events: Math.max(1, Math.ceil(events)),
+  period,
+})
+
+/** The subject of a limit of the whole service. */
+const everyone = ['all']
+
 /** The limits of one process. */
-export function createAuthLimits({ settings, query, trustedProxies }: LimitOptions): AuthLimits {
-  const limiters = new Map<string, RateLimiterPostgres>()
-  const create = rateLimiters(query)
-
-  /** A limiter for each rate, because the settings can be reloaded. */
-  function limiterFor(name: string, { events, period }: Rate): RateLimiterPostgres {
-    const id = JSON.stringify([name, events, period])
-    const points = Math.max(1, Math.ceil(events))
-    const known = limiters.get(id) ?? create({ keyPrefix: `auth-${name}`, points, duration: period })
-    limiters.set(id, known)
-    return known
-  }
-
+export function createAuthLimits({ settings, limits, trustedProxies }: LimitOptions): AuthLimits {
   /** Counts, and returns the seconds until the next attempt; undefined below the limit. A limit of 0 events is no limit. */
-  const count = async (name: string, rate: Rate, key: string, number = 1): Promise<number | undefined> =>
-    rate.events === 0 ? undefined : secondsOver(limiterFor(name, rate), key, number)
+  const count = async (
+    name: string,
+    rate: Rate,
+    subject: readonly string[],
+    number = 1,
+  ): Promise<number | undefined> =>
+    rate.events === 0 ? undefined : limits.count(limitOf(name, rate), subject, number)
 
   function sentTooMany(name: ServiceLimit, seconds: number): AuthError {
     const { variable, rate } = serviceLimits[name](settings())
@@ -110,7 +109,7 @@ export function createAuthLimits({ settings, query, trustedProxies }: LimitOptio
     // The smallest network comes first: once it is over its limit, it does not use up those of the larger ones.
     for (const network of limitedNetworks(client)) {
       const shared = { ...rate, events: rate.events * network.share }
-      seconds ??= await count(name, shared, limitKey(network.name, ...scope))
+      seconds ??= await count(name, shared, [network.name, ...scope])
     }
     if (seconds === undefined) return
     throw authErrors.overLimit(
@@ -120,7 +119,7 @@ export function createAuthLimits({ settings, query, trustedProxies }: LimitOptio
     )
   }
 
-  const guessCode = guessCounter(query, 'code', codeGuesses)
+  const guessCode = guessCounter(limits, 'code', codeGuesses)
 
   return {
     countRequest: (name, route, request) => countClient(name, perRoute.has(name) ? [route] : [], request),
@@ -128,15 +127,15 @@ export function createAuthLimits({ settings, query, trustedProxies }: LimitOptio
     guessCode: (account, request) => guessCode(account, clientNetwork(request, trustedProxies)),
     countSent: async (name, number = 1) => {
       const { rate } = serviceLimits[name](settings())
-      const seconds = rate.events === 0 ? rate.period : await count(name, rate, 'all', number)
+      const seconds = rate.events === 0 ? rate.period : await count(name, rate, everyone, number)
       if (seconds !== undefined) throw sentTooMany(name, seconds)
     },
     takeBackSent: async (name, number = 1) => {
       const { rate } = serviceLimits[name](settings())
-      if (rate.events > 0) await limiterFor(name, rate).reward('all', number)
+      if (rate.events > 0) await limits.giveBack(limitOf(name, rate), everyone, number)
     },
     countGuess: async (subject, max, period) => {
-      const seconds = await count('guess', { events: max, period }, limitKey(...subject))
+      const seconds = await count('guess', { events: max, period }, subject)
       if (seconds !== undefined) {
         throw authErrors.overLimit('over_request_rate_limit', 'Too many wrong codes: try again later', seconds)
       }
