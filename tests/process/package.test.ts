@@ -87,6 +87,8 @@ t.test('npx runs the program', async (t) => {
   t.match(help.stdout, 'Usage: rowhouse')
   const version = await run('npx', ['--no-install', 'rowhouse', '--version'], { cwd: folder, env })
   t.match(version.stdout, manifest.version)
+  const guides = await run('npx', ['--no-install', 'rowhouse', 'help', 'guides'], { cwd: folder, env })
+  t.match(guides.stdout, 'rest/batch')
 })
 
 t.test('the embedded database is optional', async (t) => {

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { readGuides } from '../../server/tools/guides.ts'
+import { readGuides } from '../../server/services/guides/guides.ts'
 
 const run = promisify(execFile)
 const root = new URL('../../', import.meta.url)

@@ -1,6 +1,6 @@
 // The command `rowhouse help`: the help of the program or of a command, and the guides.
 import type { Command } from 'commander'
-import { findGuides, guideForTerminal, readGuides, type Guide } from '../guides.ts'
+import { findGuides, guideForTerminal, readGuides, type Guide } from '../../services/guides/guides.ts'
 import { CommandError } from './command-error.ts'
 import type { Dependencies } from './dependencies.ts'
 import { textTable } from './text-table.ts'

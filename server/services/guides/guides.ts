@@ -1,7 +1,8 @@
 // The guides beside the code, which the package contains: finds them by their topic, and reads them.
 import { readdir, readFile } from 'node:fs/promises'
 
-const folder = new URL('../', import.meta.url)
+/** From the built program in `dist`, too. */
+const folder = new URL('../../../server/', import.meta.url)
 
 export type Guide = {
   /** Relative to the folder `server`. */
