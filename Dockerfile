@@ -11,7 +11,7 @@ FROM packages AS build
 COPY tsconfig.json tsconfig.build.json ./
 COPY server server
 # .tsbuildinfo is only for incremental builds, and source maps name files that are not in the image.
-# The guides, which `rowhouse help` prints, lie beside the code.
+# The guides, which `/docs/guide/` and `rowhouse help` show, lie beside the code.
 RUN mkdir /guides && find server -name '*.md' -exec cp --parents -t /guides {} +
 RUN npm run build && find dist -name .tsbuildinfo -delete -o -name '*.map' -delete
 
@@ -38,7 +38,7 @@ COPY --from=build /app/dist dist
 COPY --from=build /guides ./
 COPY sql sql
 COPY schemas schemas
-COPY package.json LICENSE ./
+COPY package.json README.md LICENSE ./
 # The user `node` of the base image, by number: Kubernetes can then see that it is not root (runAsNonRoot).
 USER 1000:1000
 EXPOSE 3000

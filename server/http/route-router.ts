@@ -90,8 +90,9 @@ const allowedBy = (method: Route['method']): readonly string[] =>
 
 const firstSegment = (path: string): string => path.split('/', 2)[1] ?? ''
 
-/** `/{id}/approval` -> `/:id/approval` */
-const expressPath = (path: string): string => (path === '' ? '/' : path.replaceAll(/\{([^}]*)\}/g, ':$1'))
+/** `/{id}/approval` -> `/:id/approval`; `/guide/{*topic}`, whose parameter has any number of segments, -> `/guide/*topic` */
+const expressPath = (path: string): string =>
+  path === '' ? '/' : path.replaceAll(/\{([^}]*)\}/g, (_, name: string) => (name.startsWith('*') ? name : `:${name}`))
 
 /**
  * The routes by path. Fixed segments precede parameters, so that `pending` in `/report/pending` is not read as an id.

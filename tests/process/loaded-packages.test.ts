@@ -21,6 +21,6 @@ t.test('the service is loaded without the packages of mails, providers and secon
   )
   const packages = new Set(urls.flatMap((url) => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(url)?.[1] ?? []))
   t.ok(packages.has('express'))
-  for (const name of ['nodemailer', 'openid-client', 'otpauth', 'qrcode', 'sharp', '@opentelemetry/core'])
+  for (const name of ['nodemailer', 'openid-client', 'otpauth', 'qrcode', 'sharp', 'marked', '@opentelemetry/core'])
     t.notOk(packages.has(name), name)
 })

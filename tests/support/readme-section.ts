@@ -19,13 +19,6 @@ export const guides: readonly Guide[] = [
   ...(await readGuides()).map(({ file, text }) => ({ path: `server/${file}`, text })),
 ]
 
-/** The anchor of a heading, as GitHub names it. */
-export const anchorOf = (heading: string): string =>
-  heading
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N}_\- ]/gu, '')
-    .replaceAll(' ', '-')
-
 /** The text of one guide. */
 export function guideText(path: string): string {
   const guide = guides.find((it) => it.path === path)

@@ -1,6 +1,6 @@
 // The pages of settings by task in server/config, from the table of settings: `npm run guides` writes them.
 import { settingsTable } from '../../server/config/dump.ts'
-import { anchorOf } from './readme-section.ts'
+import { anchorOf } from '../../server/services/guides/guides.ts'
 
 type Task = {
   readonly task: string

@@ -4,7 +4,8 @@ import t, { type Test } from 'tap'
 import { authFamilies } from '../../server/config/auth-families.ts'
 import { aliasVariable, settingVariables } from '../../server/config/setting.ts'
 import { allSettings } from '../../server/config/settings.ts'
-import { anchorOf, guides, guideText } from '../support/readme-section.ts'
+import { anchorOf } from '../../server/services/guides/guides.ts'
+import { guides, guideText } from '../support/readme-section.ts'
 import { settingsPages, settingsWithoutPage, withIndex } from '../support/settings-pages.ts'
 
 const root = new URL('../../', import.meta.url)

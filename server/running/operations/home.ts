@@ -62,6 +62,7 @@ const page = (options: Home): string => `<!doctype html>
 <p>A PostgreSQL database as a REST API. Version ${options.version}.</p>
 <dl>
   <dt><a href="docs/">API reference</a></dt><dd>Every table and route, to read and to try.</dd>
+  <dt><a href="docs/guide/">Guides</a></dt><dd>How to do what, with a search.</dd>
   <dt><a href="openapi.json">OpenAPI document</a></dt><dd>The same for programs.</dd>
   <dt><a href="health">Health</a></dt><dd>Whether the server answers.</dd>
 ${options.hasMailbox ? mailboxEntry : ''}${servicesOf(options)}</dl>

@@ -8,6 +8,7 @@ import type { Route } from '../../http/route.ts'
 import type { RouteTable } from '../../http/route-router.ts'
 import { dto, record, text } from '../../http/service-response.ts'
 import { entrypoint } from '../../services/analysis/description.ts'
+import { guideRouter } from '../../services/guides/guide-router.ts'
 import { docsRouter } from '../../services/openapi/docs.ts'
 import type { Overload } from './load-shedding.ts'
 import { health, ready, type Check, type Handler } from './health.ts'
@@ -113,17 +114,26 @@ const docsApplication = ({ restBasePath, hasMailbox }: OperationParts): RequestH
     .disable('x-powered-by')
     .enable('case sensitive routing')
     .use(
+      '/guide',
+      guideRouter([
+        ...(restBasePath === '/' ? [] : [{ text: 'Home', href: '../../' }]),
+        { text: 'API reference', href: '../' },
+      ]),
+      notFound,
+    )
+    .use(
       docsRouter({
         documentUrl: '/openapi.json',
         links: [
           ...(restBasePath === '/' ? [] : [{ text: 'Home', href: '../' }]),
+          { text: 'Guides', href: 'guide/' },
           ...(hasMailbox ? [{ text: 'Mailbox', href: `../${mailboxLink}` }] : []),
         ],
       }),
       notFound,
     )
 
-/** The page, and the files that it loads, which are hidden. */
+/** The page, the files that it loads, and the guides, which are hidden. */
 function docsRoutes(application: RequestHandler): readonly Route[] {
   const route: Route = {
     ...operation,
@@ -136,7 +146,11 @@ function docsRoutes(application: RequestHandler): readonly Route[] {
     },
     prepare: () => application,
   }
-  return [route, { ...route, path: '/docs/{file}', id: 'docsFile', hidden: true }]
+  return [
+    route,
+    { ...route, path: '/docs/{file}', id: 'docsFile', hidden: true },
+    { ...route, path: '/docs/guide/{*topic}', id: 'guide', hidden: true },
+  ]
 }
 
 const homeRoute = ({ imageBasePath, ...parts }: OperationParts): Route => ({

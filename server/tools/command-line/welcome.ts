@@ -113,6 +113,7 @@ export function welcome(options: WelcomeOptions): string {
 ${bold(green(`rowhouse is ready at ${url}`))}
 
   API reference     ${cyan(`${url}/docs`)}
+  Guides            ${cyan(`${url}/docs/guide/`)}
 ${signsIn(services) ? signInLines.join('') : ''}\
   Database          ${cyan(withoutPassword(databaseUri))}
                     ${dim(`${runs('psql')} opens it, ${runs('url')} prints the URL with its password`)}
