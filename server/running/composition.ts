@@ -30,7 +30,7 @@ import type { Validator } from '../validation/validator.ts'
 import { createApp, type AppOptions } from './app.ts'
 import { startSignIn, withAuth } from './auth-service.ts'
 import { embeddedVariable } from './embedded-environment.ts'
-import { withExplanations } from '../tools/explain/http.ts'
+import { withExplanations } from './explanations.ts'
 import type { ServiceSettings } from './live-settings.ts'
 import { NotReady } from './operations/health.ts'
 import type { Log } from './operations/log.ts'
@@ -45,6 +45,7 @@ import { overloadResponder } from './overload-response.ts'
 import { missingServices } from './missing-services.ts'
 import { readUsedSchemas } from './schema-files.ts'
 import { describedRoutes, serviceTables } from './service-routes.ts'
+import type { ServeTools } from './serve-tools.ts'
 import type { ServingDatabase } from './serving-database.ts'
 import { startStorage } from './storage-service.ts'
 
@@ -61,6 +62,7 @@ export type CompositionOptions = {
   readonly recorder?: RequestRecorder | undefined
   readonly env: Environment
   readonly isEnding: () => boolean
+  readonly explain: ServeTools['explain']
 }
 
 /** The listener of all routes, and the services that must be stopped; undefined are those that the server lacks. */
@@ -146,24 +148,25 @@ export async function compose(options: CompositionOptions): Promise<Composition>
 
 /** The engine, which also explains requests for the roles of the setting. */
 const explainingEngine = (
-  { engine, database, validator, lookupApiKey, shedding, log, metrics }: CompositionOptions,
+  { engine, database, validator, lookupApiKey, shedding, log, metrics, explain }: CompositionOptions,
   roles: () => readonly string[],
 ): Answering =>
-  withExplanations({
-    engine,
-    database,
-    validator,
-    roles,
-    snapshot: () => engine.snapshot,
-    identify: (request) =>
-      authenticate(
-        request.header('authorization'),
-        request.header('apikey'),
-        engine.snapshot.loaded.verifier,
-        lookupApiKey,
-      ),
-    onRequest: observeRest(log, metrics, shedding),
-  })
+  withExplanations(engine, () =>
+    explain({
+      database,
+      validator,
+      roles,
+      snapshot: () => engine.snapshot,
+      identify: (request) =>
+        authenticate(
+          request.header('authorization'),
+          request.header('apikey'),
+          engine.snapshot.loaded.verifier,
+          lookupApiKey,
+        ),
+      onRequest: observeRest(log, metrics, shedding),
+    }),
+  )
 
 /** What `createApp` asks before it serves a request. Operations and preflight requests are never refused. */
 function refuseWhenOverloaded(parts: Parts): AppOptions['refuse'] {

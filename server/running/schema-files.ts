@@ -2,13 +2,13 @@
 import type { Config } from '../config/config.ts'
 import { readSchemas, readTableSchemas, type SchemaFile } from '../validation/schema-directory.ts'
 import { ownSchemas } from '../validation/validator.ts'
-import { findProject } from '../tools/migrations/project.ts'
+import { findProject } from '../config/project.ts'
 import { isSchemaOf } from './service-choice.ts'
 
 /**
  * Reads the schemas of the chosen services, and those of the project's tables.
  *
- * @throws Error naming the file that is wrong; CommandError when a configured folder does not exist
+ * @throws Error naming the file that is wrong; ProjectError when a configured folder does not exist
  */
 export async function readUsedSchemas(
   config: Pick<Config, 'services' | 'migrationsDir' | 'schemasDir'>,

@@ -3,9 +3,6 @@ import { existsSync } from 'node:fs'
 import { chmod, rm } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { RequestListener, Server } from 'node:http'
-import type { ServeOptions } from '../tools/command-line/dependencies.ts'
-import { fillEmptyDatabase, type SampleStart } from '../tools/command-line/sample-data.ts'
-import { watchTermination } from '../tools/command-line/termination.ts'
 import type { Config } from '../config/config.ts'
 import { chooseDatabase } from '../config/database-choice.ts'
 import { loadConfig, settingSource, type LoadedConfig } from '../config/load.ts'
@@ -13,15 +10,12 @@ import { type Environment } from '../config/config-sources.ts'
 import { missingAddresses } from '../config/missing-addresses.ts'
 import { missingSecrets } from '../config/missing-secrets.ts'
 import { missingSettingText } from '../config/missing-setting.ts'
-import { servingFrom, toPoolConfig } from './connection-setting.ts'
 import { receiveArchiveStatus, sendArchiveStatus } from './archive-messages.ts'
 import { backupDirUnused, startArchive } from './serve-archive.ts'
 import type { ArchiveStatus } from '../postgres/backup/archive-status.ts'
 import { startEmbedded, type EmbeddedDatabase } from '../postgres/embedded/embedded.ts'
-import { withClient } from '../postgres/connection/client.ts'
 import { embeddedVariable, withEmbedded } from './embedded-environment.ts'
 import { GracefulEnd } from './graceful-end.ts'
-import { greet } from '../tools/greeting.ts'
 import { keepHeapSmall } from './heap.ts'
 import { missingBinaries } from './missing-binaries.ts'
 import { unprovenAddresses } from './unproven-addresses.ts'
@@ -35,7 +29,8 @@ import { startService, type ServiceOptions, type ServiceParts } from './service.
 import { isInTime } from '../common/timeout.ts'
 import { version } from '../common/version.ts'
 import { checkPorts, hostToListenOn, reusePortAdvice } from './ports.ts'
-import { migrateAtStart, warnOfPending, watchWhileServing } from '../tools/serve-migrations.ts'
+import type { ServedDatabase, ServeTools } from './serve-tools.ts'
+import { watchTermination } from './termination.ts'
 import { leaveWorkers, poolShare, reportToPrimary, startWorkers, workerIndex } from './workers.ts'
 
 /** Milliseconds that requests in flight have to finish when the process stops. */
@@ -48,13 +43,26 @@ const acceptLimits = { alone: 300, shared: 2000 }
 /** Milliseconds that the service then has to close its database connections. */
 const closingTime = 5000
 
+export type ServeOptions = {
+  readonly configFile?: string
+  /** Folder of the project's migrations. */
+  readonly migrations?: string
+  /** Folder of JSON Schemas for the project's tables. */
+  readonly schemas?: string
+  /** Applies files of the project whenever they are saved. */
+  readonly watch?: boolean
+  readonly json?: boolean
+  /** Adds the sample data to a database without reports and classification runs. */
+  readonly sample?: boolean
+}
+
 /**
  * Serves until SIGINT, SIGTERM or SIGHUP, then stops gracefully. SIGUSR1 reloads the schema cache, SIGUSR2 the
  * settings.
  *
  * @throws ConfigError, EmbeddedDatabaseError, or the error of listening, when the server cannot start
  */
-export async function serve(options: ServeOptions): Promise<void> {
+export async function serve(options: ServeOptions, tools: ServeTools): Promise<void> {
   const { configFile, json = false, sample = false } = options
   keepHeapSmall()
   const termination = watchTermination()
@@ -97,35 +105,30 @@ export async function serve(options: ServeOptions): Promise<void> {
     const { config } = loaded
     const uri = config.dbUri ?? ''
     const worker = workerIndex()
-    if (given.config.migrateOnStart && worker === undefined) {
-      const owner = embedded?.adminUri ?? config.migrationDatabaseUrl ?? uri
-      await migrateAtStart(given.config, toPoolConfig(owner, env), servingFrom(uri, env), embedded !== undefined, log)
-    }
+    const owner = embedded?.adminUri ?? config.migrationDatabaseUrl ?? uri
+    // Workers leave to the primary process what is done once.
+    const served: ServedDatabase | undefined = worker === undefined ? { config, env, owner, embedded, log } : undefined
+    if (served && given.config.migrateOnStart) await tools.migrate(served)
     const start = config.serverWorkers > 1 && worker === undefined ? serveByWorkers : serveHere
     const { address, failed, drain } = await start(
-      { env, configFile, loaded, uri, log, archive: archive?.status },
+      { env, configFile, loaded, uri, log, explain: tools.explain, archive: archive?.status },
       stops,
     )
-    if (worker === undefined) log.write({ kind: 'listening', address })
-    if (!given.config.migrateOnStart && worker === undefined) {
+    if (served) {
+      log.write({ kind: 'listening', address })
       // Does not wait for a database that does not answer.
-      void warnOfPending(config, config.migrationDatabaseUrl ?? uri, env, log)
-    }
-    if (embedded) await greet(embedded, config, address, { isForPeople, hasSample: sample })
-    // After the development user was created, who owns some of the sample data.
-    if (sample && worker === undefined) {
-      const owner = embedded?.adminUri ?? config.migrationDatabaseUrl ?? uri
-      const outcome = await withClient(toPoolConfig(owner, env), fillEmptyDatabase)
-      log.write({ kind: outcome === 'lacks migrations' ? 'warning' : 'sample-data', message: sampleMessages[outcome] })
-    }
-    if (options.watch && worker === undefined) {
-      const owner = embedded?.adminUri ?? config.migrationDatabaseUrl ?? uri
-      const ending = new AbortController()
-      const watched = watchWhileServing(config, owner, env, log, ending.signal)
-      stops.unshift(() => {
-        ending.abort()
-        return watched
-      })
+      if (!given.config.migrateOnStart) void tools.warnOfPending(served)
+      if (embedded) await tools.greet(served, { url: address, isForPeople, hasSample: sample })
+      // After the development user was created, who owns some of the sample data.
+      if (sample) await tools.addSampleData(served)
+      if (options.watch) {
+        const ending = new AbortController()
+        const watched = tools.watchMigrations(served, ending.signal)
+        stops.unshift(() => {
+          ending.abort()
+          return watched
+        })
+      }
     }
     const ended = embedded?.ended.then(() => Promise.reject(new Error('the embedded database has ended')))
     const signal = await Promise.race([termination.received, failed, ...(ended ? [ended] : [])])
@@ -153,12 +156,6 @@ const withFolders = (env: Environment, { migrations, schemas }: ServeOptions): E
   ...(migrations === undefined ? {} : { MIGRATIONS_DIR: migrations }),
   ...(schemas === undefined ? {} : { SCHEMAS_DIR: schemas }),
 })
-
-const sampleMessages = {
-  added: 'Added the sample data',
-  'not empty': 'Added no sample data: the database has data of its own, or had the sample data before',
-  'lacks migrations': 'Added no sample data: the database lacks migrations',
-} as const satisfies Record<SampleStart, string>
 
 type Serving = {
   readonly address: string

@@ -29,6 +29,7 @@ import type { TransactionOptions } from '../rest/database.ts'
 import { Engine } from '../rest/engine.ts'
 import type { Identity } from '../identity/identity.ts'
 import { readUsedSchemas } from './schema-files.ts'
+import type { ServeTools } from './serve-tools.ts'
 import { ServingDatabase } from './serving-database.ts'
 import { compileSchemas } from '../validation/validator.ts'
 
@@ -40,6 +41,7 @@ export type ServiceOptions = {
   /** Connection string of the login role. */
   readonly uri: string
   readonly log: Log
+  readonly explain: ServeTools['explain']
   /** Whether the server is about to end. `/ready` is 503 then. */
   readonly isEnding?: () => boolean
   readonly beforeLoading?: (parts: ServiceParts) => Promise<void>
@@ -74,6 +76,7 @@ export async function startService({
   loaded,
   uri,
   log,
+  explain,
   isEnding = () => false,
   beforeLoading,
 }: ServiceOptions): Promise<Service> {
@@ -180,7 +183,7 @@ export async function startService({
     const error = await Promise.race([engine.gaveUp, Promise.resolve(undefined)])
     if (error) throw error
     const options = { engine, database, validator, lookupApiKey, shedding, log, metrics, recorder, env, isEnding }
-    const { listener, analysis, auth, storage } = await compose(options)
+    const { listener, analysis, auth, storage } = await compose({ ...options, explain })
     if (analysis) metrics.watchAnalysisQueue(analysis.queueLength)
     return {
       ...parts,

@@ -4,27 +4,18 @@ import type { Config } from '../config/config.ts'
 import { listensOnLoopback } from '../config/loopback.ts'
 import { serviceSettings } from '../config/service-settings.ts'
 import { withClient } from '../postgres/connection/client.ts'
-import type { EmbeddedDatabase } from '../postgres/embedded/embedded.ts'
 import { developmentAccounts } from './command-line/development-accounts.ts'
 import { ensureDevelopmentKeys, keysFile, withoutPassword } from './command-line/development-keys.ts'
 import { quoted, welcome } from './command-line/welcome.ts'
 import { toPoolConfig } from '../running/connection-setting.ts'
-
-export type Greeting = {
-  /** Whether standard output is a terminal; otherwise, the output is JSON. */
-  readonly isForPeople: boolean
-  /** Whether sample data is added at the start. */
-  readonly hasSample: boolean
-}
+import type { Greeting, ServedDatabase } from '../running/serve-tools.ts'
 
 /** Creates the development keys unless they exist, and prints them and the addresses of the server. */
 export async function greet(
-  embedded: EmbeddedDatabase,
-  config: Config,
-  url: string,
-  { isForPeople, hasSample }: Greeting,
+  { config, owner }: Pick<ServedDatabase, 'config' | 'owner'>,
+  { url, isForPeople, hasSample }: Greeting,
 ): Promise<void> {
-  const keys = await withClient(toPoolConfig(embedded.adminUri, {}), (client) =>
+  const keys = await withClient(toPoolConfig(owner, {}), (client) =>
     ensureDevelopmentKeys(config.dataDir, developmentAccounts(client)),
   )
   const text = isForPeople
@@ -33,7 +24,7 @@ export async function greet(
         restPath: config.restBasePath,
         services: config.services,
         keys,
-        databaseUri: embedded.adminUri,
+        databaseUri: owner,
         keysFile: join(config.dataDir, keysFile),
         runs: ownCommand(config),
         hasSample,

@@ -15,13 +15,14 @@ import type {
   LaboratoryWish,
   Migrated,
   MigrateOptions,
-  ServeOptions,
   DatabaseOperations,
 } from './command-line/dependencies.ts'
 import type { WatchOptions } from './migrations/watch.ts'
+import type { ServeOptions } from '../running/serve.ts'
+import { serveTools } from './serve-tools.ts'
 import { messageOf } from './command-line/error-message.ts'
 import { runProgram } from './command-line/program.ts'
-import { watchTermination } from './command-line/termination.ts'
+import { watchTermination } from '../running/termination.ts'
 import { readDatabaseSettings } from '../config/database-settings.ts'
 import type { Config } from '../config/config.ts'
 import { dumpConfig, dumpConfigJson, exampleConfig, exampleConfigJson } from '../config/dump.ts'
@@ -213,7 +214,7 @@ async function withLaboratory<T>(
 async function serve(options: ServeOptions): Promise<void> {
   removeSignalHandlers()
   const server = await import('../running/serve.ts')
-  return server.serve(options)
+  return server.serve(options, serveTools)
 }
 
 /**

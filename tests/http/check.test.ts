@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import t from 'tap'
 import { exposureTable } from '../../server/tools/command-line/exposure-table.ts'
-import { checkExposure, type Checked, type Finding } from '../../server/running/operations/check.ts'
-import { readExposure } from '../../server/running/operations/exposure.ts'
+import { checkExposure, type Checked, type Finding } from '../../server/tools/check/exposure-findings.ts'
+import { readExposure } from '../../server/tools/check/exposure.ts'
 import { createDatabase, withClient, type TestDatabase } from '../support/database.ts'
 
 // Roles belong to the whole cluster, so these need unique names.

@@ -5,7 +5,7 @@ import {
   describeStorageFinding,
   readStorageExposure,
   type StorageFinding,
-} from '../../server/running/operations/storage-check.ts'
+} from '../../server/tools/check/storage-findings.ts'
 import { createDatabase, createMigratedDatabase, withClient, type TestDatabase } from '../support/database.ts'
 
 const check = (uri: string): Promise<StorageFinding[] | undefined> =>

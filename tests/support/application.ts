@@ -5,6 +5,7 @@ import { loadConfig } from '../../server/config/load.ts'
 import { type Environment } from '../../server/config/config-sources.ts'
 import { createLog } from '../../server/running/operations/log.ts'
 import { startService, type Service } from '../../server/running/service.ts'
+import { serveTools } from '../../server/tools/serve-tools.ts'
 import { caller, type Call } from './call.ts'
 import { listen } from './listening.ts'
 
@@ -41,7 +42,14 @@ export async function startApplication(
   const loaded = loadConfig({ env: environment })
   const written: string[] = []
   const log = createLog({ level: loaded.config.logLevel, destination: { write: (line) => void written.push(line) } })
-  const service = await startService({ env: environment, configFile: undefined, loaded, uri, log })
+  const service = await startService({
+    env: environment,
+    configFile: undefined,
+    loaded,
+    uri,
+    log,
+    explain: serveTools.explain,
+  })
   t.teardown(() => service.stop())
   // On a loaded machine the first attempt to load the schema cache may fail; the next one follows after a second.
   for (let time = 0; service.engine.isPending && time < 300; time++) await pause(10)

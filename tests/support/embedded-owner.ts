@@ -1,6 +1,6 @@
 // A process that owns an embedded database, for tests that end it in various ways. Its argument is the folder.
 // It prints a line when the database runs. `exit` on standard input makes it exit without stopping the database.
-import { watchTermination } from '../../server/tools/command-line/termination.ts'
+import { watchTermination } from '../../server/running/termination.ts'
 import { startEmbedded } from '../../server/postgres/embedded/embedded.ts'
 
 const [, , dataDir = ''] = process.argv

@@ -12,7 +12,7 @@ import { findingsText } from '../../server/tools/command-line/findings-text.ts'
 import { finding, type LintFinding } from '../../server/tools/check/finding.ts'
 import { fixMigration } from '../../server/tools/check/fix-migration.ts'
 import { runLints } from '../../server/tools/check/lints.ts'
-import type { Checked, Finding } from '../../server/running/operations/check.ts'
+import type { Checked, Finding } from '../../server/tools/check/exposure-findings.ts'
 
 const relation: Relation = {
   ...{

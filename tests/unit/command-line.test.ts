@@ -5,12 +5,8 @@ import { fileURLToPath } from 'node:url'
 import { PassThrough } from 'node:stream'
 import t from 'tap'
 import type { ApiKey } from '../../server/identity/api-key/api-key.ts'
-import type {
-  Address,
-  Dependencies,
-  ServeOptions,
-  DatabaseOperations,
-} from '../../server/tools/command-line/dependencies.ts'
+import type { Address, Dependencies, DatabaseOperations } from '../../server/tools/command-line/dependencies.ts'
+import type { ServeOptions } from '../../server/running/serve.ts'
 import { readExpiry } from '../../server/tools/command-line/keys-command.ts'
 import { runProgram } from '../../server/tools/command-line/program.ts'
 import { readyAddress } from '../../server/tools/command-line/ready.ts'

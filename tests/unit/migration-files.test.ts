@@ -11,7 +11,7 @@ import {
 } from '../../server/tools/migrations/migration-file.ts'
 import { createMigration, nextNumber } from '../../server/tools/migrations/new-migration.ts'
 import { pendingOf, planMigrations, type MigrationState } from '../../server/tools/migrations/plan.ts'
-import { findProject, folderForNew } from '../../server/tools/migrations/project.ts'
+import { findProject, folderForNew } from '../../server/config/project.ts'
 import { findRoles, findSeeds } from '../../server/tools/migrations/seed-files.ts'
 import type { AppliedMigration } from '../../server/tools/migrations/record.ts'
 import { segmentsOf } from '../../server/tools/migrations/segments.ts'

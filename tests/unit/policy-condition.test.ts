@@ -1,6 +1,6 @@
 // Conditions of policies on `storage.objects`: what they say about a bucket.
 import t from 'tap'
-import { bucketsIn, verdictOf, type Verdict } from '../../server/running/operations/policy-condition.ts'
+import { bucketsIn, verdictOf, type Verdict } from '../../server/tools/check/policy-condition.ts'
 
 t.test('verdicts', async (t) => {
   const rows: [condition: string | null, verdict: Verdict][] = [

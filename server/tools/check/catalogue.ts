@@ -2,7 +2,7 @@
 import { authAdminRole, isInternalRole } from '../../identity/internal-role.ts'
 import { decodeRow, introspectionQuery } from '../../catalogue/introspection.ts'
 import { introspectionSettings } from '../../catalogue/load.ts'
-import type { RunClientQuery } from '../../running/operations/exposure.ts'
+import type { RunClientQuery } from './exposure.ts'
 import type { SettingFunction } from './setting-functions.ts'
 
 export type Role = {

@@ -1,9 +1,9 @@
 // Findings on exposed objects, storage and missing tables, in the form of the lints. Those that a lint has too appear once.
 import { identifier } from '../../text/sql-text.ts'
-import { callersShown, type Checked, type Finding } from '../../running/operations/check.ts'
-import type { ExposedFunction, ExposedRelation } from '../../running/operations/exposure.ts'
-import { describeMissing, type MissingTable } from '../../running/operations/missing-tables.ts'
-import { describeStorageFinding, type StorageFinding } from '../../running/operations/storage-check.ts'
+import { callersShown, type Checked, type Finding } from './exposure-findings.ts'
+import type { ExposedFunction, ExposedRelation } from './exposure.ts'
+import { describeMissing, type MissingTable } from './missing-tables.ts'
+import { describeStorageFinding, type StorageFinding } from './storage-findings.ts'
 import { finding, type LintFinding } from './finding.ts'
 
 const quoted = ({ schema, name }: { readonly schema: string; readonly name: string }): string =>

@@ -1,13 +1,7 @@
 // A finding of `rowhouse check`.
 import { closeFunction, type FunctionClosing } from './function-closing.ts'
+import type { Level } from '../findings.ts'
 import { alterPolicy, type PolicyEdit } from './policy-edit.ts'
-
-/** Where the list of findings that a project accepts is looked for if no other file is given. */
-export const defaultIgnoreFile = '.rowhouse/check.json'
-
-/** From harmless to dangerous. */
-export const levels = ['INFO', 'WARN', 'ERROR'] as const
-export type Level = (typeof levels)[number]
 
 export type FindingObject = {
   /** `table`, `view`, `function`, … */
@@ -62,8 +56,6 @@ export const finding = (
 
 /** `schema.name` for people. */
 export const objectName = ({ schema, name }: FindingObject): string => (schema === null ? name : `${schema}.${name}`)
-
-export const isAtLeast = (level: Level, threshold: Level): boolean => levels.indexOf(level) >= levels.indexOf(threshold)
 
 /** An array in PostgreSQL's text form: `{a,"b c"}`. */
 export const arrayText = (items: readonly string[]): string =>

@@ -1,6 +1,7 @@
 // Findings as workflow commands of GitHub Actions, which show them as annotations.
 // https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands
-import { objectName, type Level, type LintFinding } from './finding.ts'
+import type { Level } from '../findings.ts'
+import { objectName, type LintFinding } from './finding.ts'
 import { factsOf } from './lint-facts.ts'
 
 const commands = { ERROR: 'error', WARN: 'warning', INFO: 'notice' } as const satisfies Record<Level, string>

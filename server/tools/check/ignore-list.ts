@@ -2,7 +2,8 @@
 import { readFile } from 'node:fs/promises'
 import { CommandError } from '../command-line/command-error.ts'
 import { ownLints, splinterLints } from './lint-facts.ts'
-import { defaultIgnoreFile, objectName, type LintFinding } from './finding.ts'
+import { defaultIgnoreFile } from '../findings.ts'
+import { objectName, type LintFinding } from './finding.ts'
 
 export type Ignored = {
   readonly code: string

@@ -2,7 +2,7 @@
 // and within a time limit. What an index would save is an estimate, and is called so: PostgreSQL has no hypothetical indexes.
 import { identifier } from '../../text/sql-text.ts'
 import { sqlState } from '../../postgres/database-error.ts'
-import type { RunClientQuery } from '../../running/operations/exposure.ts'
+import type { RunClientQuery } from './exposure.ts'
 import { fewRows } from './schema-lints.ts'
 import type { UnindexedColumn } from './cost-lints.ts'
 import type { LintFinding } from './finding.ts'

@@ -2,7 +2,7 @@
 // read and write. Two readings, before and after a statement, show what the statement changes.
 import { decodeRow, introspectionQuery } from '../../catalogue/introspection.ts'
 import { introspectionSettings } from '../../catalogue/load.ts'
-import type { RunClientQuery } from '../../running/operations/exposure.ts'
+import type { RunClientQuery } from './exposure.ts'
 import type { CheckCatalogue, FunctionRow, Grants, PolicyRow, Relation, Role } from './catalogue.ts'
 import { canonical, isNode, listIn, type TreeNode, type TreeValue } from './node-tree.ts'
 import { hasNoSource, PolicyExpressions } from './policy-expression.ts'

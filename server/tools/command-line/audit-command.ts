@@ -66,7 +66,7 @@ async function printMigration(
   })
   if (write === undefined) return print(json ? `${JSON.stringify({ sql })}\n` : sql)
   const { createMigration } = await import('../migrations/new-migration.ts')
-  const { folderForNew } = await import('../migrations/project.ts')
+  const { folderForNew } = await import('../../config/project.ts')
   const folder = write === true ? await folderForNew(settings) : write
   const file = await createMigration(folder, `audit ${kind} ${names.join(' ')}`, sql)
   print(json ? `${JSON.stringify({ file })}\n` : `Wrote ${file}.\n`)

@@ -1,6 +1,6 @@
 // `rowhouse check`: reports what the API exposes, and what is wrong with schema and policies.
 import { InvalidArgumentError, type Command } from 'commander'
-import { defaultIgnoreFile, levels, type Level } from '../check/finding.ts'
+import { defaultIgnoreFile, levels, type Level } from '../findings.ts'
 import type { CheckOptions } from './check-report.ts'
 import type { Dependencies } from './dependencies.ts'
 import { failOnFindings } from './failing-on-findings.ts'

@@ -5,27 +5,15 @@ import type { DatabaseRole } from '../../config/database-choice.ts'
 import type { ApiKey, ApiKeyLimits } from '../../identity/api-key/api-key.ts'
 import type { SchemaFile } from '../../validation/schema-directory.ts'
 import type { BodyValidator } from '../../rest/validation.ts'
-import type { ScratchDatabase } from '../explain/explainer.ts'
+import type { ScratchDatabase } from '../../running/serve-tools.ts'
 import type { ProjectStatus } from '../migrations/project-migrations.ts'
 import type { WatchOptions } from '../migrations/watch.ts'
 import type { Client } from '../../postgres/connection/client.ts'
-import type { RunClientQuery } from '../../running/operations/exposure.ts'
+import type { RunClientQuery } from '../check/exposure.ts'
+import type { ServeOptions } from '../../running/serve.ts'
 import type { DatabaseAddress } from './database-address.ts'
 import type { Fixture, Laboratory } from '../policy-tests/laboratory.ts'
-import type { Termination } from './termination.ts'
-
-export type ServeOptions = {
-  readonly configFile?: string
-  /** Folder of the project's migrations. */
-  readonly migrations?: string
-  /** Folder of JSON Schemas for the project's tables. */
-  readonly schemas?: string
-  /** Applies files of the project whenever they are saved. */
-  readonly watch?: boolean
-  readonly json?: boolean
-  /** Adds the sample data to a database without reports and classification runs. */
-  readonly sample?: boolean
-}
+import type { Termination } from '../../running/termination.ts'
 
 export type NewKey = {
   readonly role: string

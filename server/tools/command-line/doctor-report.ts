@@ -1,7 +1,7 @@
 // What `rowhouse doctor` does and prints.
 import { runDoctor, type DoctorResult } from '../doctor/run-doctor.ts'
 import { areas, type DoctorFinding } from '../doctor/finding.ts'
-import { levels } from '../check/finding.ts'
+import { levels } from '../findings.ts'
 import type { Dependencies } from './dependencies.ts'
 import { printable, wrap } from './text-table.ts'
 

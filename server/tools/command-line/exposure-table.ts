@@ -1,12 +1,7 @@
 // Formats the result of `check` as a table of at most 120 characters per line.
 import { isInternalRole } from '../../identity/internal-role.ts'
-import { callersOf, describeFinding, type Checked } from '../../running/operations/check.ts'
-import {
-  commands,
-  type ExposedFunction,
-  type ExposedRelation,
-  type RelationRole,
-} from '../../running/operations/exposure.ts'
+import { callersOf, describeFinding, type Checked } from '../check/exposure-findings.ts'
+import { commands, type ExposedFunction, type ExposedRelation, type RelationRole } from '../check/exposure.ts'
 import { fitted, printable, textRow, wrap, type TextColumn } from './text-table.ts'
 
 const columns: readonly TextColumn[] = [

@@ -1,5 +1,6 @@
 // Formats the findings of `check` for terminals.
-import { isAtLeast, objectName, type Level, type LintFinding } from '../check/finding.ts'
+import { isAtLeast, type Level } from '../findings.ts'
+import { objectName, type LintFinding } from '../check/finding.ts'
 import { fixParts } from '../check/fix-migration.ts'
 import { factsOf } from '../check/lint-facts.ts'
 import type { Ignored, Sorted } from '../check/ignore-list.ts'

@@ -1,7 +1,7 @@
 // `rowhouse psql` and `rowhouse url`: ways into the database for people and for other programs.
 import { Option, type Command } from 'commander'
 import type { Config } from '../../config/config.ts'
-import { connectionUrl, libpqEnvironment } from '../database-access/libpq-environment.ts'
+import { connectionUrl, libpqEnvironment } from '../../postgres/connection/libpq-environment.ts'
 import type { DatabaseAddress } from './database-address.ts'
 import { CommandError } from './command-error.ts'
 import type { ConnectionWish, Dependencies } from './dependencies.ts'

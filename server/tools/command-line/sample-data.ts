@@ -1,7 +1,9 @@
 // Adds the sample data of `sql/sample`.
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import type { Client } from '../../postgres/connection/client.ts'
+import { withClient, type Client } from '../../postgres/connection/client.ts'
+import { toPoolConfig } from '../../running/connection-setting.ts'
+import type { ServedDatabase } from '../../running/serve-tools.ts'
 import { hashPassword } from '../../services/accounts/password-hash.ts'
 import { CommandError } from './command-error.ts'
 import type { SampleCounts } from './dependencies.ts'
@@ -38,8 +40,18 @@ export const sampleTables = `
   select to_regprocedure('rowhouse.vehicle_key(text, text)') is not null
     and to_regclass('public.classification_runs') is not null as are_there`
 
-/** The result of `serve --sample`. */
-export type SampleStart = 'added' | 'not empty' | 'lacks migrations'
+/** The results of `serve --sample`. */
+const startMessages = {
+  added: 'Added the sample data',
+  'not empty': 'Added no sample data: the database has data of its own, or had the sample data before',
+  'lacks migrations': 'Added no sample data: the database lacks migrations',
+} as const
+
+/** Fills an empty database when `serve --sample` has started, and says so. */
+export async function addSampleAtStart({ owner, env, log }: ServedDatabase): Promise<void> {
+  const outcome = await withClient(toPoolConfig(owner, env), fillEmptyDatabase)
+  log.write({ kind: outcome === 'lacks migrations' ? 'warning' : 'sample-data', message: startMessages[outcome] })
+}
 
 /**
  * Adds the sample data to a database that has neither reports nor classification runs, and never had the sample accounts.
@@ -47,7 +59,7 @@ export type SampleStart = 'added' | 'not empty' | 'lacks migrations'
  *
  * @param client connected as the owner of the schema
  */
-export async function fillEmptyDatabase(client: Client): Promise<SampleStart> {
+export async function fillEmptyDatabase(client: Client): Promise<keyof typeof startMessages> {
   const { rows: migrations } = await client.query<{ are_there: boolean }>(sampleTables)
   if (migrations[0]?.are_there !== true) return 'lacks migrations'
   const { rowCount } = await client.query(`

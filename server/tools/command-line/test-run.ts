@@ -1,7 +1,7 @@
 // What `rowhouse test` does and prints.
 import { join } from 'node:path'
 import type { Config } from '../../config/config.ts'
-import { findProject } from '../migrations/project.ts'
+import { findProject } from '../../config/project.ts'
 import type { Laboratory } from '../policy-tests/laboratory.ts'
 import { projectFiles } from '../policy-tests/project-files.ts'
 import { recordedCallers, recordMatrix, writeMatrix } from '../policy-tests/record.ts'

@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import type { Client } from '../../postgres/connection/client.ts'
 import { bundledMajorVersion, bundledPgDump } from './bundled-pg-dump.ts'
 import type { RunPgDump } from './dump.ts'
-import { libpqEnvironment, type Address } from './libpq-environment.ts'
+import { libpqEnvironment, type Address } from '../../postgres/connection/libpq-environment.ts'
 
 const run = promisify(execFile)
 

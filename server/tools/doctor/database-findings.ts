@@ -3,7 +3,7 @@ import type { Config } from '../../config/config.ts'
 import { poolShare } from '../../running/workers.ts'
 import { isInternalRole } from '../../identity/internal-role.ts'
 import { identifier, literal } from '../../text/sql-text.ts'
-import type { Level } from '../check/finding.ts'
+import type { Level } from '../findings.ts'
 import type { DatabaseFacts } from './facts.ts'
 import { percent, type DoctorFinding } from './finding.ts'
 

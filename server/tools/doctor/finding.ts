@@ -1,5 +1,5 @@
 // A finding of `rowhouse doctor`.
-import type { Level } from '../check/finding.ts'
+import type { Level } from '../findings.ts'
 
 export const areas = [
   'settings',

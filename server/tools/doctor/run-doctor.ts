@@ -2,7 +2,7 @@
 import type { Config } from '../../config/config.ts'
 import type { Client } from '../../postgres/connection/client.ts'
 import { version } from '../../common/version.ts'
-import { levels } from '../check/finding.ts'
+import { levels } from '../findings.ts'
 import { slotName } from '../../postgres/backup/backup-slot.ts'
 import { archiveFindings, readArchiveFacts } from './archive.ts'
 import { clockFindings, type ClockReading } from './clocks.ts'

@@ -3,7 +3,7 @@ import type { Config } from '../../config/config.ts'
 import { isLoopbackHost } from '../../text/loopback-host.ts'
 import { missingAddresses } from '../../config/missing-addresses.ts'
 import { missingSecrets } from '../../config/missing-secrets.ts'
-import type { Level } from '../check/finding.ts'
+import type { Level } from '../findings.ts'
 import type { DoctorFinding } from './finding.ts'
 
 type Rule = {

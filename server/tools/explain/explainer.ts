@@ -1,35 +1,20 @@
 // Explains requests: the engine's own handler answers them, on a database that runs each transaction for its explanation.
 import type { Identity } from '../../identity/identity.ts'
-import type { ScratchTransaction } from '../../postgres/scratch-transaction.ts'
 import type { BatchDatabase, RestTransaction, TransactionResult } from '../../rest/database.ts'
 import { prepare } from '../../rest/cache/prepare.ts'
 import { PlanCache } from '../../rest/cache/plan-cache.ts'
 import { ApiError, errors } from '../../rest/errors.ts'
-import { RestHandler, type Identify, type RestObservation } from '../../rest/handler.ts'
+import { RestHandler, type RestObservation } from '../../rest/handler.ts'
 import type { HttpRequest } from '../../rest/request/api-request.ts'
 import type { BodyGate } from '../../rest/request/body.ts'
 import { isStreamed, type RestResponse } from '../../rest/response/result.ts'
 import type { RestRequest } from '../../rest/rest-request.ts'
-import type { Snapshot } from '../../rest/snapshot.ts'
-import type { BodyValidator } from '../../rest/validation.ts'
+import type { ExplainingOptions } from '../../running/serve-tools.ts'
 import type { Explanation } from './explanation.ts'
 import { explainTransaction, type ExplainedRun, type ExplainOptions } from './transaction.ts'
 
-/** A database on which transactions are rolled back: see `Database.scratch`. */
-export type ScratchDatabase = {
-  readonly scratch: <T>(
-    transaction: Pick<RestTransaction, 'caller' | 'isolation'>,
-    use: (transaction: ScratchTransaction) => Promise<T>,
-  ) => Promise<T>
-}
-
-export type ExplainerOptions = {
-  readonly database: ScratchDatabase
-  readonly snapshot: () => Snapshot
-  readonly validator: BodyValidator
-  /** Authenticates the caller, and refuses those who may not have requests explained. */
-  readonly identify: Identify
-}
+/** `identify` authenticates the caller, and refuses those who may not have requests explained. */
+export type ExplainerOptions = Pick<ExplainingOptions, 'database' | 'snapshot' | 'validator' | 'identify'>
 
 export type ExplainedRequest = {
   /** The response that the request would get, or that refuses to explain it. */

@@ -1,43 +1,30 @@
-// Explanations over HTTP: requests to the REST API that accept `application/vnd.rowhouse.explain+json`.
+// Explanations over HTTP.
 import { errors } from '../../rest/errors.ts'
 import type { Identify, RestObservation } from '../../rest/handler.ts'
 import type { Answering, RestRequest } from '../../rest/rest-request.ts'
 import type { RestResponse } from '../../rest/response/result.ts'
-import { Explainer, type ExplainerOptions, type ScratchDatabase } from './explainer.ts'
+import { explanationType } from '../../running/explanations.ts'
+import type { ExplainingOptions, ScratchDatabase } from '../../running/serve-tools.ts'
+import { Explainer } from './explainer.ts'
 import { Turns } from './turns.ts'
 
 /** An explanation runs a request several times, each within the time limits of the caller, on one connection. */
 const maxAtOnce = 2
 
-const mediaType = 'application/vnd.rowhouse.explain+json'
-
-export type HttpExplainOptions = ExplainerOptions & {
-  readonly engine: Answering
-  /** Roles that may have requests explained; none: explaining is off. */
-  readonly roles: () => readonly string[]
-  /** Called once for each explained request, before its response is sent. */
-  readonly onRequest: (observation: RestObservation) => void
-}
-
-/** The engine, with explanations for the callers who may have them. All other requests are the engine's. */
-export function withExplanations({ engine, roles, onRequest, ...options }: HttpExplainOptions): Answering {
+/** Explains requests, for the callers who may have them explained. */
+export function explaining({ roles, onRequest, ...options }: ExplainingOptions): Answering {
   const turns = new Turns(maxAtOnce)
   const database: ScratchDatabase = {
     scratch: (transaction, use) => turns.take(() => options.database.scratch(transaction, use)),
   }
   const explainer = new Explainer({ ...options, database, identify: permitted(options.identify, roles) })
-  return {
-    answer: (request) =>
-      request.header('accept')?.includes(mediaType) === true && request.method !== 'OPTIONS'
-        ? explain(explainer, request, onRequest)
-        : engine.answer(request),
-  }
+  return { answer: (request) => explain(explainer, request, onRequest) }
 }
 
 const permitted =
   (identify: Identify, roles: () => readonly string[]): Identify =>
   async (request) => {
-    if (roles().length === 0) throw errors.explainOff(mediaType)
+    if (roles().length === 0) throw errors.explainOff(explanationType)
     const identity = await identify(request)
     if (!roles().includes(identity.role)) throw errors.explainForbidden(identity.role)
     return identity
@@ -64,7 +51,7 @@ function withBody({ headers }: RestResponse, body: string): RestResponse {
     status: 200,
     headers: [
       ...headers.filter(([name]) => keptHeaders.test(name)),
-      ['Content-Type', `${mediaType}; charset=utf-8`],
+      ['Content-Type', `${explanationType}; charset=utf-8`],
       ['Content-Length', length],
       // It depends on the caller, and on when it was made.
       ['Cache-Control', 'no-store'],

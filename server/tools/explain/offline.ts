@@ -9,7 +9,8 @@ import { Snapshot } from '../../rest/snapshot.ts'
 import type { BodyValidator } from '../../rest/validation.ts'
 import { loadSchemaCache } from '../../catalogue/load.ts'
 import { identityOf, type CallerWish } from './caller.ts'
-import { Explainer, type ScratchDatabase } from './explainer.ts'
+import type { ScratchDatabase } from '../../running/serve-tools.ts'
+import { Explainer } from './explainer.ts'
 import type { Explanation } from './explanation.ts'
 
 export type OfflineRequest = {

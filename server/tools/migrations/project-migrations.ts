@@ -7,7 +7,7 @@ import { serviceTablesOf } from '../../running/service-choice.ts'
 import { MigrationError } from './migration-error.ts'
 import { checksumOf, readMigrations, readSqlFile } from './migration-file.ts'
 import { pendingOf, planMigrations, type MigrationState, type PendingOptions } from './plan.ts'
-import { findProject } from './project.ts'
+import { findProject } from '../../config/project.ts'
 import { readRecord, readSeed } from './record.ts'
 import { findRoles, findSeeds, seedName } from './seed-files.ts'
 

@@ -14,7 +14,7 @@ import {
 import { CommandError } from '../command-line/command-error.ts'
 import { applyMigrations, applyRoles } from './apply.ts'
 import { checksumOf, type MigrationFile } from './migration-file.ts'
-import { findProject } from './project.ts'
+import { findProject } from '../../config/project.ts'
 import { applyProject } from './project-migrations.ts'
 import { findRoles } from './seed-files.ts'
 import { watchMigrations, type WatchOptions } from './watch.ts'

@@ -2,8 +2,15 @@
 import { stat } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { dirname, join, resolve } from 'node:path'
-import type { Config } from '../../config/config.ts'
-import { CommandError } from '../command-line/command-error.ts'
+import type { Config } from './config.ts'
+
+/** The settings do not name the folders of a project. The message is a sentence for the user. */
+export class ProjectError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'ProjectError'
+  }
+}
 
 /** Paths, relative to the working folder where the settings are. */
 export type Project = {
@@ -21,15 +28,15 @@ const none = 'none'
 const usual = ['migrations', join('supabase', 'migrations')]
 
 const ownFolders = {
-  migrations: fileURLToPath(new URL('../../../sql/migrations', import.meta.url)),
-  schemas: fileURLToPath(new URL('../../../schemas', import.meta.url)),
+  migrations: fileURLToPath(new URL('../../sql/migrations', import.meta.url)),
+  schemas: fileURLToPath(new URL('../../schemas', import.meta.url)),
 }
 
 /**
  * Finds the project: the folders that the settings name, or those in the working folder.
  *
  * @param folder the working folder
- * @throws CommandError when a folder that a setting names does not exist, or when there are two
+ * @throws ProjectError when a folder that a setting names does not exist, or when there are two
  */
 export async function findProject(settings: Settings, folder = process.cwd()): Promise<Project> {
   const migrations = await findMigrations(settings.migrationsDir, folder)
@@ -43,7 +50,7 @@ async function findMigrations(setting: string | null, folder: string): Promise<s
   if (setting === none) return undefined
   if (setting !== null) {
     if (resolve(folder, setting) === ownFolders.migrations) {
-      throw new CommandError(
+      throw new ProjectError(
         `MIGRATIONS_DIR: ${setting} has the migrations of rowhouse itself. Put files of your own into another folder.`,
       )
     }
@@ -52,7 +59,7 @@ async function findMigrations(setting: string | null, folder: string): Promise<s
   const found: string[] = []
   for (const name of usual) if (await isFolder(resolve(folder, name))) found.push(name)
   if (found.length > 1) {
-    throw new CommandError(
+    throw new ProjectError(
       `There are two folders of migrations, ${found.join(' and ')}: set MIGRATIONS_DIR to one of them.`,
     )
   }
@@ -74,7 +81,7 @@ async function findSchemas(
 
 async function required(setting: string, path: string, folder: string): Promise<string> {
   if (await isFolder(resolve(folder, path))) return path
-  throw new CommandError(`${setting}: there is no folder ${path}.`)
+  throw new ProjectError(`${setting}: there is no folder ${path}.`)
 }
 
 const isFolder = (path: string): Promise<boolean> =>

@@ -1,6 +1,6 @@
 // Tables of the program that a database lacks, because it was migrated for other services.
 import type { ServiceName } from '../../config/config.ts'
-import { serviceTablesOf } from '../service-choice.ts'
+import { serviceTablesOf } from '../../running/service-choice.ts'
 import type { RunClientQuery } from './exposure.ts'
 
 export type MissingTable = {

@@ -1,9 +1,5 @@
 // A connection as the variables of libpq, or as a URL, for other programs.
-import {
-  connectionKeywords,
-  parseConnectionString,
-  type ConnectionKeyword,
-} from '../../postgres/connection/connection-string.ts'
+import { connectionKeywords, parseConnectionString, type ConnectionKeyword } from './connection-string.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 

@@ -1,0 +1,19 @@
+// Requests to the REST API that accept `application/vnd.rowhouse.explain+json` are explained instead of answered.
+import type { Answering } from '../rest/rest-request.ts'
+
+export const explanationType = 'application/vnd.rowhouse.explain+json'
+
+/**
+ * The engine, with explanations. All other requests are the engine's.
+ *
+ * @param load creates what explains requests, at the first of them
+ */
+export function withExplanations(engine: Answering, load: () => Promise<Answering>): Answering {
+  let explaining: Promise<Answering> | undefined
+  return {
+    answer: (request) =>
+      request.header('accept')?.includes(explanationType) === true && request.method !== 'OPTIONS'
+        ? (explaining ??= load()).then((it) => it.answer(request))
+        : engine.answer(request),
+  }
+}
