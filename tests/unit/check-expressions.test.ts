@@ -1,6 +1,6 @@
 // How `rowhouse check` reads node trees and SQL: nothing in a name, string or comment is taken for syntax.
 import t from 'tap'
-import { canonical, isNode, nodesOf, readNodeTree, textConstant } from '../../server/tools/check/node-tree.ts'
+import { canonical, isNode, nodesOf, readNodeTree, textConstant } from '../../server/catalogue/node-tree.ts'
 import {
   callsIn,
   hasUnqualifiedNames,

@@ -1,7 +1,13 @@
 // Taking apart expressions of policies, as PostgreSQL prints them.
 import t from 'tap'
-import { columnsIn, lookupsOf, withValues } from '../../server/tools/explain/expression.ts'
-import { parseCondition, testsOf, truthOf } from '../../server/text/sql-condition.ts'
+import {
+  columnsIn,
+  lookupsOf,
+  parseCondition,
+  testsOf,
+  truthOf,
+  withValues,
+} from '../../server/catalogue/printed-condition.ts'
 import { tokensOf } from '../../server/text/sql-tokens.ts'
 
 const uid = '( SELECT auth.uid() AS uid)'

@@ -1,7 +1,7 @@
 // Policy tests without a database: files, expectations, weakened expressions, TAP.
 import t from 'tap'
 import { compare, sentBy } from '../../server/tools/policy-tests/expectation.ts'
-import { withoutConjuncts } from '../../server/tools/policy-tests/conjuncts.ts'
+import { withoutConjuncts } from '../../server/catalogue/printed-condition.ts'
 import { compareCell } from '../../server/tools/policy-tests/matrix.ts'
 import { dependenciesOf } from '../../server/tools/policy-tests/dependencies.ts'
 import { byRelevance } from '../../server/tools/policy-tests/mutation.ts'

@@ -1,7 +1,7 @@
 // Lints on what policies cost: functions that PostgreSQL calls for every row, and columns without an index.
 import type { Column, FunctionRow, PolicyRow, Relation } from './catalogue.ts'
 import { finding, type LintFinding } from './finding.ts'
-import { nodesOf } from './node-tree.ts'
+import { nodesOf } from '../../catalogue/node-tree.ts'
 import { isCallerFunction, policiesOf } from './policy-lints.ts'
 import type { Conjunct, PolicyExpressions } from './policy-expression.ts'
 import { protectedTables } from './reach-lints.ts'

@@ -2,7 +2,7 @@
 // indexes and triggers call is called with the rights of the role of the request, and so is what its functions call.
 import { stringValue, tokensOf, isName } from '../../text/sql-tokens.ts'
 import type { FunctionRow, FunctionUse, Relation, Role } from './catalogue.ts'
-import { nodesOf } from './node-tree.ts'
+import { nodesOf } from '../../catalogue/node-tree.ts'
 import { functionOf, type PolicyExpressions } from './policy-expression.ts'
 import type { SchemaView } from './schema-view.ts'
 

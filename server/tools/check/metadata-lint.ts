@@ -1,7 +1,7 @@
 // The lint on policies that depend on `user_metadata`.
 import { isName, stringValue, tokensOf } from '../../text/sql-tokens.ts'
 import { finding, type LintFinding } from './finding.ts'
-import { nodesOf, readNodeTree, type TreeNode, type TreeValue } from './node-tree.ts'
+import { nodesOf, readNodeTree, type TreeNode, type TreeValue } from '../../catalogue/node-tree.ts'
 import type { PolicyOf, PolicyEdit } from './policy-edit.ts'
 import { functionOf, type PolicyExpressions } from './policy-expression.ts'
 import { policiesOf } from './policy-lints.ts'

@@ -1,6 +1,6 @@
 // What the condition of a policy on `storage.objects` says about a bucket, as far as its text shows: PostgreSQL's own text of
 // the expression, with types and brackets around every part.
-import { parseCondition, type Condition } from '../../text/sql-condition.ts'
+import { parseCondition, type Condition } from '../../catalogue/printed-condition.ts'
 
 /** `perhaps`: it depends on the row or on the caller. */
 export type Verdict = 'always' | 'never' | 'perhaps'

@@ -11,7 +11,7 @@ import {
   readNodeTree,
   type TreeNode,
   type TreeValue,
-} from './node-tree.ts'
+} from '../../catalogue/node-tree.ts'
 import type { SchemaView } from './schema-view.ts'
 import { callsIn } from './sql-source.ts'
 

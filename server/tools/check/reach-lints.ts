@@ -1,10 +1,10 @@
 // Lints on what policies let a caller do together: write rows that it cannot read, and give rows to others.
 import { isName, tokensOf } from '../../text/sql-tokens.ts'
 import { identifier } from '../../text/sql-text.ts'
-import { parseCondition, type Condition as TextCondition } from '../../text/sql-condition.ts'
+import { parseCondition, type Condition as TextCondition } from '../../catalogue/printed-condition.ts'
 import type { Column, FunctionRow, PolicyRow, Relation, Role } from './catalogue.ts'
 import { finding, type LintFinding } from './finding.ts'
-import { nodesOf } from './node-tree.ts'
+import { nodesOf } from '../../catalogue/node-tree.ts'
 import type { PolicyEdit } from './policy-edit.ts'
 import { columnsIn, type Condition, type Conjunct, type PolicyExpressions } from './policy-expression.ts'
 import type { SchemaView } from './schema-view.ts'

@@ -4,7 +4,7 @@ import { decodeRow, introspectionQuery } from '../../catalogue/introspection.ts'
 import { introspectionSettings } from '../../catalogue/load.ts'
 import type { RunClientQuery } from './exposure.ts'
 import type { CheckCatalogue, FunctionRow, Grants, PolicyRow, Relation, Role } from './catalogue.ts'
-import { canonical, isNode, listIn, type TreeNode, type TreeValue } from './node-tree.ts'
+import { canonical, isNode, listIn, type TreeNode, type TreeValue } from '../../catalogue/node-tree.ts'
 import { hasNoSource, PolicyExpressions } from './policy-expression.ts'
 import { SchemaView } from './schema-view.ts'
 

@@ -1,5 +1,5 @@
 // Conditions that every caller with an account fulfils, so that they distinguish no accounts.
-import { isNode, listIn, nodesOf, numberIn, textConstant } from './node-tree.ts'
+import { isNode, listIn, nodesOf, numberIn, textConstant } from '../../catalogue/node-tree.ts'
 import { functionOf, hasNoSource, type Conjunct, type PolicyExpressions } from './policy-expression.ts'
 import { isCallerFunction } from './policy-lints.ts'
 import type { SchemaView } from './schema-view.ts'

@@ -1,6 +1,6 @@
 // Examines rows of a request with the policies of its relation: which policy allows, hides or denies which row.
 import type { CrudPlan } from '../../rest/plan/plan.ts'
-import type { Lookup } from './expression.ts'
+import type { Lookup } from '../../catalogue/printed-condition.ts'
 import type { DeniedRow, ExplainedRelation } from './explanation.ts'
 import { readsRows } from './needs.ts'
 import {

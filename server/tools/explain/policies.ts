@@ -1,7 +1,14 @@
 // What the policies of a relation say about rows, with the claims of the caller.
-import { parseCondition, testsOf, truthOf } from '../../text/sql-condition.ts'
 import { identifier } from '../../text/sql-text.ts'
-import { columnsIn, lookupsOf, withValues, type Lookup } from './expression.ts'
+import {
+  columnsIn,
+  lookupsOf,
+  parseCondition,
+  testsOf,
+  truthOf,
+  withValues,
+  type Lookup,
+} from '../../catalogue/printed-condition.ts'
 import type { DeniedRow, ExplainedPolicy } from './explanation.ts'
 import type { Command } from './needs.ts'
 import type { PolicyRow, RelationRow } from './relations.ts'

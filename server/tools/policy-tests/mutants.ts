@@ -1,7 +1,7 @@
 // Mutants: one change of the access rules each, which tests should notice.
 import { decodeRow, introspectionQuery } from '../../catalogue/introspection.ts'
 import type { RunOwnerQuery } from './callers.ts'
-import { withoutConjuncts } from './conjuncts.ts'
+import { withoutConjuncts } from '../../catalogue/printed-condition.ts'
 
 export type Mutant = {
   /** Unique and stable, on one line: `public.tasks: policy "own tasks": using true`. */

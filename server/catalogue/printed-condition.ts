@@ -1,6 +1,110 @@
-// Takes apart the expressions of policies, in the form in which PostgreSQL prints them: with brackets around every part.
-import { bracketsOf, isSymbol, isWord } from '../../text/sql-condition.ts'
-import { tokensOf, type Token } from '../../text/sql-tokens.ts'
+// Takes apart conditions in the form in which PostgreSQL prints them (`pg_get_expr`): with brackets around every part. For
+// whatever runs or shows a part of a condition; what a condition means is read from its node tree (`node-tree.ts`), which
+// PostgreSQL does not print in parts.
+import { tokensOf, type Token } from '../text/sql-tokens.ts'
+
+/** A condition: tests that are combined with AND and OR. */
+export type Condition =
+  | { readonly kind: 'and' | 'or'; readonly parts: readonly Condition[] }
+  | { readonly kind: 'test'; readonly text: string }
+
+/** The tests of a condition, without the brackets around them. */
+export function parseCondition(text: string): Condition {
+  const tokens = tokensOf(text)
+  return conditionOf(text, tokens, bracketsOf(tokens), 0, tokens.length)
+}
+
+/** All tests of a condition, in their order. */
+export const testsOf = (condition: Condition): string[] =>
+  condition.kind === 'test' ? [condition.text] : condition.parts.flatMap(testsOf)
+
+/** Whether a condition is true, with the results of its tests. Null is unknown, as in SQL. */
+export function truthOf(condition: Condition, resultOf: (test: string) => boolean | null): boolean | null {
+  if (condition.kind === 'test') return resultOf(condition.text)
+  const decisive = condition.kind === 'or'
+  const results = condition.parts.map((part) => truthOf(part, resultOf))
+  if (results.includes(decisive)) return decisive
+  return results.includes(null) ? null : !decisive
+}
+
+type Brackets = ReadonlyMap<number, number>
+
+/** The index of the closing bracket by that of the opening one. CASE and END are brackets, too. */
+function bracketsOf(tokens: readonly Token[]): Brackets {
+  const pairs = new Map<number, number>()
+  const open: number[] = []
+  for (const [index, { kind, text }] of tokens.entries()) {
+    if (kind !== 'symbol' && kind !== 'word') continue
+    if ((kind === 'symbol' && text === '(') || (kind === 'word' && text === 'case')) open.push(index)
+    else if ((kind === 'symbol' && text === ')') || (kind === 'word' && text === 'end')) {
+      const start = open.pop()
+      if (start !== undefined) pairs.set(start, index)
+    }
+  }
+  return pairs
+}
+
+const isSymbol = (token: Token | undefined, text: string): boolean => token?.kind === 'symbol' && token.text === text
+const isWord = (token: Token | undefined, text: string): boolean => token?.kind === 'word' && token.text === text
+
+function conditionOf(text: string, tokens: readonly Token[], brackets: Brackets, from: number, to: number): Condition {
+  if (isSymbol(tokens[from], '(') && brackets.get(from) === to - 1 && !isWord(tokens[from + 1], 'select')) {
+    return conditionOf(text, tokens, brackets, from + 1, to - 1)
+  }
+  for (const kind of ['or', 'and'] as const) {
+    const ranges = split(tokens, brackets, from, to, kind)
+    if (ranges.length > 1) {
+      return { kind, parts: ranges.map(([start, end]) => conditionOf(text, tokens, brackets, start, end)) }
+    }
+  }
+  return { kind: 'test', text: text.slice(tokens[from]?.start ?? 0, tokens[to - 1]?.end ?? text.length) }
+}
+
+function split(tokens: readonly Token[], brackets: Brackets, from: number, to: number, word: string) {
+  const ranges: (readonly [number, number])[] = []
+  let start = from
+  for (let index = from; index < to; index++) {
+    index = brackets.get(index) ?? index
+    if (!isWord(tokens[index], word)) continue
+    ranges.push([start, index])
+    start = index + 1
+  }
+  return [...ranges, [start, to] as const]
+}
+
+/**
+ * All conditions that lack one operand of one AND, at any depth.
+ *
+ * @returns each condition with the operand that was dropped
+ */
+export function withoutConjuncts(text: string): readonly { readonly dropped: string; readonly expression: string }[] {
+  const tokens = tokensOf(text)
+  const brackets = bracketsOf(tokens)
+  const groups = [[0, tokens.length] as const, ...[...brackets].map(([open, close]) => [open + 1, close] as const)]
+  return groups
+    .map(([from, to]) => split(tokens, brackets, from, to, 'and'))
+    .filter((ranges) => ranges.length > 1 && !ranges.some((it) => isBetween(tokens, brackets, it)))
+    .sort(([[, first] = [0, 0]], [[, second] = [0, 0]]) => first - second)
+    .flatMap((ranges) => {
+      const operands = ranges.map(([from, to]) => ({ start: tokens[from]?.start ?? 0, end: tokens[to - 1]?.end ?? 0 }))
+      const before = text.slice(0, operands[0]?.start)
+      const after = text.slice(operands.at(-1)?.end)
+      const texts = operands.map(({ start, end }) => text.slice(start, end))
+      return texts.map((dropped, index) => ({
+        dropped,
+        expression: `${before}${texts.filter((_, at) => at !== index).join(' AND ')}${after}`,
+      }))
+    })
+}
+
+/** Whether the AND after a range is that of BETWEEN. */
+function isBetween(tokens: readonly Token[], brackets: Brackets, [from, to]: readonly [number, number]): boolean {
+  for (let index = from; index < to; index++) {
+    index = brackets.get(index) ?? index
+    if (isWord(tokens[index], 'between')) return true
+  }
+  return false
+}
 
 /** A part of an expression that does not depend on the row: a function call, or a subquery of one. */
 export type Lookup = {
