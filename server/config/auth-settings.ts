@@ -28,14 +28,14 @@ const coreSettings: AuthSettingTable<CoreKey> = {
     description: 'Whether sign-up is disabled.',
   }),
 
-  authJwtKeys: auth('GOTRUE_JWT_KEYS', types.optionalText, null, {
+  authJwtKeys: auth('GOTRUE_JWT_KEYS', types.jsonWebKeys, null, {
     description:
       'JSON Web Keys of access tokens, or `@file`. The one whose `key_ops` has `sign` signs, all verify, at the REST API, too.',
     defaultInWords: '`jwt-secret`; with the embedded database, a generated ES256 key',
     example: '"@/run/secrets/jwt-keys"',
     change: 'database',
   }),
-  authJwtSecret: auth('GOTRUE_JWT_SECRET', types.optionalText, null, {
+  authJwtSecret: auth('GOTRUE_JWT_SECRET', types.secret, null, {
     description: 'Secret for HS256. Tokens that it has signed are accepted beside those of the keys.',
     defaultInWords: 'as `jwt-secret`',
     example: '"$(JWT_SECRET)"',

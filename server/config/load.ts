@@ -9,17 +9,17 @@ import type { Config } from './config.ts'
 import { ConfigError, type ConfigProblem } from './config-error.ts'
 import { impliedUri } from './database-choice.ts'
 import { ConfigFileError, readConfigFile } from './config-file.ts'
-import { resolveSecret } from './secret.ts'
-import { checkKeys } from '../identity/jwt/key-set.ts'
+import { decodeSecret } from './secret.ts'
 import {
   aliasVariable,
   databaseName,
   settingVariables,
   type GivenValue,
+  type Reading,
   type Setting,
   type SettingKey,
 } from './setting.ts'
-import { readSecrets } from './setting-types.ts'
+import { invalid } from './setting-reading.ts'
 import { settingKeys, settings } from './settings.ts'
 import { unknownNameWarnings } from './unknown-names.ts'
 import type { ConfigSources, Environment } from './config-sources.ts'
@@ -108,7 +108,7 @@ class Resolver {
     const older = (setting.aliases ?? []).map((alias) => this.#givenAlias(alias))
     const all = (setting.aliasesFirst ? [...older, own] : [own, ...older]).filter((given) => given !== undefined)
     for (const given of all) {
-      const reading = setting.type.read(given.value)
+      const reading = this.#reading(setting, given)
       switch (reading.kind) {
         case 'value':
           return { value: reading.value, given }
@@ -170,81 +170,24 @@ class Resolver {
     return impliedUri(this.#sources)
   }
 
-  /** A connection string, read from the file if the value is `@file`. */
-  connectionString(key: 'dbUri' | 'migrationDatabaseUrl'): { value: string | null; given: Given | undefined } {
-    const { value, given } = this.read(key)
-    if (value?.startsWith('@') !== true) return { value, given }
-    try {
-      return { value: this.#sources.readFile(value.slice(1)).toString().trim(), given }
-    } catch (error) {
-      this.addProblem(given, messageOf(error))
-      return { value: null, given }
-    }
-  }
-
-  /** Connection strings, read from the file if the value is `@file`. */
-  replicaUrls(): readonly string[] {
-    const { value, given } = this.read('databaseReplicaUrls')
-    const [first] = value
-    if (value.length !== 1 || first?.startsWith('@') !== true) return value
-    try {
-      const text = this.#sources.readFile(first.slice(1)).toString()
-      return text.split(/\s+/).filter((url) => url !== '')
-    } catch (error) {
-      this.addProblem(given, messageOf(error))
-      return []
-    }
-  }
-
-  /** JSON Web Keys as JSON text, read from the file if the value is `@file`. */
-  jwtKeys(): string | null {
-    const { value, given } = this.read('authJwtKeys')
-    if (value === null) return null
-    try {
-      const text = value.startsWith('@') ? this.#sources.readFile(value.slice(1)).toString() : value
-      checkKeys(text)
-      return text
-    } catch (error) {
-      this.addProblem(given, messageOf(error))
-      return null
-    }
-  }
-
-  /** The secret of `/auth/v1`, read from the file if the value is `@file`. */
-  authSecret(): string | null {
-    const { value, given } = this.read('authJwtSecret')
-    if (value === null) return null
-    try {
-      return resolveSecret(value, false, this.#sources.readFile).toString()
-    } catch (error) {
-      this.addProblem(given, messageOf(error))
-      return null
-    }
-  }
-
-  /** The secrets of sessions, read from the file if the value is `@file`. */
-  sessionSecrets(): readonly string[] {
-    const { value, given } = this.read('sessionSecrets')
-    const [first] = value
-    if (first?.startsWith('@') !== true) return value
-    try {
-      const reading = readSecrets(this.#sources.readFile(first.slice(1)).toString().trim())
-      if (reading.kind === 'value') return reading.value
-      this.addProblem(given, reading.kind === 'invalid' ? reading.message : 'has no secrets in its file')
-    } catch (error) {
-      this.addProblem(given, messageOf(error))
-    }
-    return []
-  }
-
-  secret(isBase64: boolean): string | Buffer | null {
+  /** The secret of tokens, which another setting says how to decode. */
+  jwtSecret(isBase64: boolean): string | Buffer | null {
     const { value, given } = this.read('jwtSecret')
     if (value === null) return null
     try {
-      return resolveSecret(String(value), isBase64, this.#sources.readFile)
+      return decodeSecret(value, isBase64)
     } catch (error) {
       this.addProblem(given, messageOf(error))
       return null
+    }
+  }
+
+  #reading<T>({ type }: Setting<T>, { value }: Given): Reading<T> {
+    if (!type.readContents || typeof value !== 'string' || !value.startsWith('@')) return type.read(value)
+    try {
+      return type.readContents(this.#sources.readFile(value.slice(1)))
+    } catch (error) {
+      return invalid(messageOf(error))
     }
   }
 }
@@ -275,9 +218,6 @@ type Derived = Pick<
   Config,
   | 'adminServerHost'
   | 'adminServerPort'
-  | 'authJwtKeys'
-  | 'authJwtSecret'
-  | 'databaseReplicaUrls'
   | 'dbAnonRole'
   | 'dbUri'
   | 'docsMode'
@@ -286,21 +226,19 @@ type Derived = Pick<
   | 'jwtSecretIsBase64'
   | 'logLevel'
   | 'migrateOnStart'
-  | 'migrationDatabaseUrl'
   | 'restBasePath'
   | 'serverHost'
   | 'serverPort'
-  | 'sessionSecrets'
 >
 
-/** Settings that depend on other settings or on files. */
+/** Settings that depend on other settings. */
 function derive(resolver: Resolver): Derived {
   const host = resolver.read('serverHost')
   const serverPort = resolver.read('serverPort').value
   const admin = resolver.read('adminServerPort')
   if (admin.value === serverPort)
     resolver.addProblem(admin.given, 'admin-server-port cannot be the same as server-port')
-  const { value: givenUri, given: uri } = resolver.connectionString('dbUri')
+  const { value: givenUri, given: uri } = resolver.read('dbUri')
   const implied = isGiven(uri) ? null : resolver.impliedUri()
   const dbUri = givenUri ?? implied
   const likePostgrest = isPostgrestName(uri) || implied !== null
@@ -314,24 +252,19 @@ function derive(resolver: Resolver): Derived {
   return {
     adminServerHost: resolver.read('adminServerHost').value || serverHost,
     adminServerPort: admin.value,
-    authJwtKeys: resolver.jwtKeys(),
-    authJwtSecret: resolver.authSecret(),
-    databaseReplicaUrls: resolver.replicaUrls(),
     // PostgREST rejects requests without credentials by default.
     dbAnonRole: role.given || likePostgrest ? role.value : 'anon',
     dbUri,
     docsMode: isGiven(docsMode.given) || dbUri !== null ? docsMode.value : 'ignore-privileges',
     imageBasePath: imageBasePath(resolver, restBasePath),
-    jwtSecret: resolver.secret(jwtSecretIsBase64),
+    jwtSecret: resolver.jwtSecret(jwtSecretIsBase64),
     jwtSecretIsBase64,
     // PostgREST logs only server errors by default.
     logLevel: isGiven(logLevel.given) || likePostgrest ? logLevel.value : 'info',
     migrateOnStart: dbUri === null || resolver.read('migrateOnStart').value,
-    migrationDatabaseUrl: resolver.connectionString('migrationDatabaseUrl').value,
     restBasePath,
     serverHost,
     serverPort,
-    sessionSecrets: resolver.sessionSecrets(),
   }
 }
 

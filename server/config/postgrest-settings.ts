@@ -209,7 +209,7 @@ export const postgrestSettings: PostgrestSettings = {
   dbUri: postgrest({
     name: 'db-uri',
     variables: ['DATABASE_URL'],
-    type: types.optionalText,
+    type: types.connectionString,
     default: null,
     defaultInWords:
       "libpq's defaults if a `PG…` variable or a configuration file selects the database, otherwise the embedded one",
@@ -243,7 +243,7 @@ export const postgrestSettings: PostgrestSettings = {
   }),
   jwtSecret: postgrest({
     name: 'jwt-secret',
-    type: types.secret,
+    type: types.encodedSecret,
     default: null,
     change: 'database',
     example: '"@/run/secrets/jwt-secret"',

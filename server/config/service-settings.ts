@@ -45,7 +45,7 @@ export const serviceSettings: { readonly [K in keyof ServiceConfig]: Setting<Ser
   migrationDatabaseUrl: service({
     name: 'migration-database-url',
     variables: ['MIGRATION_DATABASE_URL'],
-    type: types.optionalText,
+    type: types.connectionString,
     default: null,
     defaultInWords: 'as `db-uri`',
     example: '"postgresql://owner@localhost:5432/postgres"',

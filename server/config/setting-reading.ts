@@ -46,3 +46,13 @@ export function textual<T>(
     dump,
   }
 }
+
+/** The same, for a value that may be `@file`. White space around the contents of the file is not part of the value. */
+export const textualOrFile = <T>(
+  name: string,
+  parse: (text: string) => Reading<T>,
+  dump: (value: T) => string,
+): SettingType<T> => ({
+  ...textual(name, parse, dump),
+  readContents: (contents) => parse(contents.toString().trim()),
+})

@@ -3,7 +3,8 @@ import { parseRoleClaim } from '../identity/role-claim/role-claim.ts'
 import type { QualifiedIdentifier } from '../catalogue/identifier.ts'
 import { nearestName } from '../text/nearest-name.ts'
 import type { Reading, SettingType } from './setting.ts'
-import { invalid, quoted, textual, value } from './setting-reading.ts'
+import { checkedKeys, checkedSecret, withoutLineEnd } from './secret.ts'
+import { invalid, quoted, textual, textualOrFile, value } from './setting-reading.ts'
 import { isUri, parseUri } from '../text/uri.ts'
 
 export * from './number-setting-types.ts'
@@ -11,8 +12,23 @@ export * from './number-setting-types.ts'
 export const text: SettingType<string> = textual('text', value, quoted)
 export const optionalText = textual<string | null>('text', value, (it) => quoted(it ?? ''))
 
-/** The raw secret, which `secret.ts` resolves. */
-export const secret = textual<string | Buffer | null>('text', value, (it) => quoted(String(it ?? '')))
+/** A connection string, or `@file`. */
+export const connectionString = textualOrFile<string | null>('text', value, optionalText.dump)
+
+/** The secret of tokens as it is given, or `@file`. `decodeSecret` decodes it. */
+export const encodedSecret: SettingType<string | Buffer | null> = {
+  ...textual<string | Buffer | null>('text', value, (it) => quoted(String(it ?? ''))),
+  readContents: (contents) => value(withoutLineEnd(contents)),
+}
+
+/** A secret of tokens, or `@file`. */
+export const secret: SettingType<string | null> = {
+  ...textual<string | null>('text', checkedSecret, optionalText.dump),
+  readContents: (contents) => checkedSecret(withoutLineEnd(contents)),
+}
+
+/** JSON Web Keys as JSON text, or `@file`. */
+export const jsonWebKeys = textualOrFile<string | null>('text', checkedKeys, optionalText.dump)
 
 const splitOnCommas = (list: string): string[] => list.split(',').map((item) => item.trim())
 
@@ -28,8 +44,8 @@ export const emptyableList: SettingType<readonly string[]> = {
   read: (given) => (given === '' ? value([]) : list.read(given)),
 }
 
-/** A list separated by white space, which may be empty. */
-export const words: SettingType<readonly string[]> = textual<readonly string[]>(
+/** A list separated by white space, which may be empty; or `@file`. */
+export const words = textualOrFile<readonly string[]>(
   'list',
   (it) => value(it.split(/\s+/).filter((word) => word !== '')),
   (it) => quoted(it.join(' ')),
@@ -183,7 +199,7 @@ function several<T extends string>(words: readonly T[], message: string): Settin
 const minSecretLength = 32
 
 /** Secrets, separated by commas. Messages never contain them. */
-export function readSecrets(text: string): Reading<readonly string[]> {
+function readSecrets(text: string): Reading<readonly string[]> {
   const secrets = splitOnCommas(text)
   const short = secrets.findIndex((secret) => [...secret].length < minSecretLength)
   return short === -1
@@ -193,12 +209,8 @@ export function readSecrets(text: string): Reading<readonly string[]> {
       )
 }
 
-/** As `readSecrets`, or `@file`, which is returned as it is. */
-export const sessionSecrets = textual<readonly string[]>(
-  'list',
-  (it) => (it.startsWith('@') ? value([it]) : readSecrets(it)),
-  list.dump,
-)
+/** Secrets that sign cookies, or `@file`. */
+export const sessionSecrets = textualOrFile('list', readSecrets, list.dump)
 
 /** An http(s) URL without user and fragment. */
 export const httpUrl = textual<string | null>(

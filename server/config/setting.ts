@@ -17,6 +17,8 @@ export type SettingType<T> = {
   /** Name of the type in messages. */
   readonly name: string
   readonly read: (given: GivenValue) => Reading<T>
+  /** Reads the contents of a file. With it, the value may be `@` and the path of the file. */
+  readonly readContents?: (contents: Buffer) => Reading<T>
   /** Formats a value as PostgREST's `--dump-config` does. */
   dump(this: void, value: T): string
 }
