@@ -1,7 +1,16 @@
 // The settings of a service's transaction: role and claims. REST requests have more settings; see
 // `rest/sql/settings.ts`.
-import { claimsText, type Identity } from '../identity/identity.ts'
-import type { SettingsStatement, WriteGuard } from '../rest/database.ts'
+import type { Identity } from '../identity/identity.ts'
+import {
+  identityValues,
+  resetRole,
+  setIdentity,
+  setReadOnly,
+  setSessionUser,
+  SettingsText,
+  type SettingsCall,
+} from '../identity/settings-text.ts'
+import type { SettingsStatement } from '../rest/database.ts'
 import type { Access } from './admission.ts'
 
 /**
@@ -35,69 +44,13 @@ export class SessionNotApplied extends Error {
   }
 }
 
-/**
- * Resets a role that a function has set for the whole session instead of its transaction. NULL resets to the default of
- * the login role.
- */
-export const resetRole = "case when current_setting('role', true) <> 'none' then set_config('role', null, false) end"
-
-/** The text of a settings statement, without and with a guard. The guard's placeholders are $1 and $2. */
-export class SettingsText {
-  readonly plain: string
-  readonly #write: (guard: string | undefined) => string
-  #guard: WriteGuard | undefined
-  #guarded = ''
-
-  /** @param write writes the text, with the guard's expression if there is one */
-  constructor(write: (guard: string | undefined) => string) {
-    this.#write = write
-    this.plain = write(undefined)
-  }
-
-  guarded(guard: WriteGuard): string {
-    if (this.#guard !== guard) {
-      this.#guard = guard
-      this.#guarded = this.#write(guard('$1', '$2'))
-    }
-    return this.#guarded
-  }
-}
-
-/** Writes the calls that set role and claims. The parameters are placeholders. */
-type ActorCalls = (first: string, second: string, third: string) => readonly string[]
-
-const ofIdentity: ActorCalls = (role, claims) => [
-  `set_config('role', ${role}, true)`,
-  `set_config('request.jwt.claims', ${claims}, true)`,
-]
-/** The claims come first: the role of the user may not look up sessions. */
-const ofSession: ActorCalls = (hash, remaining, limits) => [
-  `set_config('request.jwt.claims', auth.session_claims(${hash}, ${remaining}, ${limits}), true)`,
-  `set_config('role', 'authenticated', true)`,
-]
-const ofLogin: ActorCalls = () => []
-
-/** @param actorCalls gets the last placeholders */
-const settingsText = (access: Access, actorCalls: ActorCalls): SettingsText =>
-  new SettingsText((guard) => {
-    const first = guard === undefined ? 1 : 3
-    const calls = [
-      ...(guard === undefined ? [] : [guard]),
-      ...(access === 'read' ? ["set_config('transaction_read_only', 'on', true)"] : []),
-      resetRole,
-      ...actorCalls(`$${first}`, `$${first + 1}`, `$${first + 2}`),
-    ]
-    // All arguments of a function are evaluated, in order. No row comes back.
-    return `select where num_nonnulls(${calls.join(', ')}) < 0`
-  })
-
-const texts = (calls: ActorCalls): Readonly<Record<Access, SettingsText>> => ({
-  read: settingsText('read', calls),
-  write: settingsText('write', calls),
+const texts = (actor: readonly SettingsCall[]): Readonly<Record<Access, SettingsText>> => ({
+  read: new SettingsText([setReadOnly, resetRole, ...actor]),
+  write: new SettingsText([resetRole, ...actor]),
 })
-const asIdentity = texts(ofIdentity)
-const asOwner = texts(ofSession)
-const asLogin = texts(ofLogin)
+const asIdentity = texts(setIdentity)
+const asOwner = texts(setSessionUser)
+const asLogin = texts([])
 
 /**
  * The statement that applies the settings of a service's transaction.
@@ -109,7 +62,7 @@ export function identitySettings(actor: Actor | undefined, access: Access): Sett
     const { sessionHash, remaining, limits } = actor
     return statementOf(asOwner[access], [sessionHash, String(remaining), limits], true)
   }
-  if (actor) return statementOf(asIdentity[access], [actor.role, claimsText(actor)], false)
+  if (actor) return statementOf(asIdentity[access], identityValues(actor), false)
   return statementOf(asLogin[access], [], false)
 }
 

@@ -4,6 +4,7 @@ import type { StatementStats } from '../common/statement-stats.ts'
 import type { WalPosition } from '../common/wal-position.ts'
 import type { RunQuery } from '../catalogue/introspection.ts'
 import type { IsolationLevel } from '../catalogue/routine.ts'
+import type { SettingsText } from '../identity/settings-text.ts'
 
 /** A row in the server's encoding: the bytes of each field, null for NULL. */
 export type RawRow = readonly (Buffer | null)[]
@@ -73,14 +74,6 @@ export type RowReceiver = {
   giveUp(): void
 }
 
-/**
- * Writes an SQL expression that fails unless a transaction on a shared connection may begin.
- *
- * @param gate placeholder of the gate's number
- * @param turn placeholder of the transaction's number in the queue of the connection
- */
-export type WriteGuard = (gate: string, turn: string) => string
-
 /** The statement that sets role, claims and other settings for a transaction. It has no effect outside of it. */
 export type SettingsStatement = PipelineStatement & {
   readonly hasNoEffect: true
@@ -92,7 +85,7 @@ export type SettingsStatement = PipelineStatement & {
    * The same statement with a guard, for a transaction on a shared connection that must not run twice. Its values are
    * the guard's two numbers, followed by the values of the statement.
    */
-  readonly texts: { guarded(guard: WriteGuard): string }
+  readonly texts: Pick<SettingsText, 'guarded'>
 }
 
 /** A body that is still being received. It occupies a connection until it is sent or dropped. */

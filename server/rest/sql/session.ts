@@ -1,5 +1,6 @@
 // Checks that the session of a token is active (`auth.check_session` in `sql/migrations`).
 import type { Identity } from '../../identity/identity.ts'
+import type { SettingsCall } from '../../identity/settings-text.ts'
 import { isUuid } from '../../text/uuid.ts'
 
 /** The claims of a token about its session. */
@@ -23,3 +24,10 @@ export function namedSession({ claims }: Identity): NamedSession | undefined {
  */
 export const checkSession = (session: string, user: string, appRole: string): string =>
   `auth.check_session(${session}::uuid, ${user}::uuid, ${appRole}::text)`
+
+/** The same as the beginning of a settings statement, because only the login role may check sessions. */
+export const requireSession: SettingsCall = (next) => checkSession(next(), next(), next())
+
+/** The values of `checkSession`; none without a session. */
+export const sessionValues = (named: NamedSession | undefined): readonly (string | null)[] =>
+  named ? [named.session, named.user, named.appRole] : []

@@ -1,8 +1,18 @@
 // The statement that sets the role, the search path and the data of the request for a transaction.
 // https://docs.postgrest.org/en/stable/references/transactions.html#transaction-scoped-settings
-import type { SettingsStatement, WriteGuard } from '../database.ts'
+import type { SettingsStatement } from '../database.ts'
 import type { RestSettings, RoleSettings } from '../settings.ts'
-import { claimsText, type Identity } from '../../identity/identity.ts'
+import type { Identity } from '../../identity/identity.ts'
+import {
+  identityValues,
+  resetIfSet,
+  resetRole,
+  set,
+  setIdentity,
+  setNamed,
+  setReadOnly,
+  SettingsText,
+} from '../../identity/settings-text.ts'
 import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
 import { countEmbeds } from '../plan/embed-count.ts'
 import type { CrudPlan, InspectPlan } from '../plan/plan.ts'
@@ -11,7 +21,7 @@ import type { PlannedRequest } from '../request/api-request.ts'
 import { lenientUtf8Text } from '../request/query-string.ts'
 import type { Fragment } from './fragment.ts'
 import { cutAtNul, identifier, qualified } from './identifier.ts'
-import { checkSession, type NamedSession } from './session.ts'
+import { requireSession, sessionValues, type NamedSession } from './session.ts'
 
 /** Only functions, keyset pages and reads with many embeds have settings of their own. */
 type SettingsPlan =
@@ -61,67 +71,24 @@ type TextShape = {
   readonly timezone: boolean
 }
 
-/**
- * Resets a setting that a function has set for the session instead of the transaction, so that it does not affect the
- * next request on the connection. Reading a setting costs a tenth of setting it. NULL resets it to the default of the
- * login role.
- */
-const resetIfSet = (name: string, unset: string): string =>
-  `case when current_setting('${name}', true) <> '${unset}' then set_config('${name}', null, false) end`
-
 const resetResponse = ['response.headers', 'response.status'].map((name) => resetIfSet(name, ''))
-/** Returns to the login role, whose privileges are needed for the settings of the role. */
-const loginRole = resetIfSet('role', 'none')
 
-/** The text of a settings statement, with and without the guard of a shared connection. */
-class Texts {
-  readonly plain: string
-  readonly #shape: TextShape
-  #guard: WriteGuard | undefined
-  #guarded = ''
+const setRequest = ['request.method', 'request.path', 'request.headers', 'request.cookies'].map(set)
 
-  constructor(shape: TextShape) {
-    this.#shape = shape
-    this.plain = writeText(shape, undefined)
-  }
-
-  guarded(guard: WriteGuard): string {
-    // A database always passes the same guard.
-    if (this.#guard !== guard) {
-      this.#guard = guard
-      this.#guarded = writeText(this.#shape, guard)
-    }
-    return this.#guarded
-  }
-}
-
-const ofRequest = ['role', 'request.jwt.claims', 'request.method', 'request.path', 'request.headers', 'request.cookies']
-
-function writeText(
-  { checksSession, readOnly, before, after, timezone }: TextShape,
-  guard: WriteGuard | undefined,
-): string {
-  // The guard and its values come first.
-  let values = guard ? 2 : 0
-  const next = (): string => `$${++values}`
-  const set = (name: string): string => `set_config('${name}', ${next()}, true)`
-  const setNamed = (): string => `set_config(${next()}, ${next()}, true)`
-  const calls = [
-    ...(guard ? [guard('$1', '$2')] : []),
-    // Runs before switching to the role, because only the login role may check sessions.
-    ...(checksSession ? [checkSession(next(), next(), next())] : []),
-    ...(readOnly ? ["set_config('transaction_read_only', 'on', true)"] : []),
+const settingsText = ({ checksSession, readOnly, before, after, timezone }: TextShape): SettingsText =>
+  new SettingsText([
+    ...(checksSession ? [requireSession] : []),
+    ...(readOnly ? [setReadOnly] : []),
     ...resetResponse,
-    ...(before > 0 ? [loginRole] : []),
+    // The settings of the role need the privileges of the login role.
+    ...(before > 0 ? [resetRole] : []),
     set('search_path'),
-    ...Array.from({ length: before }, setNamed),
-    ...ofRequest.map(set),
+    ...Array.from({ length: before }, () => setNamed),
+    ...setIdentity,
+    ...setRequest,
     ...(timezone ? [set('timezone')] : []),
-    ...Array.from({ length: after }, setNamed),
-  ]
-  // All arguments of a function are evaluated in order. The condition is false, so no row is returned.
-  return `select where num_nonnulls(${calls.join(', ')}) < 0`
-}
+    ...Array.from({ length: after }, () => setNamed),
+  ])
 
 const noPairs: readonly Pair[] = []
 const noNames: readonly string[] = []
@@ -135,7 +102,7 @@ const hasManyJoins = ({ read }: SettingsPlan): boolean =>
   read !== undefined && read.embeds.length > 0 && countEmbeds(read) > mostOrdered
 
 /** Texts by the result of `flagsOf`. */
-type TextsByFlags = (Texts | undefined)[]
+type TextsByFlags = (SettingsText | undefined)[]
 
 const flagsOf = ({ checksSession, readOnly, timezone }: TextShape): number =>
   (checksSession ? 1 : 0) + (readOnly ? 2 : 0) + (timezone ? 4 : 0)
@@ -173,12 +140,11 @@ export class SettingsStatements {
     const ofRoutine = plan.kind === 'call' ? plan.routine.settings : noPairs
     let own = plan.page === undefined ? ofRoutine : [...ofRoutine, ...ofPages]
     if (hasManyJoins(plan)) own = [...own, ...ofJoins]
-    const values: (string | null)[] = session ? [session.session, session.user, session.appRole] : []
+    const values: (string | null)[] = [...sessionValues(session)]
     values.push(this.#searchPathOf(shape.schema))
     for (const pair of before) values.push(...pair)
     values.push(
-      identity.role,
-      claimsText(identity),
+      ...identityValues(identity),
       shape.method,
       lenientUtf8Text(shape.path),
       pairsJson(input.headers),
@@ -209,13 +175,13 @@ export class SettingsStatements {
     return path
   }
 
-  #textsOf(shape: TextShape): Texts {
+  #textsOf(shape: TextShape): SettingsText {
     const { before, after } = shape
     let byAfter = this.#texts.get(before)
     if (!byAfter) this.#texts.set(before, (byAfter = new Map<number, TextsByFlags>()))
     let byFlags = byAfter.get(after)
     if (!byFlags) byAfter.set(after, (byFlags = []))
-    return (byFlags[flagsOf(shape)] ??= new Texts(shape))
+    return (byFlags[flagsOf(shape)] ??= settingsText(shape))
   }
 }
 

@@ -10,7 +10,7 @@ import { authenticate } from '../../identity/authenticate.ts'
 import { bearerToken } from '../../identity/bearer.ts'
 import type { Identity } from '../../identity/identity.ts'
 import type { JwtVerifier } from '../../identity/jwt/jwt.ts'
-import { checkSession, namedSession } from '../../rest/sql/session.ts'
+import { checkSession, namedSession, sessionValues } from '../../rest/sql/session.ts'
 import { problems } from './problem.ts'
 
 export type CallerSettings = SessionSettings & {
@@ -66,7 +66,7 @@ async function identityOf(request: IncomingMessage, settings: CallerSettings): P
   const named = settings.checksSessions() ? namedSession(identity) : undefined
   if (named) {
     try {
-      await settings.query(`select ${checkSession('$1', '$2', '$3')}`, [named.session, named.user, named.appRole])
+      await settings.query(`select ${checkSession('$1', '$2', '$3')}`, [...sessionValues(named)])
     } catch (error) {
       // The message raised by the function is meant for the REST API.
       if (sqlState(error) === 'PGRST') throw problems.notAuthenticated('The session of this token has ended')

@@ -9,7 +9,7 @@ import type { Identity } from '../../identity/identity.ts'
 import type { JwtVerifier } from '../../identity/jwt/jwt.ts'
 import { ApiError, errors } from '../../rest/errors.ts'
 import { errorResponse } from '../../rest/response/error.ts'
-import { checkSession, namedSession } from '../../rest/sql/session.ts'
+import { checkSession, namedSession, sessionValues } from '../../rest/sql/session.ts'
 import type { LoadedSettings, Snapshot as RestSnapshot } from '../../rest/snapshot.ts'
 import { transactionError, withCode } from '../../rest/sql-errors.ts'
 import {
@@ -61,7 +61,7 @@ async function requireLiveSession(identity: Identity, cache: SchemaCache, query:
   const session = cache.checksSessions ? namedSession(identity) : undefined
   if (!session) return
   try {
-    await query(`select ${checkSession('$1', '$2', '$3')}`, [session.session, session.user, session.appRole])
+    await query(`select ${checkSession('$1', '$2', '$3')}`, [...sessionValues(session)])
   } catch (error) {
     throw transactionError(error, true)
   }

@@ -1,13 +1,13 @@
 // The database as `/storage/v1` uses it: under the role of the caller, or under the role that owns its tables.
 import { Bulkhead } from './bulkhead.ts'
-import { claimsText, lastingIdentity, type Identity } from '../../identity/identity.ts'
+import { lastingIdentity, type Identity } from '../../identity/identity.ts'
 import { storageAdminRole } from '../../identity/internal-role.ts'
+import { identityValues, resetRole, set, setIdentity, setReadOnly, SettingsText } from '../../identity/settings-text.ts'
 import type { Access } from '../../postgres/admission.ts'
 import type { Database } from '../../postgres/database.ts'
-import { resetRole, SettingsText } from '../../postgres/identity-settings.ts'
 import { JsonStatement, type Parameter, type TextRow } from '../../postgres/json-statement.ts'
 import type { SettingsStatement } from '../../rest/database.ts'
-import { checkSession, namedSession, type NamedSession } from '../../rest/sql/session.ts'
+import { namedSession, requireSession, sessionValues, type NamedSession } from '../../rest/sql/session.ts'
 
 /** The role that owns the tables, so that row-level security does not apply to it. */
 export const storageAdmin: Identity = lastingIdentity(storageAdminRole, {})
@@ -46,33 +46,23 @@ export type StorageDatabase = {
   readonly admin: (statement: JsonStatement, values: readonly Parameter[]) => Promise<TextRow[]>
 }
 
-const ofRequest = [
-  'request.jwt.claims',
+const setRequest = [
   'request.method',
   'request.path',
   'request.headers',
   // Supabase's trigger protects the tables from statements without it.
   'storage.operation',
   'storage.allow_delete_query',
-]
+].map(set)
 
-/** The text of a settings statement. The placeholders of a guard come first, those of the session next. */
 const settingsText = (access: Access, checksSession: boolean): SettingsText =>
-  new SettingsText((guard) => {
-    let values = guard === undefined ? 0 : 2
-    const next = (): string => `$${++values}`
-    const set = (name: string): string => `set_config('${name}', ${next()}, true)`
-    const calls = [
-      ...(guard === undefined ? [] : [guard]),
-      ...(access === 'read' ? ["set_config('transaction_read_only', 'on', true)"] : []),
-      resetRole,
-      // Only the login role may check sessions.
-      ...(checksSession ? [checkSession(next(), next(), next())] : []),
-      ...['role', ...ofRequest].map(set),
-    ]
-    // All arguments of a function are evaluated, in order. No row comes back.
-    return `select where num_nonnulls(${calls.join(', ')}) < 0`
-  })
+  new SettingsText([
+    ...(access === 'read' ? [setReadOnly] : []),
+    resetRole,
+    ...(checksSession ? [requireSession] : []),
+    ...setIdentity,
+    ...setRequest,
+  ])
 
 const plainTexts = { read: settingsText('read', false), write: settingsText('write', false) }
 const checkingTexts = { read: settingsText('read', true), write: settingsText('write', true) }
@@ -86,9 +76,8 @@ function scopeSettings(scope: StorageScope, access: Access, session: NamedSessio
   return {
     text: texts.plain,
     values: [
-      ...(session ? [session.session, session.user, session.appRole] : []),
-      identity.role,
-      claimsText(identity),
+      ...sessionValues(session),
+      ...identityValues(identity),
       method,
       withoutNul(path),
       JSON.stringify(headers),

@@ -1,5 +1,6 @@
 // Measures what a missing index for a policy costs: reads the table once as the role of the policy, in a read-only transaction
 // and within a time limit. What an index would save is an estimate, and is called so: PostgreSQL has no hypothetical indexes.
+import { set, setIdentity, SettingsText } from '../../identity/settings-text.ts'
 import { identifier } from '../../text/sql-text.ts'
 import { sqlState } from '../../postgres/database-error.ts'
 import type { RunClientQuery } from './exposure.ts'
@@ -24,6 +25,11 @@ const statementLimit = 1000
 const lockLimit = 200
 /** No further table is measured after this time, in milliseconds. */
 const totalLimit = 5000
+
+const settings = new SettingsText([
+  ...['statement_timeout', 'lock_timeout', 'jit', 'search_path', 'request.jwt.claim.sub'].map(set),
+  ...setIdentity,
+])
 
 type PlanNode = {
   readonly 'Plan Rows'?: number
@@ -102,11 +108,15 @@ async function measure(
   const claims = JSON.stringify({ role, sub: stranger, email: '', app_metadata: {}, user_metadata: {} })
   await query('begin transaction read only')
   try {
-    await query(
-      `select set_config('statement_timeout', $1, true), set_config('lock_timeout', $6, true), set_config('jit', 'off', true), set_config('search_path', $2, true),
-         set_config('request.jwt.claims', $3, true), set_config('request.jwt.claim.sub', $4, true), set_config('role', $5, true)`,
-      [String(statementLimit), searchPath.map(identifier).join(', '), claims, stranger, role, String(lockLimit)],
-    )
+    await query(settings.plain, [
+      String(statementLimit),
+      String(lockLimit),
+      'off',
+      searchPath.map(identifier).join(', '),
+      stranger,
+      role,
+      claims,
+    ])
     const { rows } = await query(
       `explain (analyze, buffers, timing off, format json) select ${column.quoted} from only ${relation.quoted}`,
     )
