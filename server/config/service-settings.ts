@@ -100,7 +100,7 @@ export const serviceSettings: { readonly [K in keyof ServiceConfig]: Setting<Ser
     type: types.integer({ min: 0, max: 60_000 }),
     default: 250,
     description:
-      'Milliseconds that requests may wait for their turn while the server is [overloaded](../running/operations/overload.md). Further ones get 503 with `Retry-After`. `0`: none is refused.',
+      'Milliseconds that requests may wait for their turn while the server is [overloaded](../running/overload/README.md). Further ones get 503 with `Retry-After`. `0`: none is refused.',
   }),
   dbPoolReserve: service({
     name: 'db-pool-reserve',

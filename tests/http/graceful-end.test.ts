@@ -4,8 +4,8 @@ import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { GracefulEnd } from '../../server/running/graceful-end.ts'
-import { RefusalBatch } from '../../server/running/operations/refusal-batch.ts'
-import { overloadResponder } from '../../server/running/overload-response.ts'
+import { RefusalBatch } from '../../server/running/overload/refusals.ts'
+import { overloadResponder } from '../../server/running/overload/refusal-response.ts'
 import { until } from '../support/until.ts'
 
 type Ending = { readonly server: Server; readonly port: number; readonly end: (grace?: number) => Promise<number> }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { exemptFromShedding } from '../../server/running/operations/shedding-exemption.ts'
+import { exemptFromShedding } from '../../server/running/overload/load-shedding.ts'
 
 t.test('what tells about the server is served when it is overloaded', (t) => {
   const isExempt = exemptFromShedding('/images')

@@ -1,7 +1,7 @@
 // Liveness (`/health`) and readiness (`/ready`) of the process.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isUnreachable, lacksFreeConnection } from '../../postgres/database-error.ts'
-import type { Overload } from './load-shedding.ts'
+import type { Overload } from '../overload/refusals.ts'
 
 /** A check has failed for this reason, which anyone may read. */
 export class NotReady extends Error {}

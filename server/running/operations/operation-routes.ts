@@ -10,7 +10,7 @@ import { dto, record, text } from '../../http/service-response.ts'
 import { entrypoint } from '../../services/analysis/description.ts'
 import { guideRouter } from '../../services/guides/guide-router.ts'
 import { docsRouter } from '../../services/openapi/docs.ts'
-import type { Overload } from './load-shedding.ts'
+import type { Overload } from '../overload/refusals.ts'
 import { health, ready, type Check, type Handler } from './health.ts'
 import { home, mailboxLink, type Home } from './home.ts'
 

@@ -2,10 +2,7 @@
 // so that a refusal costs little.
 import type { Access } from '../../postgres/admission.ts'
 import { LoopDelay } from './loop-delay.ts'
-import { RefusalLines } from './refusal-lines.ts'
-
-/** What a server has too little of. */
-export type Overload = 'pool' | 'processor'
+import { RefusalLines, type Overload } from './refusals.ts'
 
 export type LoadSheddingOptions = {
   /** Milliseconds that requests may wait; 0: none is refused. */
@@ -79,5 +76,20 @@ export class LoadShedding {
   /** Why requests are being refused; undefined when none was lately. */
   get overload(): Overload | undefined {
     return this.#now() - this.#lastRefusal < reportTime ? this.#lastReason : undefined
+  }
+}
+
+/**
+ * Whether a request target belongs to a route that is served however overloaded the server is: those that tell balancers and
+ * people about it.
+ *
+ * @param analysisPath base path of the image analysis, without a slash at its end; undefined without that service
+ */
+export function exemptFromShedding(analysisPath: string | undefined): (target: string) => boolean {
+  const ofAnalysis = analysisPath === undefined ? [] : [`${analysisPath}/health`, `${analysisPath}/ready`]
+  const exempt = new Set(['', '/health', '/ready', '/openapi.json', '/docs-json', '/docs', ...ofAnalysis])
+  return (target) => {
+    const path = target.replace(/[?#].*$/s, '').replace(/\/$/, '')
+    return exempt.has(path) || path.startsWith('/docs/')
   }
 }
