@@ -121,13 +121,13 @@ t.test('reads that wait for a lock are not refused, nor is the burst after it', 
   const { url, service } = await startApplication(t, uri, {
     PGRST_DB_ANON_ROLE: anonymous,
     PGRST_DB_POOL: '2',
-    LOAD_SHEDDING_WAIT: '50',
+    LOAD_SHEDDING_WAIT: '500',
   })
   const read = (): Promise<number> => fetch(`${url}/rest/v1/films`).then(({ status }) => status)
   const held = Array.from({ length: 50 }, () => fetch(`${url}/rest/v1/rpc/locked`).then(({ status }) => status))
   t.ok(await latch.isAwaited(2))
   t.ok(await until(() => service.database.statistics.waiting === 48))
-  await pause(150)
+  await pause(700)
   const reads = Array.from({ length: 50 }, read)
   t.ok(await until(() => service.database.statistics.waiting === 98))
   await latch.release()
