@@ -3,6 +3,7 @@
 import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { joinFiles } from './support/file-group.ts'
 
 /** What `npm test` leaves out, by the paths of the files. */
 const longGroups: readonly (readonly [what: string, files: RegExp])[] = [
@@ -29,7 +30,7 @@ const groupOf = (file: string): string | undefined => longGroups.find(([, patter
 const [which = 'short', ...options] = process.argv.slice(2)
 const isRest = which === 'rest'
 const chosen = files.filter((file) => (groupOf(file) !== undefined) === isRest)
-const { status } = spawnSync('tap', [...options, ...chosen], { stdio: 'inherit' })
+const { status } = spawnSync('tap', [...options, ...joinFiles(chosen)], { stdio: 'inherit' })
 
 if (!isRest) {
   const left = longGroups.map(([what]) => `${files.filter((file) => groupOf(file) === what).length} of ${what}`)

@@ -19,7 +19,12 @@ let bundle = null
 const tap = new URL(`tap-${stampOf(packages)}-${stampOf(settings)}.mjs`, compiled)
 const hasTap = existsSync(tap)
 
-export function initialize({ bundled }) {
+/** In a process that runs a group of files (`support/file-group.ts`), a file's `tap` is its own subtest. */
+const ofFile = 'test-of:'
+let isGroup = false
+
+export function initialize({ bundled, ofGroup }) {
+  isGroup = ofGroup
   const manifest = bundled ? readCompiled(new URL('server.json', compiled)) : undefined
   if (manifest !== undefined) bundle = currentBundle(JSON.parse(manifest))
 }
@@ -47,6 +52,10 @@ function ownSource(specifier) {
 }
 
 export function resolve(specifier, context, next) {
+  // Each importer gets its own module, because the test is another one at each time.
+  if (specifier === 'tap' && isGroup && context.parentURL.endsWith('.test.ts')) {
+    return { url: `${ofFile}${context.parentURL}`, format: 'module', shortCircuit: true }
+  }
   if (specifier === 'tap' && hasTap) return { url: tap.href, format: 'module', shortCircuit: true }
   return /^rowhouse(?:\/(?!package\.json)|$)/.test(specifier)
     ? { url: ownSource(specifier), shortCircuit: true }
@@ -54,6 +63,9 @@ export function resolve(specifier, context, next) {
 }
 
 export async function load(url, context, next) {
+  if (url.startsWith(ofFile)) {
+    return { format: 'module', shortCircuit: true, source: 'export default globalThis.testOfFile' }
+  }
   if (!url.startsWith(root.href) || !url.endsWith('.ts') || url.includes('/node_modules/')) return next(url, context)
   const bundled = bundle?.exports.get(url)
   if (bundled !== undefined) return { format: 'module', shortCircuit: true, source: reexports(bundled) }
