@@ -8,7 +8,6 @@ import { greenLake, lake, picture, water } from '../support/test-image.ts'
 import { until } from '../support/until.ts'
 
 const [ada, ben] = ['aaaaaaaa-0000-4000-8000-000000000001', 'bbbbbbbb-0000-4000-8000-000000000002'] as const
-t.setTimeout(300_000)
 const { ask, url, database, folder } = await startStorageService(t, { ...patient })
 for (const [index, id] of [ada, ben].entries()) {
   await database.query(`insert into auth.users (id, email, encrypted_password) values ($1, $2, 'x')`, [

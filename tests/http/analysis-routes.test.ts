@@ -13,7 +13,6 @@ import { colourClassifier, greenDetector } from '../support/models.ts'
 import { writeOnnx } from '../support/onnx.ts'
 import { greenLake, lake, picture, plants, water } from '../support/test-image.ts'
 
-t.setTimeout(600_000)
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
 const folder = await mkdtemp(join(tmpdir(), 'rowhouse-routes-'))

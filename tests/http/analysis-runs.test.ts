@@ -12,7 +12,6 @@ import { form, patient, prefix, upload } from '../support/image-upload.ts'
 import { bearer } from '../support/token.ts'
 import { greenLake, lake } from '../support/test-image.ts'
 
-t.setTimeout(300_000)
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
 const env = { ...patient, SESSION_SECRETS: 's'.repeat(32) }

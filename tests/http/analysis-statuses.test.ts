@@ -18,7 +18,6 @@ import { writeOnnx } from '../support/onnx.ts'
 import { bearer } from '../support/token.ts'
 import { lake } from '../support/test-image.ts'
 
-t.setTimeout(600_000)
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
 const folder = await mkdtemp(join(tmpdir(), 'rowhouse-statuses-'))

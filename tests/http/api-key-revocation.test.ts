@@ -24,11 +24,11 @@ const status = async ({ call }: Application, key: string): Promise<number> =>
 async function untilRefused(t: Test, application: Application, key: string, label: string): Promise<number> {
   const start = performance.now()
   while ((await status(application, key)) !== 401) {
-    if (performance.now() - start > 15_000) {
-      t.fail(`${label}: the key is still accepted after 15 seconds`)
+    if (performance.now() - start > 28_000) {
+      t.fail(`${label}: the key is still accepted after 28 seconds`)
       break
     }
-    await new Promise((resolve) => setTimeout(resolve, 5))
+    await new Promise((resolve) => setTimeout(resolve, 25))
   }
   return Math.round(performance.now() - start)
 }

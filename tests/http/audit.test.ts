@@ -11,8 +11,6 @@ import {
 } from '../../server/tools/audit/audit-tables.ts'
 import { createMigratedDatabase, withClient } from '../support/database.ts'
 
-t.setTimeout(120_000)
-
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
 const query = (text: string, values?: unknown[]) => database.query(text, values)

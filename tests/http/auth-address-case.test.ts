@@ -5,7 +5,6 @@ import { askAuth, codeOf, newAddress, password, passwordGrant, sessionOf, signUp
 import { createMigratedDatabase } from '../support/database.ts'
 import { startIssuer } from '../support/id-token-issuer.ts'
 
-t.setTimeout(600_000)
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
 const issuer = await startIssuer(t)

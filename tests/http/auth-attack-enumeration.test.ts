@@ -10,7 +10,6 @@ import { startMailSink } from '../support/mail-sink.ts'
 import { mailSettings } from '../support/mailing-service.ts'
 import { countRoundTrips } from '../support/round-trips.ts'
 
-t.setTimeout(600_000)
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
 const counter = await countRoundTrips(t, database.authenticatorUri)

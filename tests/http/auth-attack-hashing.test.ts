@@ -8,7 +8,6 @@ import { createMigratedDatabase } from '../support/database.ts'
 import { hashing, lowestOf } from '../support/hash-processes.ts'
 import { until } from '../support/until.ts'
 
-t.setTimeout(600_000)
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
 const { url } = await startApplication(t, database.authenticatorUri, {

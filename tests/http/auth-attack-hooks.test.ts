@@ -15,7 +15,6 @@ import { listen } from '../support/listening.ts'
 import { startMailingService, type AskedApplication } from '../support/mailing-service.ts'
 import { until } from '../support/until.ts'
 
-t.setTimeout(600_000)
 const { ask: plain, database, sink, startAnother } = await startMailingService(t, { GOTRUE_MAILER_AUTOCONFIRM: 'true' })
 
 type HookName = 'before_user_created' | 'after_user_created' | 'custom_access_token' | 'send_email'

@@ -7,7 +7,6 @@ import { mailSettings, startMailingService } from '../support/mailing-service.ts
 import { signToken } from '../support/token.ts'
 import { until } from '../support/until.ts'
 
-t.setTimeout(600_000)
 const { database, sink, startAnother } = await startMailingService(t)
 /** In front of the mail server. */
 const gate = await createGate(t, sink.port)

@@ -21,7 +21,6 @@ import { mailSettings } from '../support/mailing-service.ts'
 import { browse, client, startProvider } from '../support/oidc-provider.ts'
 import { until } from '../support/until.ts'
 
-t.setTimeout(600_000)
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
 const sink = await startMailSink(t)

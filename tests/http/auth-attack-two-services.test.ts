@@ -11,7 +11,6 @@ import {
 } from '../support/auth.ts'
 import { startMailingService } from '../support/mailing-service.ts'
 
-t.setTimeout(600_000)
 const { ask: first, database, sink, startAnother } = await startMailingService(t)
 const { ask: second } = await startAnother()
 const doors = [first, second] as const

@@ -3,7 +3,6 @@ import t from 'tap'
 import { codeOf, newAddress, password, passwordGrant, sessionOf, signUp } from '../support/auth.ts'
 import { startMailingService } from '../support/mailing-service.ts'
 
-t.setTimeout(600_000)
 const numbers = ['15550000001', '15550000002', '15550000003', '15550000004', '15550000005']
 const { ask, database, sink, startAnother } = await startMailingService(t, {
   GOTRUE_SMS_MAX_FREQUENCY: '0s',

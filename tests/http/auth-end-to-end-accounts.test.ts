@@ -8,7 +8,6 @@ import { dataOf, follow, fragmentOf } from '../support/page-client.ts'
 import { codeOfApp, wrongCode } from '../support/second-factor.ts'
 import { site, startSignInService } from '../support/sign-in-page.ts'
 
-t.setTimeout(900_000)
 const { ask, page, signedUp, sink, smsCode } = await startSignInService(t, notesProject)
 const expired = { status: 403, code: 'otp_expired', message: 'Token has expired or is invalid' }
 

@@ -7,7 +7,6 @@ import { codeOfApp } from '../support/second-factor.ts'
 import { dataOf, follow, fragmentOf } from '../support/page-client.ts'
 import { site, startSignInService } from '../support/sign-in-page.ts'
 
-t.setTimeout(900_000)
 const service = await startSignInService(t, '')
 const { ask, page, server, signedUp, sink, start } = service
 const { admin } = server.auth

@@ -6,7 +6,6 @@ import { notesProject } from '../support/notes-project.ts'
 import { dataOf, follow, fragmentOf } from '../support/page-client.ts'
 import { site, startSignInService } from '../support/sign-in-page.ts'
 
-t.setTimeout(900_000)
 const { ask, database, page, signedUp, sink, url } = await startSignInService(t, notesProject)
 const invalid = { status: 400, code: 'invalid_credentials', message: 'Invalid login credentials' }
 const expired = { status: 403, code: 'otp_expired', message: 'Token has expired or is invalid' }

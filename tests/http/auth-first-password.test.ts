@@ -4,7 +4,6 @@ import { codeOf, newAddress, passwordGrant, sessionOf, type AuthAnswer } from '.
 import { startMailingService } from '../support/mailing-service.ts'
 import { signToken } from '../support/token.ts'
 
-t.setTimeout(600_000)
 const { ask, sink, database, startAnother } = await startMailingService(t, {
   GOTRUE_EXTERNAL_PHONE_ENABLED: 'true',
   GOTRUE_SMS_TEST_OTP: '15550100=123456,15550101=123456',

@@ -20,7 +20,6 @@ import { createMigratedDatabase } from '../support/database.ts'
 import { accessTokenHash, nonceHash, startIssuer } from '../support/id-token-issuer.ts'
 import { until } from '../support/until.ts'
 
-t.setTimeout(900_000)
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
 const google = await startIssuer(t)

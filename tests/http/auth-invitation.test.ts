@@ -7,7 +7,6 @@ import { browse, client, startProvider } from '../support/oidc-provider.ts'
 import { fragmentOf } from '../support/page-client.ts'
 import { signToken } from '../support/token.ts'
 
-t.setTimeout(600_000)
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
 const names = ['ann', 'bob', 'carl', 'dora', 'eve', 'fay', 'gus']

@@ -8,7 +8,6 @@ import { createMigratedDatabase } from '../support/database.ts'
 import { fragmentOf } from '../support/page-client.ts'
 import { until } from '../support/until.ts'
 
-t.setTimeout(900_000)
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
 

@@ -3,7 +3,6 @@ import t from 'tap'
 import { codeOf, newAddress, password } from '../support/auth.ts'
 import { startMailingService } from '../support/mailing-service.ts'
 
-t.setTimeout(600_000)
 const { ask, database, sink } = await startMailingService(t, { GOTRUE_RATE_LIMIT_EMAIL_SENT: '3' })
 
 t.test('a mail that cannot be sent leaves the earlier code valid, and creates no account', async (t) => {

@@ -7,7 +7,6 @@ import { createMigratedDatabase } from '../support/database.ts'
 import { browse, client, startProvider } from '../support/oidc-provider.ts'
 import { fragmentOf } from '../support/page-client.ts'
 
-t.setTimeout(900_000)
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
 const verified = (name: string) => ({

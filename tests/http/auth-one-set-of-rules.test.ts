@@ -5,7 +5,6 @@ import { detailsOf, password, signIn, signUp } from '../support/account.ts'
 import { codeOf, newAddress, passwordGrant, refreshGrant, sessionOf } from '../support/auth.ts'
 import { cookieSettings, startMailingService } from '../support/mailing-service.ts'
 
-t.setTimeout(900_000)
 const { ask, call, database, sink, startAnother, reload } = await startMailingService(t, {
   ...cookieSettings,
   AUTH_ADDRESS_LIMIT: '100000',

@@ -3,7 +3,6 @@ import type pg from 'pg'
 import t, { type Test } from 'tap'
 import { createMigratedDatabase, withClient } from '../support/database.ts'
 
-t.setTimeout(600_000)
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
 

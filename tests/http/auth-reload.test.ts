@@ -8,7 +8,6 @@ import { askAuth, codeOf, newAddress, sessionOf, signUp } from '../support/auth.
 import { createMigratedDatabase } from '../support/database.ts'
 import { startMailSink } from '../support/mail-sink.ts'
 
-t.setTimeout(600_000)
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
 await database.query(`

@@ -7,7 +7,6 @@ import { createMigratedDatabase } from '../support/database.ts'
 import { startIssuer } from '../support/id-token-issuer.ts'
 import { challenge, codeOfApp, enroll, raise } from '../support/second-factor.ts'
 
-t.setTimeout(600_000)
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
 const issuer = await startIssuer(t)

@@ -8,7 +8,6 @@ import { cookieSettings, startMailingService } from '../support/mailing-service.
 import { raise } from '../support/second-factor.ts'
 import { signToken } from '../support/token.ts'
 
-t.setTimeout(600_000)
 const issuer = await startIssuer(t)
 const { ask, call, database, sink, startAnother } = await startMailingService(t, {
   ...cookieSettings,

@@ -6,7 +6,7 @@ import { RestHandler } from '../../server/rest/handler.ts'
 import type { RestRequest } from '../../server/rest/rest-request.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { generatedBatch, type GeneratedPart } from '../support/generated-batches.ts'
-import { seededRandom } from '../support/seeded-random.ts'
+import { seededRandom, testSeed } from '../support/seeded-random.ts'
 import { startWrites, type WritesService } from '../support/writes-service.ts'
 
 const env = {
@@ -160,7 +160,7 @@ function compare(t: Test, parts: readonly GeneratedPart[], body: unknown, status
 }
 
 t.test('batches and sequences of requests', async (t) => {
-  const random = seededRandom(18_1)
+  const random = seededRandom(testSeed(18_1))
   const client = new PipelineClient(sequential.uri)
   await client.connect()
   t.teardown(() => client.end())

@@ -24,7 +24,6 @@ await database.query(`
   create function forget_all() returns text language plpgsql as $$ begin deallocate all; return 'gone'; end $$`)
 
 const seed = testSeed()
-t.comment(`seed ${seed}`)
 
 type Connected = { readonly client: PipelineClient; readonly faults: readonly string[] }
 
@@ -109,44 +108,40 @@ async function checkConnection(t: Test, client: PipelineClient, state: ModelStat
 }
 
 for (const together of [false, true]) {
-  t.test(
-    together ? 'two to five turns in one pipeline query' : 'one turn after the other',
-    { timeout: 240_000 },
-    async (t) => {
-      const random = seededRandom(together ? seed + 1 : seed)
-      await database.query('truncate ledger; alter sequence ticks restart; drop table changing; create table changing (c0 int); insert into changing values (0)') // prettier-ignore
-      const state = turnOf.newState()
-      let { client, faults } = await connect()
-      for (let step = 0; step < steps && t.passing(); step++) {
-        const label = `seed ${seed} step ${step}`
-        if (random.chance(0.05)) {
-          await database.query(`alter table changing add c${++state.columns - 1} int default 0`)
-          state.isChanged = true
-        }
-        const turns = together ? random.some(2, 5, () => generateTurn(random, false)) : [generateTurn(random, true)]
-        const sent = turns.map((turn) => turnOf.parts(turn, command))
-        const outcomes = together ? await runTogether(client, sent) : [await runAlone(client, sent[0] ?? [])]
-        let isLost = false
-        for (const [index, outcome] of outcomes.entries()) {
-          const turn = turns[index] ?? []
-          // No statement after a termination was started.
-          if (isLost) t.ok(outcome.error && !(outcome.error instanceof StatementError), `${label}: lost`)
-          else check(t, state, turn, outcome, `${label} turn ${index}`)
-          isLost ||= state.isTerminated
-        }
-        if (isLost) {
-          await client.end().catch(() => undefined)
-          ;({ client, faults } = await connect())
-          state.isForgotten = state.isChanged = state.isTerminated = false
-          state.isUncertain = true
-        } else if (outcomes.some(({ error }) => isStaleStatement(error))) {
-          if (together) await forgetStatements(client)
-          state.isForgotten = state.isChanged = false
-        }
-        await checkConnection(t, client, state, label)
-        t.strictSame(faults, [], `${label}: a pooler accepts the names`)
+  t.test(together ? 'two to five turns in one pipeline query' : 'one turn after the other', async (t) => {
+    const random = seededRandom(together ? seed + 1 : seed)
+    await database.query('truncate ledger; alter sequence ticks restart; drop table changing; create table changing (c0 int); insert into changing values (0)') // prettier-ignore
+    const state = turnOf.newState()
+    let { client, faults } = await connect()
+    for (let step = 0; step < steps && t.passing(); step++) {
+      const label = `seed ${seed} step ${step}`
+      if (random.chance(0.05)) {
+        await database.query(`alter table changing add c${++state.columns - 1} int default 0`)
+        state.isChanged = true
       }
-      await client.end()
-    },
-  )
+      const turns = together ? random.some(2, 5, () => generateTurn(random, false)) : [generateTurn(random, true)]
+      const sent = turns.map((turn) => turnOf.parts(turn, command))
+      const outcomes = together ? await runTogether(client, sent) : [await runAlone(client, sent[0] ?? [])]
+      let isLost = false
+      for (const [index, outcome] of outcomes.entries()) {
+        const turn = turns[index] ?? []
+        // No statement after a termination was started.
+        if (isLost) t.ok(outcome.error && !(outcome.error instanceof StatementError), `${label}: lost`)
+        else check(t, state, turn, outcome, `${label} turn ${index}`)
+        isLost ||= state.isTerminated
+      }
+      if (isLost) {
+        await client.end().catch(() => undefined)
+        ;({ client, faults } = await connect())
+        state.isForgotten = state.isChanged = state.isTerminated = false
+        state.isUncertain = true
+      } else if (outcomes.some(({ error }) => isStaleStatement(error))) {
+        if (together) await forgetStatements(client)
+        state.isForgotten = state.isChanged = false
+      }
+      await checkConnection(t, client, state, label)
+      t.strictSame(faults, [], `${label}: a pooler accepts the names`)
+    }
+    await client.end()
+  })
 }

@@ -10,8 +10,6 @@ import { dumpDatabase } from '../../server/tools/database-access/dump.ts'
 import { restoreDatabase, type RestoreCounts } from '../../server/tools/database-access/restore.ts'
 import { createDatabase, createMigratedDatabase, type TestDatabase } from '../support/database.ts'
 
-t.setTimeout(120_000)
-
 /** Things that a dump must preserve, beyond those of the program's own schema. */
 const fixture = `
   create schema shop;

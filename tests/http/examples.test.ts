@@ -7,8 +7,6 @@ import t, { type Test } from 'tap'
 import { createDatabase } from '../support/database.ts'
 import { guideText } from '../support/readme-section.ts'
 
-t.setTimeout(300_000)
-
 const database = await createDatabase()
 t.teardown(() => database.drop())
 await database.query(`

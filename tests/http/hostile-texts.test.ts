@@ -7,7 +7,6 @@ import { startApplication } from '../support/application.ts'
 import { createMigratedDatabase } from '../support/database.ts'
 import { signToken } from '../support/token.ts'
 
-t.setTimeout(900_000)
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
 const { url, call } = await startApplication(t, database.authenticatorUri, {

@@ -10,7 +10,6 @@ import { until } from '../support/until.ts'
 import { bearer } from '../support/token.ts'
 import { greenLake, lake } from '../support/test-image.ts'
 
-t.setTimeout(600_000)
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
 const start = (t: Pick<Test, 'teardown'>, env: Readonly<Record<string, string>> = {}) =>

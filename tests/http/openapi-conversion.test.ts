@@ -9,8 +9,6 @@ import { column, manyToOne, parameter, relationships, routine, table } from '../
 import { startApplication } from '../support/application.ts'
 import { createFixtureDatabase } from '../support/fixture.ts'
 
-t.setTimeout(300_000)
-
 // The package has no types.
 const { convertObj } = createRequire(import.meta.url)('swagger2openapi') as {
   convertObj: (document: object, options: object) => Promise<{ readonly openapi: OpenAPI3 }>

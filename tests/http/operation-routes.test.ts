@@ -10,7 +10,6 @@ import { createLatch } from '../support/latch.ts'
 import { bearer } from '../support/token.ts'
 import { tables } from '../support/service-routes.ts'
 
-t.setTimeout(300_000)
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
 const latch = await createLatch(t, database)

@@ -37,7 +37,6 @@ const url = await listen(t, nodeHandler(rest, { onError: () => undefined }))
 const handle = fetchHandler(rest)
 
 const seed = testSeed()
-t.comment(`seed ${seed}`)
 const random = seededRandom(seed)
 
 type Outcome = { readonly status: number; readonly body: Buffer; readonly isWhole: boolean }

@@ -21,7 +21,6 @@ const { url, call } = await startApplication(t, counter.uri, {
 })
 
 const seed = testSeed()
-t.comment(`seed ${seed}`)
 const random = seededRandom(seed)
 
 type Owner = SignedIn & { readonly ownId: string }

@@ -8,7 +8,6 @@ import { cookieSettings, startMailingService } from '../support/mailing-service.
 import { challenge, enroll, verify, codeOfApp, wrongCode, type Factor } from '../support/second-factor.ts'
 import { signToken } from '../support/token.ts'
 
-t.setTimeout(900_000)
 /** Limits of the settings, small so that the test is short. */
 const [perNetwork, perPair, perAccount] = [4, 2, 6]
 const common = {

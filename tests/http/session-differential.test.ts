@@ -9,8 +9,6 @@ import { createMigratedDatabase, type MigratedDatabase } from '../support/databa
 import { seededRandom, type Random, testSeed } from '../support/seeded-random.ts'
 import { secrets, startService } from '../support/service.ts'
 
-t.setTimeout(300_000)
-
 const seed = testSeed()
 const requests = Number(process.env.REQUESTS ?? 500)
 const day = 24 * 60 * 60

@@ -64,7 +64,6 @@ const variants: readonly [Headers, ...Headers[]] = [
   ...([{ Origin: 'https://one.test' }, { Origin: 'https://two.test' }] as const),
 ]
 
-t.setTimeout(120_000)
 t.test(`${requests} requests through a cache, SEED=${seed}`, async (t) => {
   const { pick } = seededRandom(seed)
   const cache = new SharedCache(call)

@@ -13,7 +13,6 @@ import { until } from '../support/until.ts'
 trustAllStatements()
 const runs = countSharedRuns()
 const seed = testSeed()
-t.comment(`seed ${seed}`)
 
 const asAdmin = async (text: string): Promise<void> => {
   const { port } = await readCluster()
@@ -25,7 +24,7 @@ await asAdmin(`
   create role sharing_hasty nologin;
   create role sharing_server login password 'sharing' noinherit;
   grant sharing_anon, sharing_user, sharing_hasty to sharing_server;
-  alter role sharing_hasty set statement_timeout = '500ms';
+  alter role sharing_hasty set statement_timeout = '1s';
   alter role sharing_anon set default_transaction_isolation = 'repeatable read'`)
 
 async function createNotes(): Promise<TestDatabase> {
@@ -132,11 +131,11 @@ async function compare(t: Test, { callers, steps, pool, interrupt = false }: Cro
   await Promise.all(naps)
 }
 
-t.test('sharing on and off: equal responses, and only the caller’s rows', { timeout: 110_000 }, (t) =>
+t.test('sharing on and off: equal responses, and only the caller’s rows', (t) =>
   compare(t, { callers: 16, steps: 50, pool: '4' }),
 )
 
-t.test('the same for a crowd that waits for connections together', { timeout: 110_000 }, async (t) => {
+t.test('the same for a crowd that waits for connections together', async (t) => {
   const before = runs.waited
   await compare(t, { callers: 60, steps: 20, pool: '2', interrupt: true })
   t.ok(runs.waited - before > 100, `${runs.waited - before} statements waited together`)
@@ -235,8 +234,8 @@ t.test('writes behind a lock get their own timeout', async (t) => {
     await client.query('begin')
     await client.query('select from api.locked for update')
     const spreads: number[] = []
-    // A hundred milliseconds for each position in the queue would be two seconds, every time.
-    for (let attempt = 0; attempt < 5 && spreads.every((spread) => spread >= 1000); attempt++) {
+    // A timeout for each position in the queue would be twenty seconds, every time.
+    for (let attempt = 0; attempt < 5 && spreads.every((spread) => spread >= 10_000); attempt++) {
       const times = await Promise.all(
         Array.from({ length: 20 }, async () => {
           t.match(await patch(), { status: 500, body: { code: '57014' } })
@@ -246,7 +245,7 @@ t.test('writes behind a lock get their own timeout', async (t) => {
       spreads.push(Math.max(...times) - Math.min(...times))
     }
     t.ok(
-      Math.min(...spreads) < 1000,
+      Math.min(...spreads) < 10_000,
       `the last of 20 was answered ${spreads.map(Math.round).join()} ms after the first`,
     )
     await client.query('rollback')

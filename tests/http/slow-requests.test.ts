@@ -71,7 +71,7 @@ for (const [title, sent, drip] of rows) {
     clearInterval(dripping)
     const took = performance.now() - start
     // A loaded test machine may be late, but less than Node's default of 300 seconds.
-    t.ok(took > 500 && took < 30_000, `${Math.round(took)} ms`)
+    t.ok(took > 500 && took < 120_000, `${Math.round(took)} ms`)
     if (title.includes('refused')) t.match(text, /^HTTP\/1.1 401 /)
     else if (title.includes('too large')) t.match(text, /^HTTP\/1.1 413 /)
     else t.match(text, /^HTTP\/1.1 408 Request Timeout\r\nConnection: close\r\n/)

@@ -10,7 +10,6 @@ import { startStorageService, storageFault, storageFaults, type StorageAnswer } 
 import { noise, picture } from '../support/test-image.ts'
 import { until } from '../support/until.ts'
 
-t.setTimeout(300_000)
 const [ada, ben] = ['aaaaaaaa-0000-4000-8000-000000000001', 'bbbbbbbb-0000-4000-8000-000000000002'] as const
 
 const { ask, database } = await startStorageService(t)

@@ -16,7 +16,6 @@ import { withClient } from '../support/database.ts'
 import { conflictRounds, testWithFolder } from '../support/storage-backends.ts'
 import { until } from '../support/until.ts'
 
-t.setTimeout(300_000)
 const [ada, ben] = ['aaaaaaaa-0000-4000-8000-000000000001', 'bbbbbbbb-0000-4000-8000-000000000002'] as const
 const metadataOf = (values: Readonly<Record<string, string | null>>): string =>
   Object.entries(values)

@@ -2,7 +2,7 @@
 // and folder, of which one has no memory.
 import t from 'tap'
 import { startApplication } from '../support/application.ts'
-import { seededRandom } from '../support/seeded-random.ts'
+import { seededRandom, testSeed } from '../support/seeded-random.ts'
 import { askStorage, startStorageService, type StorageAnswer, type StorageCallerName } from '../support/storage.ts'
 
 const alice = 'aaaaaaaa-0000-4000-8000-000000000001'
@@ -22,7 +22,7 @@ t.test('with and without memory, responses are the same', async (t) => {
     `insert into storage.buckets (id, name, public) values ('open', 'open', true), ('closed', 'closed', false);
      create policy own on storage.objects for all to authenticated using ((storage.foldername(name))[1] = auth.uid()::text)`,
   )
-  const { next, pick } = seededRandom(16)
+  const { next, pick } = seededRandom(testSeed(16))
   const callers: readonly [StorageCallerName, ...StorageCallerName[]] = ['service_role', alice, bob, 'anon', undefined]
   const names = [`${alice}/a`, `${alice}/b`, `${bob}/a`, `${bob}/large`, 'shared'] as const
   const shown = ({ status, text, headers }: StorageAnswer): unknown => ({

@@ -10,7 +10,6 @@ import { greenLake } from '../support/test-image.ts'
 import { bearer } from '../support/token.ts'
 import { until } from '../support/until.ts'
 
-t.setTimeout(300_000)
 process.env.OTEL_BSP_SCHEDULE_DELAY = '20'
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())

@@ -132,7 +132,7 @@ t.test('a collector that hangs, fails or is gone delays no request, and fails no
     t.strictSame([...statuses], [200])
     const begun = performance.now()
     await service.service.stop()
-    t.ok(performance.now() - begun < 10_000, 'stops')
+    t.ok(performance.now() - begun < 60_000, 'stops')
   }
   await Promise.all([hanging.url, failing.url, `http://127.0.0.1:${port}`].map(check))
 })

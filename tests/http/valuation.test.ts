@@ -113,7 +113,6 @@ function randomSpread(random: Random): Spread {
 
 t.test('random data: SQL and reference agree', async (t) => {
   const seed = testSeed()
-  t.comment(`SEED=${seed}`)
   const random = seededRandom(seed)
   const methods = new Set<string>()
   let mostComparables = 0

@@ -17,7 +17,6 @@ import { startProgram } from '../support/program.ts'
 import { until } from '../support/until.ts'
 import { lake, noise, picture } from '../support/test-image.ts'
 
-t.setTimeout(900_000)
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
 const folder = await mkdtemp(join(tmpdir(), 'rowhouse-limits-'))

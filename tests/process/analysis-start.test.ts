@@ -15,7 +15,6 @@ import { writeOnnx } from '../support/onnx.ts'
 import { until } from '../support/until.ts'
 import { lake } from '../support/test-image.ts'
 
-t.setTimeout(300_000)
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
 const folder = await mkdtemp(join(tmpdir(), 'rowhouse-start-'))

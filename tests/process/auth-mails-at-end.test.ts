@@ -7,7 +7,6 @@ import { mailSettings } from '../support/mailing-service.ts'
 import { says, startProgram, type Program } from '../support/program.ts'
 import { until } from '../support/until.ts'
 
-t.setTimeout(600_000)
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
 

@@ -9,8 +9,6 @@ import { freePort } from '../support/free-port.ts'
 import { says, startProgram, type Program } from '../support/program.ts'
 import { until } from '../support/until.ts'
 
-t.setTimeout(300_000)
-
 type Installation = {
   readonly env: Readonly<Record<string, string>>
   readonly dataDir: string

@@ -16,7 +16,6 @@ import { main, says, startProgram } from '../support/program.ts'
 import { until } from '../support/until.ts'
 
 // Programs are started, and a cluster is created.
-t.setTimeout(300_000)
 
 /** All migrations, but that for servers without the services that have tables in `public`. */
 const files = (await readdir(new URL('../../sql/migrations', import.meta.url)))

@@ -12,8 +12,6 @@ import type { LogEvent } from '../../server/running/operations/log-event.ts'
 import { command } from '../support/program.ts'
 import { until } from '../support/until.ts'
 
-t.setTimeout(300_000)
-
 const escape = String.fromCharCode(27)
 const databaseError = Object.assign(new Error('no route'), { code: '57P03' })
 const request: LogEvent = {

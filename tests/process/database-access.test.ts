@@ -13,8 +13,6 @@ import { command, main } from '../support/program.ts'
 import { readmeSection, withProgram } from '../support/readme-section.ts'
 import { until } from '../support/until.ts'
 
-t.setTimeout(300_000)
-
 const folder = await mkdtemp(join(tmpdir(), 'rowhouse-access-'))
 const database = await createMigratedDatabase()
 t.teardown(async () => {

@@ -11,7 +11,6 @@ import { fakePostgres } from '../support/fake-postgres.ts'
 import { says, startProgram, type Program } from '../support/program.ts'
 
 // Each start compiles the program.
-t.setTimeout(300_000)
 
 const { database, anonymous, uri } = await createFilmDatabase(t)
 await database.query(`

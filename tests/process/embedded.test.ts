@@ -29,7 +29,6 @@ import { asUser, databaseUser } from '../../server/postgres/embedded/system-user
 import { rowhouse } from '../support/command.ts'
 
 // Many databases are created and started here, possibly in parallel with other tests.
-t.setTimeout(300_000)
 
 const isRoot = process.getuid?.() === 0
 const quiet = { log: () => undefined }
@@ -167,7 +166,7 @@ t.test('a new database is created and started', async (t) => {
 // Creating a database takes long, so the tests below pass on an intact one.
 const shared = await folder(t)
 
-t.test('data, passwords and secrets survive 20 restarts, and no process is left', { timeout: 60_000 }, async (t) => {
+t.test('data, passwords and secrets survive 20 restarts, and no process is left', async (t) => {
   const dataDir = shared
   let embedded = await startEmbedded({ dataDir, ...quiet })
   const { secrets } = embedded

@@ -6,8 +6,6 @@ import { createMigratedDatabase } from '../support/database.ts'
 import { command } from '../support/program.ts'
 import { readmeSection, withProgram } from '../support/readme-section.ts'
 
-t.setTimeout(300_000)
-
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
 

@@ -8,8 +8,6 @@ import t, { type Test } from 'tap'
 import { createMigratedDatabase } from '../support/database.ts'
 import { says, startProgram } from '../support/program.ts'
 
-t.setTimeout(120_000)
-
 /** The URLs of all files that a program loads. `run` gets variables for it, and resolves when it has ended. */
 async function loadedBy(
   t: Pick<Test, 'teardown'>,

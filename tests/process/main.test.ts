@@ -8,8 +8,6 @@ import { rowhouse, type Ran } from '../support/command.ts'
 import { createDatabase } from '../support/database.ts'
 import { main } from '../support/program.ts'
 
-t.setTimeout(300_000)
-
 t.test('the program on an existing database', async (t) => {
   const database = await createDatabase()
   t.teardown(() => database.drop())

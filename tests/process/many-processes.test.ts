@@ -23,7 +23,6 @@ import { challenge, codeOfApp, enroll } from '../support/second-factor.ts'
 import { lake } from '../support/test-image.ts'
 import { until } from '../support/until.ts'
 
-t.setTimeout(300_000)
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
 const folder = await mkdtemp(join(tmpdir(), 'rowhouse-processes-'))
@@ -60,7 +59,7 @@ const env = {
 const programs = await startProcesses(t, [
   env,
   { ...env, PGRST_SERVER_PORT: String(port) },
-  { ...env, SERVER_DRAIN_TIME: '1' },
+  { ...env, SERVER_DRAIN_TIME: '10' },
 ])
 const [first, second, third] = programs as [(typeof programs)[0], (typeof programs)[0], (typeof programs)[0]]
 const [one, two, three] = [first, second, third].map(({ url }) => askAuth(url())) as [
@@ -107,7 +106,8 @@ t.test('an API key, until it is revoked', async (t) => {
   await withClient(database.adminUri, (client) => revokeApiKey(client, created.id))
   const began = performance.now()
   t.ok(await until(async () => (await statuses()).every((status) => status === 401)))
-  t.ok(performance.now() - began < 1000, 'refused within a second')
+  // Without notifications, a cached key is valid for 30 seconds.
+  t.ok(performance.now() - began < 28_000, 'refused before its cache entry ends')
 })
 
 t.test('sign-in at a provider: begun, called back and finished at different processes', async (t) => {
@@ -285,11 +285,11 @@ t.test('a process that ends is not ready, and serves until its balancer has noti
   t.match(isReady.body, { status: 'not ready', checks: { running: false, database: true, schemaCache: true } })
   t.equal((await third.call('GET', '/health')).status, 200, 'it responds')
   const statuses: number[] = []
-  while (performance.now() - began < 500) statuses.push((await third.call('GET', rest)).status)
+  for (let time = 0; time < 20; time++) statuses.push((await third.call('GET', rest)).status)
   t.strictSame(new Set(statuses), new Set([200]))
   const { headers } = await third.call('GET', rest)
   t.not(headers.get('connection'), 'close', 'the balancer may keep its connections')
   t.equal(await third.ended, 0)
-  t.ok(performance.now() - began > 900)
+  t.ok(performance.now() - began > 5000)
   for (const { call } of [first, second]) t.equal((await call('GET', '/ready')).status, 200)
 })

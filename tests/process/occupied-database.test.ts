@@ -11,7 +11,6 @@ import { createDatabase, createMigratedDatabase, withClient, type TestDatabase }
 import { says, startProgram } from '../support/program.ts'
 
 // Each run compiles the program, and an embedded database is created.
-t.setTimeout(300_000)
 
 /** The record of migrations of an unreleased version. */
 const unreleased = `

@@ -13,8 +13,6 @@ import { main, says, startProgram } from '../support/program.ts'
 import { readmeSection, withProgram } from '../support/readme-section.ts'
 import { until } from '../support/until.ts'
 
-t.setTimeout(300_000)
-
 const folder = await realpath(await mkdtemp(join(tmpdir(), 'rowhouse-project-')))
 const migrations = join(folder, 'migrations')
 const database = await createMigratedDatabase()

@@ -10,7 +10,6 @@ import { createMigratedDatabase } from '../support/database.ts'
 import { says, startProgram } from '../support/program.ts'
 
 // Runs npm, a compiler and several processes, which is slow on a busy machine.
-t.setTimeout(300_000)
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))

@@ -7,8 +7,6 @@ import t from 'tap'
 import { command } from '../support/program.ts'
 import { readmeSection, withProgram } from '../support/readme-section.ts'
 
-t.setTimeout(300_000)
-
 const folder = await mkdtemp(join(tmpdir(), 'rowhouse-policy-tests-'))
 t.teardown(() => rm(folder, { recursive: true, force: true }))
 

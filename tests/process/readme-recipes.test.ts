@@ -23,8 +23,6 @@ import { guideText, readmeSection } from '../support/readme-section.ts'
 import { greenLake } from '../support/test-image.ts'
 import { until } from '../support/until.ts'
 
-t.setTimeout(300_000)
-
 const tables = guideText('server/tools/migrations/README.md')
 
 t.test('the recipe for a database of your own', async (t) => {

@@ -47,7 +47,6 @@ t.test('the answers are those of the primary', async (t) => {
   const metrics = (): Promise<string> => on.service.metrics.text()
   t.ok(await until(async () => metric(await metrics(), 'rowhouse_replica_usable') === 1))
   const seed = testSeed(20_261_123)
-  t.comment(`seed ${seed}`)
   const random = seededRandom(seed)
   const written = readTables
     .filter(({ settings }) => settings === undefined)

@@ -16,7 +16,6 @@ import { createMigratedDatabase } from '../support/database.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
 import { bearer } from '../support/token.ts'
 
-t.setTimeout(1_200_000)
 const { COSTS: extent = '', COSTS_ONLY: only = '', COSTS_SHAPE: onlyShape = '' } = process.env
 const isWhole = extent === 'all'
 /** Bytes of a body in the screen, and of the largest one in a sample. */

@@ -7,7 +7,6 @@ import { startProgram } from '../support/program.ts'
 import { restartBesideEachOther, restartWorkers, type RollingRestartOptions } from '../support/rolling-restart.ts'
 
 // Each process compiles the program.
-t.setTimeout(300_000)
 
 async function optionsFor(t: Test): Promise<RollingRestartOptions> {
   const { database, anonymous, uri } = await createOwnedDatabase(t)

@@ -13,8 +13,6 @@ import { s3Credentials, startS3 } from '../support/s3-server.ts'
 import { askStorage, storageBearer } from '../support/storage.ts'
 import { until } from '../support/until.ts'
 
-t.setTimeout(600_000)
-
 const ada = 'aaaaaaaa-0000-4000-8000-000000000001'
 const mebibyte = 1024 * 1024
 

@@ -11,7 +11,6 @@ import { askStorage } from '../support/storage.ts'
 import { until } from '../support/until.ts'
 
 // Each round starts the program, and recovers the database.
-t.setTimeout(600_000)
 
 const as = 'service_role'
 const tus = { 'Tus-Resumable': '1.0.0' }

@@ -7,8 +7,6 @@ import { withClient } from '../support/database.ts'
 import { startSupabaseDatabase } from '../support/supabase-database.ts'
 import { signToken } from '../support/token.ts'
 
-t.setTimeout(300_000)
-
 const database = await startSupabaseDatabase(t)
 const services = 'rest,auth,storage'
 const ann = 'aaaaaaaa-0000-4000-8000-000000000001'

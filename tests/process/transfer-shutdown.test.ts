@@ -85,7 +85,7 @@ t.test('SIGTERM during exports and imports', async (t) => {
   t.equal(broken.isWhole, false, 'the client knows that the other export is incomplete')
   t.equal(await unfinished.outcome, undefined, 'the other import has no response')
   t.equal(await program.ended, 0)
-  t.ok(performance.now() - start < 20_000)
+  t.ok(performance.now() - start < 120_000)
   t.ok(await until(async () => (await backends('%')) === 0), 'no connection is left')
   const { rows } = await database.query('select count(*)::int as count, max(id) from public.ids')
   t.strictSame(rows, [{ count: 1001, max: 9999 }], 'the import that was broken off is rolled back')

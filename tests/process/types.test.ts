@@ -13,8 +13,6 @@ import { command, main } from '../support/program.ts'
 import { readmeSection, withProgram } from '../support/readme-section.ts'
 import { until } from '../support/until.ts'
 
-t.setTimeout(300_000)
-
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const fixtures = join(root, 'tests/fixtures/types')
 const folder = await realpath(await mkdtemp(join(tmpdir(), 'rowhouse-types-')))

@@ -6,7 +6,6 @@ import { childProcesses } from '../support/child-processes.ts'
 import { says, startProgram, type Program } from '../support/program.ts'
 
 // Each process compiles the program.
-t.setTimeout(300_000)
 
 t.test('the pool is divided among workers', async (t) => {
   for (const [pool, workers, share] of [

@@ -33,8 +33,15 @@ export function seededRandom(seed: number): Random {
   }
 }
 
+const printed = new Set<number>()
+
 /**
  * The seed of a test's generated input: that of the environment variable `SEED`, or always the same one, so that a failure
- * belongs to a change. The test names it in its messages.
+ * belongs to a change. It is printed.
  */
-export const testSeed = (fixed = 1): number => Number(process.env.SEED ?? fixed)
+export function testSeed(fixed = 1): number {
+  const seed = Number(process.env.SEED ?? fixed)
+  if (!printed.has(seed)) console.log(`# SEED=${seed}`)
+  printed.add(seed)
+  return seed
+}

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { RedirectTargets } from '../../server/services/auth/redirect-target.ts'
 import { UrlGlob, UrlGlobError } from '../../server/services/auth/url-glob.ts'
-import { seededRandom } from '../support/seeded-random.ts'
+import { seededRandom, testSeed } from '../support/seeded-random.ts'
 
 type Case = readonly [url: string, isAllowed: boolean]
 
@@ -367,7 +367,7 @@ t.test('property: what is allowed leads, in a browser, to an allowed origin', (t
     '\uff0f',
     '..',
   ]
-  const random = seededRandom(20261122)
+  const random = seededRandom(testSeed(20261122))
   // The first pieces of each list are the likeliest ones.
   const pick = (list: readonly string[]): string => list[Math.floor(random.next() ** 2 * list.length)] ?? ''
   let allowed = 0

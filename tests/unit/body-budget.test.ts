@@ -66,7 +66,6 @@ t.test('waiting ends with an error, or when the body is abandoned', async (t) =>
 t.test('any order of growing and releasing frees everything, and stays close to the budget', async (t) => {
   const seed = testSeed()
   const { next: random } = seededRandom(seed)
-  t.comment(`SEED=${seed}`)
   const [limit, largest] = [1000, 300]
   const budget = budgetOf(limit)
   let most = 0

@@ -8,7 +8,6 @@ import { endOfValue, JsonTokens } from '../../server/text/json-tokens.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
 
 const seed = testSeed(7)
-t.comment(`SEED=${seed}`)
 const { pick, some, chance } = seededRandom(seed)
 
 const signs = [

@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Rate } from '../../server/identity/limits.ts'
 import { LocalCounts, type Counts, type Grant } from '../../server/rest/limits/counts.ts'
 import { Lease, type LeaseState } from '../../server/rest/limits/lease.ts'
-import { seededRandom } from '../support/seeded-random.ts'
+import { seededRandom, testSeed } from '../support/seeded-random.ts'
 
 /** Lets all promises settle whose results are known. */
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
@@ -36,7 +36,7 @@ t.test(
       [4, 0.5, 3],
       [5, 10_000, 10_000],
     ] as const) {
-      const random = seededRandom(seed)
+      const random = seededRandom(testSeed(seed))
       let time = 0
       const counts = counting(() => time)
       const rate = { perSecond, burst }

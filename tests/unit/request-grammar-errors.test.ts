@@ -3,7 +3,7 @@ import t from 'tap'
 import { ApiError } from '../../server/rest/errors.ts'
 import type { TrailingText } from '../../server/rest/request/parser.ts'
 import { parseQueryParams } from '../../server/rest/request/query-params.ts'
-import { seededRandom } from '../support/seeded-random.ts'
+import { seededRandom, testSeed } from '../support/seeded-random.ts'
 
 type Fault = { message: string; details: unknown; hint?: unknown }
 
@@ -421,7 +421,7 @@ t.test('the errors of a long list are those of a short one', async (t) => {
     ],
     ...['...', '{', '}', ' ', '\n', 'eq.', 'in.(', 'is.null', 'is.x', 'fts(a).', 'asc', 'nullsfirst', '1', 'é', '🚗'],
   ] as [string, ...string[]]
-  const { pick, some } = seededRandom(7)
+  const { pick, some } = seededRandom(testSeed(7))
   let faults = 0
   for (const [name, start, element] of lists) {
     for (let round = 0; round < 400; round++) {

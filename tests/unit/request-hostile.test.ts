@@ -112,7 +112,6 @@ t.test('long texts', async (t) => {
 
 t.test('random combinations of tokens of the grammar', async (t) => {
   const seed = testSeed()
-  t.comment(`SEED=${seed}`)
   // A linear congruential generator: repeatable, and good enough to choose tokens.
   let state = seed
   const next = (below: number): number => {

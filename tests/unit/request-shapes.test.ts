@@ -8,7 +8,7 @@ import type { ApiRequest, RequestInput, RequestShape } from '../../server/rest/r
 import { parseApiRequest } from '../../server/rest/request/parse-api-request.ts'
 import { Snapshot } from '../../server/rest/snapshot.ts'
 import { createValidator } from '../../server/validation/validator.ts'
-import { seededRandom } from '../support/seeded-random.ts'
+import { seededRandom, testSeed } from '../support/seeded-random.ts'
 import { foreignKey, routine, schemaCache, table } from '../support/small-schema-cache.ts'
 import { noRoleSettings } from '../../server/rest/settings.ts'
 
@@ -40,7 +40,7 @@ function prepared(asked: Asked, within: Snapshot) {
   return { code, status, message, details, hint, headers }
 }
 
-const { pick, some, below } = seededRandom(1)
+const { pick, some, below } = seededRandom(testSeed(1))
 const operators =
   'eq neq gt gte lt lte like ilike match imatch in is isdistinct fts plfts phfts wfts cs cd ov sl sr nxr nxl adj not'.split(
     ' ',

@@ -10,8 +10,6 @@ import { describeLogin, migrateForServing, type Serving } from '../../server/pos
 import { servingFrom } from '../../server/running/connection-setting.ts'
 import { startEmbedded } from '../../server/postgres/embedded/embedded.ts'
 
-t.setTimeout(300_000)
-
 t.test("the SCRAM verifier of a password (RFC 7677, with PostgreSQL's salt and iteration count)", async (t) => {
   const salt = Buffer.from('W22ZaJ0SNY7soEsUEjb6gQ==', 'base64')
   const salted = pbkdf2Sync('pencil', salt, 4096, 32, 'sha256')

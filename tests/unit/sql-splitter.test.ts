@@ -1,7 +1,7 @@
 import t from 'tap'
 import { splitSql, SqlSplitter, type OpenElement } from '../../server/text/sql-splitter.ts'
 import { splitStatements } from '../../server/text/sql-statements.ts'
-import { seededRandom } from '../support/seeded-random.ts'
+import { seededRandom, testSeed } from '../support/seeded-random.ts'
 
 t.test('statements end at semicolons outside of quotations, comments, parentheses and bodies', (t) => {
   const table: [sql: string, expected: readonly [line: number, text: string][]][] = [
@@ -108,7 +108,7 @@ t.test('commands with a backslash', (t) => {
 })
 
 t.test('text that comes line by line is split as the whole text', (t) => {
-  const { pick, some } = seededRandom(23)
+  const { pick, some } = seededRandom(testSeed(23))
   const signs = [
     "'",
     "E'",

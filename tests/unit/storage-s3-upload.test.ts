@@ -9,7 +9,6 @@ import type { ObjectKey, PutOptions } from '../../server/services/storage/object
 import { s3Credentials, startS3 } from '../support/s3-server.ts'
 import { until } from '../support/until.ts'
 
-t.setTimeout(300_000)
 Object.assign(process.env, s3Credentials)
 
 const server = await startS3(t)

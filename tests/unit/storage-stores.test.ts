@@ -10,7 +10,6 @@ import { S3Store } from '../../server/services/storage/backends/s3-store.ts'
 import type { ObjectKey, ObjectStore, PutOptions } from '../../server/services/storage/object-store.ts'
 import { s3Credentials, startS3, type S3Server } from '../support/s3-server.ts'
 
-t.setTimeout(300_000)
 Object.assign(process.env, s3Credentials)
 
 const mebibyte = 1024 * 1024

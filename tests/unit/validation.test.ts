@@ -6,7 +6,7 @@ import { addKeywords } from '../../server/validation/keywords.ts'
 import { readSchemas, type SchemaFile } from '../../server/validation/schema-directory.ts'
 import { compileSchemas, createValidator, maxFaults, ownSchemas } from '../../server/validation/validator.ts'
 import { cpuTime } from '../support/cpu-time.ts'
-import { seededRandom } from '../support/seeded-random.ts'
+import { seededRandom, testSeed } from '../support/seeded-random.ts'
 
 const validator = await createValidator()
 /** All schemas of the program, compared with the meta-schema. */
@@ -28,7 +28,7 @@ const fault = (pointer: string, message: string): Fault => ({ pointer, message }
 
 t.test('trusted schemas of services find the same faults as checked ones', async (t) => {
   const files = await readSchemas(ownSchemas)
-  const random = seededRandom(20_261_201)
+  const random = seededRandom(testSeed(20_261_201))
   const values = [{}, [], null, 7, 'text', { unknown: 1 }, JSON.parse('{"__proto__": 1}'), ...files.map(exampleOf)]
   let faults = 0
   for (const { id, table } of files) {
@@ -262,7 +262,7 @@ t.test('invalid folders of schemas', async (t) => {
 })
 
 t.test('string lengths agree with Ajv', async (t) => {
-  const { below, pick, some } = seededRandom(7)
+  const { below, pick, some } = seededRandom(testSeed(7))
   const [own, plain] = [new Ajv2020({ allErrors: true }), new Ajv2020({ allErrors: true })]
   addKeywords(own, 'table')
   const counts = { valid: 0, faulty: 0 }
