@@ -108,7 +108,7 @@ t.test('a refused upload gets its response while it still sends', async (t) => {
   t.equal(await unfinished(), 0)
 })
 
-testWithFolder('a slow upload may take longer than other requests', async (t) => {
+testWithFolder(t, 'a slow upload may take longer than other requests', async (t) => {
   const server = createHttpServer(application.service.listener, { requestHeaderLimit: 16_384, serverRequestTimeout: 1 })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => {

@@ -191,7 +191,7 @@ t.test('DELETE /object/:bucket', async (t) => {
   await requireAgreement(t, storage)
 })
 
-testWithFolder('many objects at once', async (t) => {
+testWithFolder(t, 'many objects at once', async (t) => {
   const storage = await startStorageService(t)
   await createBuckets(storage, 'one')
   await storage.database.query(
@@ -202,7 +202,7 @@ testWithFolder('many objects at once', async (t) => {
   t.equal((json as unknown[]).length, 3000)
 })
 
-testWithFolder('requests at the same time', async (t) => {
+testWithFolder(t, 'requests at the same time', async (t) => {
   const storage = await startStorageService(t)
   await createBuckets(storage, 'one')
   const as = 'service_role'

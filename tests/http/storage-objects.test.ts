@@ -96,7 +96,7 @@ t.test('an upload and everything that is known of it', async (t) => {
   for (const name of ['etag', 'last-modified', 'cache-control']) t.equal(info.headers.get(name), headers[name], name)
 })
 
-testWithFolder('forms', async (t) => {
+testWithFolder(t, 'forms', async (t) => {
   const { ask, database } = await startWithBuckets(t)
   const upload = async (body: FormData): Promise<unknown> =>
     (await ask('PUT', '/object/closed/f', { ...service, body })).json
@@ -234,7 +234,7 @@ t.test('names cannot leave their bucket', async (t) => {
   )
 })
 
-testWithFolder('who may read', async (t) => {
+testWithFolder(t, 'who may read', async (t) => {
   const { ask, database } = await startWithBuckets(t)
   for (const bucket of ['open', 'closed']) await ask('POST', `/object/${bucket}/a`, { ...service, body: bucket })
   await database.query(
@@ -373,7 +373,7 @@ t.test('parts, conditions and names to save by', async (t) => {
   for (const [path, shown] of named) t.equal((await get({}, path)).headers.get('content-disposition'), shown, path)
 })
 
-testWithFolder('nothing that is uploaded is executed', async (t) => {
+testWithFolder(t, 'nothing that is uploaded is executed', async (t) => {
   const { ask, database } = await startWithBuckets(t)
   const types: readonly (readonly [string, string, boolean])[] = [
     ['text/html', 'text/plain; charset=utf-8', true],
@@ -427,7 +427,7 @@ t.test('a row that names the version of another object has no bytes', async (t) 
   t.match((await ask('GET', '/object/public/open/stolen')).json, { statusCode: '404' })
 })
 
-testWithFolder('what search engines may do', async (t) => {
+testWithFolder(t, 'what search engines may do', async (t) => {
   const { ask } = await startWithBuckets(t)
   const put = (rules: string) =>
     ask('PUT', '/object/open/a', { ...service, body: 'x', headers: { 'X-Robots-Tag': rules } })
@@ -457,7 +457,7 @@ const ownFolder = `
   using (bucket_id = 'closed' and (storage.foldername(name))[1] = (select auth.uid()::text))
   with check (bucket_id = 'closed' and (storage.foldername(name))[1] = (select auth.jwt() ->> 'sub'))`
 
-testWithFolder('users with folders of their own', async (t) => {
+testWithFolder(t, 'users with folders of their own', async (t) => {
   const { ask, database } = await startWithBuckets(t)
   await database.query(ownFolder)
   const put = async (owner: string, as: StorageCallerName): Promise<unknown> =>
@@ -478,7 +478,7 @@ testWithFolder('users with folders of their own', async (t) => {
   ])
 })
 
-testWithFolder('policies see the request', async (t) => {
+testWithFolder(t, 'policies see the request', async (t) => {
   const { ask, database } = await startWithBuckets(t)
   await database.query(
     `create policy described on storage.objects for insert to authenticated with check (

@@ -81,7 +81,7 @@ const rowOf = async (name: string) =>
 const eventually = async (t: Test, condition: () => Promise<boolean>, name: string) =>
   t.ok(await until(condition), name)
 
-testWithFolder('the protocol is described', async (t) => {
+testWithFolder(t, 'the protocol is described', async (t) => {
   const answer = await ask('OPTIONS', '/upload/resumable')
   t.equal(answer.status, 204)
   t.equal(answer.headers.get('tus-version'), '1.0.0')
@@ -376,7 +376,7 @@ t.test('errors, in plain text with their statuses', async (t) => {
   t.match(garbage.json, { statusCode: '403', error: 'Unauthorized' })
 })
 
-testWithFolder('an upload belongs to the user who began it', async (t) => {
+testWithFolder(t, 'an upload belongs to the user who began it', async (t) => {
   // The policies let every user insert into this bucket, so only the upload itself can be protected.
   const address = addressOf(await create('open', 'shared.txt', 10, { as: ada }))
   t.equal((await patch(address, 0, Buffer.from('01234'), { as: ada })).status, 204)
@@ -395,7 +395,7 @@ testWithFolder('an upload belongs to the user who began it', async (t) => {
   t.equal((await download('open/shared.txt')).text, '0123456789')
 })
 
-testWithFolder('permissions are checked on every request', async (t) => {
+testWithFolder(t, 'permissions are checked on every request', async (t) => {
   const name = `${ada}/revoked.txt`
   const address = addressOf(await create('own', name, 10, { as: ada }))
   t.equal((await patch(address, 0, Buffer.from('01234'), { as: ada })).status, 204)
@@ -534,7 +534,7 @@ t.test('more bytes than declared, in chunks without a length', async (t) => {
   t.equal((await patch(deferred, 0, Buffer.alloc(10), { headers: { 'Upload-Length': '5000' } })).status, 413)
 })
 
-testWithFolder('signed uploads', async (t) => {
+testWithFolder(t, 'signed uploads', async (t) => {
   const path = '/upload/resumable/sign'
   const tokenFor = async (object: string, as: StorageCallerName = 'service_role'): Promise<string> => {
     const { json } = await ask('POST', `/object/upload/sign/${object}`, { as })
@@ -642,7 +642,7 @@ t.test('the sweep of orphans keeps parts of unfinished uploads', async (t) => {
   t.ok(bytes.equals(Buffer.concat([Buffer.alloc(50, 1), Buffer.alloc(50, 2)])))
 })
 
-testWithFolder('addresses follow the host that the client sees', async (t) => {
+testWithFolder(t, 'addresses follow the host that the client sees', async (t) => {
   const location = async (headers: Headers) =>
     new URL((await create('own', `host-${randomUUID()}`, 1, { headers })).headers.get('location') ?? '').origin
   t.equal(
@@ -659,7 +659,7 @@ testWithFolder('addresses follow the host that the client sees', async (t) => {
   )
 })
 
-testWithFolder("the tables are the server's own", async (t) => {
+testWithFolder(t, "the tables are the server's own", async (t) => {
   for (const role of ['anon', 'authenticated', 'service_role']) {
     for (const table of ['resumable_uploads', 'resumable_parts']) {
       const { rows } = await database.query(

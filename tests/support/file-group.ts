@@ -7,9 +7,9 @@ import tap from 'tap'
 const root = new URL('../../', import.meta.url)
 const folder = new URL('node_modules/.cache/rowhouse-tests/groups/', root)
 
-/** A file that changes its process, or measures it, has one of its own. */
+/** A file that changes its process, or measures it, has one of its own; the client's `getClaims` keeps keys by the host. */
 const needsOwnProcess =
-  /process\.(?:env\.\w+ *=[^=]|memoryUsage|cpuUsage|resourceUsage|on\(|once\(|argv|exit|emit)|cpu-time|\bgc\b|node:v8|performance\.now|mock\.|globalThis\.|opentelemetry|prom-client|worker_threads|process\.stdout|getClaims/
+  /process\.(?:env\.\w+ *=[^=]|memoryUsage|cpuUsage|resourceUsage|on\(|once\(|argv|exit|emit)|cpu-time|\bgc\b|node:v8|performance\.now|mock\.|globalThis\.|opentelemetry|prom-client|worker_threads|process\.stdout|on-s3|getClaims/
 
 /** Files of a group. Unit tests are brief. */
 const groupSizes: Readonly<Record<string, number>> = { unit: 24 }
@@ -22,7 +22,9 @@ const groupSizes: Readonly<Record<string, number>> = { unit: 24 }
 export function joinFiles(files: readonly string[]): string[] {
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
-  const alone = files.filter((file) => needsOwnProcess.test(readFileSync(new URL(file, root), 'utf8')))
+  const alone = files.filter(
+    (file) => file.startsWith('tests/process/') || needsOwnProcess.test(readFileSync(new URL(file, root), 'utf8')),
+  )
   const groups = new Map<string, string[]>()
   const counts = new Map<string, number>()
   for (const file of files.filter((file) => !alone.includes(file))) {

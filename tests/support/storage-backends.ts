@@ -1,7 +1,7 @@
 // Where a service under test keeps the bytes of objects: in a folder, or on an S3 server.
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import tap, { type Test } from 'tap'
+import type { Test } from 'tap'
 import { FileStore } from '../../server/services/storage/backends/file-store.ts'
 import { S3Store } from '../../server/services/storage/backends/s3-store.ts'
 import type { ObjectStore } from '../../server/services/storage/object-store.ts'
@@ -69,8 +69,8 @@ export function chooseBackend(name: BackendName): void {
 export const conflictRounds = (): number => (chosen === 'file' ? 5 : 1)
 
 /** Defines a test whose result does not depend on where the bytes are: it runs with the folder only. */
-export function testWithFolder(title: string, body: (t: Test) => Promise<void>): void {
-  if (chosen === 'file') void tap.test(title, body)
+export function testWithFolder(t: Test, title: string, body: (t: Test) => Promise<void>): void {
+  if (chosen === 'file') void t.test(title, body)
 }
 
 async function versionsIn(store: ObjectStore): Promise<string[]> {
