@@ -168,7 +168,7 @@ t.test('clients that leave, and a connection that is lost, while two users wait 
   const napping = async (): Promise<boolean> =>
     (await database.query(`${sleepers} and state = 'active'`)).rows.length > 0
 
-  const occupied = nap(1)
+  const occupied = nap(5)
   t.ok(await until(napping))
   const leaving = new AbortController()
   const left = [1, 2, 3].map((id) => post(one, id, leaving.signal).catch(() => 'left'))
