@@ -1,66 +1,29 @@
 // The path of batches, which PostgREST does not have.
-import { object, type Member } from './ordered-json.ts'
+import type { FixedObject, Member } from './ordered-json.ts'
 
-const text = object(['type', 'string'])
-const list = (name: string, ...members: readonly Member[]): Member => [
-  'schema',
-  object(
-    [
-      'properties',
-      object([
-        name,
-        object(['items', object(['properties', object(...members)], ['type', 'object'])], ['type', 'array']),
-      ]),
-    ],
-    ['required', [name]],
-    ['type', 'object'],
-  ),
-]
+const text = { type: 'string' }
+const anyObject = { type: 'object' }
+
+const list = (name: string, properties: FixedObject): FixedObject => ({
+  properties: { [name]: { items: { properties, type: 'object' }, type: 'array' } },
+  required: [name],
+  type: 'object',
+})
+
+const requests = list('requests', { id: text, method: text, url: text, headers: anyObject, body: {} })
+const responses = list('responses', { id: text, status: { type: 'integer' }, headers: anyObject, body: {} })
 
 /** `POST /$batch`: several requests in one transaction, in the JSON format of OData 4.01. */
 export const batchPath: Member = [
   '/$batch',
-  object([
-    'post',
-    object(
-      ['consumes', ['application/json']],
-      [
-        'parameters',
-        [
-          object(
-            ['in', 'body'],
-            ['name', 'batch'],
-            ['required', true],
-            list(
-              'requests',
-              ['id', text],
-              ['method', text],
-              ['url', text],
-              ['headers', object(['type', 'object'])],
-              ['body', object()],
-            ),
-          ),
-        ],
-      ],
-      ['produces', ['application/json']],
-      [
-        'responses',
-        object([
-          '200',
-          object(
-            ['description', 'OK'],
-            list(
-              'responses',
-              ['id', text],
-              ['status', object(['type', 'integer'])],
-              ['headers', object(['type', 'object'])],
-              ['body', object()],
-            ),
-          ),
-        ]),
-      ],
-      ['summary', 'Run several requests in one transaction'],
-      ['tags', ['Batch']],
-    ),
-  ]),
+  {
+    post: {
+      consumes: ['application/json'],
+      parameters: [{ in: 'body', name: 'batch', required: true, schema: requests }],
+      produces: ['application/json'],
+      responses: { 200: { description: 'OK', schema: responses } },
+      summary: 'Run several requests in one transaction',
+      tags: ['Batch'],
+    },
+  },
 ]

@@ -1,9 +1,7 @@
 // Schemas of rows and of function arguments.
-import type { Relationships } from '../../catalogue/relationship.ts'
 import type { Routine } from '../../catalogue/routine.ts'
-import type { Column, Table } from '../../catalogue/table.ts'
-import { foreignKeysOf, type ForeignKey } from './foreign-key.ts'
-import { object, sorted, type Member, type OrderedJson, type OrderedObject } from './ordered-json.ts'
+import type { ColumnModel, RelationModel } from './model.ts'
+import { NumberText, sorted, type Member, type OrderedJson, type OrderedObject } from './ordered-json.ts'
 import { arrayItems, defaultValue, swaggerFormat, swaggerType } from './swagger-type.ts'
 
 /** The list; undefined if it is empty. */
@@ -11,46 +9,30 @@ const filled = (list: readonly string[]): readonly string[] | undefined => (list
 
 /** The members as an object; undefined if there are none. */
 const filledObject = (members: readonly Member[]): OrderedObject | undefined =>
-  members.length > 0 ? object(...members) : undefined
+  members.length > 0 ? new Map(members) : undefined
 
 /** The schema of a relation's rows. Tools parse the notes on keys (`<pk/>`, `<fk …/>`), so they are part of the API. */
-export function tableDefinition(table: Table, relationships: Relationships): OrderedJson {
-  const columns = [...table.columns.values()]
-  const foreignKeys = foreignKeysOf(table, relationships)
-  return object(
-    ['description', table.description ?? undefined],
-    ['required', filled(columns.filter(({ nullable }) => !nullable).map(({ name }) => name))],
-    [
-      'properties',
-      filledObject(
-        columns.map((column) => [
-          column.name,
-          columnProperty(column, table.primaryKey.includes(column.name), foreignKeys.get(column.name)),
-        ]),
-      ),
-    ],
-    ['type', 'object'],
-  )
-}
+export const tableDefinition = ({ table, columns }: RelationModel): OrderedJson => ({
+  description: table.description ?? undefined,
+  required: filled(columns.filter(({ nullable }) => !nullable).map(({ name }) => name)),
+  properties: filledObject(columns.map((column) => [column.name, columnProperty(column)])),
+  type: 'object',
+})
 
-function columnProperty(column: Column, isPrimaryKey: boolean, foreignKey: ForeignKey | undefined): OrderedJson {
+function columnProperty(column: ColumnModel): OrderedJson {
   const { type, maxLength } = column
-  return object(
-    ['default', column.default === null ? undefined : defaultValue(type, column.default)],
-    ['description', columnDescription(column.description, isPrimaryKey, foreignKey)],
-    ['enum', filled(column.enumValues)],
-    ['format', swaggerFormat(type)],
-    ['items', arrayItems(type)],
-    ['maxLength', maxLength === null ? undefined : { number: String(maxLength) }],
-    ['type', swaggerType(type)],
-  )
+  return {
+    default: column.default === null ? undefined : defaultValue(type, column.default),
+    description: columnDescription(column),
+    enum: filled(column.enumValues),
+    format: swaggerFormat(type),
+    items: arrayItems(type),
+    maxLength: maxLength === null ? undefined : new NumberText(String(maxLength)),
+    type: swaggerType(type),
+  }
 }
 
-function columnDescription(
-  comment: string | null,
-  isPrimaryKey: boolean,
-  foreignKey: ForeignKey | undefined,
-): string | undefined {
+function columnDescription({ description: comment, isPrimaryKey, foreignKey }: ColumnModel): string | undefined {
   const notes: string[] = []
   if (isPrimaryKey) notes.push('This is a Primary Key.<pk/>')
   if (foreignKey) {
@@ -62,21 +44,16 @@ function columnDescription(
 }
 
 /** The schema of a function's arguments as a JSON object. */
-export function argumentsSchema({ description, parameters }: Routine): OrderedJson {
-  return object(
-    ['description', description ?? undefined],
-    [
-      'properties',
-      filledObject(
-        sorted(
-          parameters.map(({ name, type }) => [
-            name,
-            object(['format', swaggerFormat(type)], ['items', arrayItems(type)], ['type', swaggerType(type)]),
-          ]),
-        ),
-      ),
-    ],
-    ['required', filled(parameters.filter(({ required }) => required).map(({ name }) => name))],
-    ['type', 'object'],
-  )
-}
+export const argumentsSchema = ({ description, parameters }: Routine): OrderedJson => ({
+  description: description ?? undefined,
+  properties: filledObject(
+    sorted(
+      parameters.map(({ name, type }) => [
+        name,
+        { format: swaggerFormat(type), items: arrayItems(type), type: swaggerType(type) },
+      ]),
+    ),
+  ),
+  required: filled(parameters.filter(({ required }) => required).map(({ name }) => name)),
+  type: 'object',
+})

@@ -3,29 +3,37 @@
 import { compareText } from '../../text/code-point-order.ts'
 
 /** A number as its text. */
-export type NumberText = { readonly number: string }
+export class NumberText {
+  readonly text: string
 
-export type OrderedJson = string | boolean | null | NumberText | readonly OrderedJson[] | OrderedObject
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
+export type OrderedJson = string | boolean | null | NumberText | readonly OrderedJson[] | OrderedObject | FixedObject
+
+/** An object with names of the database. */
 export type OrderedObject = ReadonlyMap<string, OrderedJson>
 
-export type Member = readonly [name: string, value: OrderedJson | undefined]
+/** An object whose names are in the code: numbers come first, ascending. Members that are undefined are left out. */
+export type FixedObject = { readonly [name: string]: OrderedJson | undefined }
 
-/** Creates an object, without the members whose value is undefined. */
-export function object(...members: readonly Member[]): OrderedObject {
-  const result = new Map<string, OrderedJson>()
-  for (const [name, value] of members) if (value !== undefined) result.set(name, value)
-  return result
-}
+export type Member = readonly [name: string, value: OrderedJson]
 
 /** Sorts members by the code points of their names. */
 export const sorted = (members: readonly Member[]): Member[] => [...members].sort(([a], [b]) => compareText(a, b))
 
-const isObject = (json: object): json is OrderedObject => json instanceof Map
+const isList = (json: object): json is readonly OrderedJson[] => Array.isArray(json)
 
 export function stringify(json: OrderedJson): string {
   if (json === null || typeof json !== 'object') return JSON.stringify(json)
-  if (isObject(json)) {
-    return `{${Array.from(json, ([name, value]) => `${JSON.stringify(name)}:${stringify(value)}`).join(',')}}`
-  }
-  return 'number' in json ? json.number : `[${json.map(stringify).join(',')}]`
+  if (json instanceof NumberText) return json.text
+  if (isList(json)) return `[${json.map(stringify).join(',')}]`
+  const members: readonly (readonly [string, OrderedJson | undefined])[] =
+    json instanceof Map ? [...(json as OrderedObject)] : Object.entries(json as FixedObject)
+  const texts = members.flatMap(([name, value]) =>
+    value === undefined ? [] : `${JSON.stringify(name)}:${stringify(value)}`,
+  )
+  return `{${texts.join(',')}}`
 }

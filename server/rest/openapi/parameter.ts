@@ -1,8 +1,8 @@
 // Parameters of requests: those of all relations, those of one relation, and the arguments of functions.
 import type { Routine, RoutineParameter } from '../../catalogue/routine.ts'
-import type { Table } from '../../catalogue/table.ts'
 import { argumentsSchema } from './definition.ts'
-import { object, type Member, type OrderedJson } from './ordered-json.ts'
+import type { RelationModel } from './model.ts'
+import type { Member, OrderedJson } from './ordered-json.ts'
 import { parameterName, reference } from './reference.ts'
 import { elementType, swaggerFormat, swaggerType } from './swagger-type.ts'
 
@@ -14,16 +14,15 @@ type Parameter = {
   readonly enum?: readonly string[]
 }
 
-const parameter = (it: Parameter): OrderedJson =>
-  object(
-    ['name', it.name],
-    ['description', it.description],
-    ['required', false],
-    ['default', it.default],
-    ['enum', it.enum],
-    ['in', it.in],
-    ['type', 'string'],
-  )
+const parameter = (it: Parameter): OrderedJson => ({
+  name: it.name,
+  description: it.description,
+  required: false,
+  default: it.default,
+  enum: it.enum,
+  in: it.in,
+  type: 'string',
+})
 
 const prefer = (...values: readonly string[]): OrderedJson =>
   parameter({
@@ -65,51 +64,43 @@ export const bodyName = (table: string): string => parameterName('body', table)
 export const filterName = (table: string, column: string): string => parameterName('rowFilter', table, column)
 
 /** `#/parameters`: the shared parameters, then the body and the filters of each relation. */
-export function parameterDefinitions(tables: readonly Table[]): OrderedJson {
-  return object(
+export const parameterDefinitions = (relations: readonly RelationModel[]): OrderedJson =>
+  new Map([
     ...shared,
-    ...tables.flatMap(({ name, columns }): readonly Member[] => [
+    ...relations.flatMap(({ table: { name }, columns }): readonly Member[] => [
       [
         bodyName(name),
-        object(
-          ['name', name],
-          ['description', name],
-          ['required', false],
-          ['in', 'body'],
-          ['schema', reference('definitions', name)],
-        ),
+        { name, description: name, required: false, in: 'body', schema: reference('definitions', name) },
       ],
-      ...Array.from(columns.values(), (column): Member => [
+      ...columns.map((column): Member => [
         filterName(name, column.name),
         parameter({ name: column.name, description: column.description ?? undefined, in: 'query' }),
       ]),
     ]),
-  )
-}
+  ])
 
 /** An argument in the query string. An array is one string (`{a,b}`); a variadic argument is repeated. */
 export function queryArgument({ name, type, required, variadic }: RoutineParameter): OrderedJson {
   const declared = swaggerType(type)
-  if (variadic) {
-    const element = elementType(type)
-    return object(
-      ['collectionFormat', 'multi'],
-      ['in', 'query'],
-      ['items', object(['format', swaggerFormat(element)], ['type', swaggerType(element)])],
-      ['name', name],
-      ['required', required],
-      ['type', declared ?? 'string'],
-    )
+  if (!variadic) {
+    const inText = declared === undefined || declared === 'array' ? 'string' : declared
+    return { format: swaggerFormat(type), in: 'query', name, required, type: inText }
   }
-  return object(
-    ['format', swaggerFormat(type)],
-    ['in', 'query'],
-    ['name', name],
-    ['required', required],
-    ['type', declared === undefined || declared === 'array' ? 'string' : declared],
-  )
+  const element = elementType(type)
+  return {
+    collectionFormat: 'multi',
+    in: 'query',
+    items: { format: swaggerFormat(element), type: swaggerType(element) },
+    name,
+    required,
+    type: declared ?? 'string',
+  }
 }
 
 /** The arguments in the body. */
-export const bodyArguments = (routine: Routine): OrderedJson =>
-  object(['in', 'body'], ['name', 'args'], ['required', true], ['schema', argumentsSchema(routine)])
+export const bodyArguments = (routine: Routine): OrderedJson => ({
+  in: 'body',
+  name: 'args',
+  required: true,
+  schema: argumentsSchema(routine),
+})

@@ -1,5 +1,5 @@
 // Converts types of PostgreSQL to types of Swagger 2.0.
-import { object, type OrderedJson, type OrderedObject } from './ordered-json.ts'
+import { NumberText, type OrderedJson } from './ordered-json.ts'
 
 export type SwaggerType = 'string' | 'boolean' | 'integer' | 'number' | 'array'
 
@@ -35,8 +35,8 @@ export const swaggerFormat = (type: string): string => formats.get(type) ?? type
 export const elementType = (type: string): string => type.slice(0, -2)
 
 /** `items` of an array; undefined for other types. */
-export const arrayItems = (type: string): OrderedObject | undefined =>
-  swaggerType(type) === 'array' ? object(['type', swaggerType(elementType(type))]) : undefined
+export const arrayItems = (type: string): OrderedJson | undefined =>
+  swaggerType(type) === 'array' ? { type: swaggerType(elementType(type)) } : undefined
 
 const numberText = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?$/i
 
@@ -46,7 +46,7 @@ const numberText = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?$/i
  */
 export function defaultValue(type: string, expression: string): OrderedJson | undefined {
   if (swaggerType(type) === 'string') return textDefault(type, expression)
-  if (numberText.test(expression)) return { number: expression }
+  if (numberText.test(expression)) return new NumberText(expression)
   return expression === 'true' ? true : expression === 'false' ? false : undefined
 }
 

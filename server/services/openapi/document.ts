@@ -1,10 +1,10 @@
 // The description of the whole service in OpenAPI 3.1: the REST resources, and the service's own routes.
 // https://spec.openapis.org/oas/v3.1.1.html
-import type { Relationships } from '../../catalogue/relationship.ts'
 import type { Routine } from '../../catalogue/routine.ts'
 import type { Table } from '../../catalogue/table.ts'
 import { qualifiedKey } from '../../catalogue/identifier.ts'
 import { componentName, schemaRef, type JsonObject, type JsonSchema } from '../../http/json-schema.ts'
+import { relationModel, type RelationModel, type VisibleSchema } from '../../rest/openapi/model.ts'
 import { batchPath } from './batch-path.ts'
 import {
   failures,
@@ -21,11 +21,8 @@ import { anySubset, bodySchemas, schemaComponents, type SchemaComponents } from 
 import { operationOf, securitySchemes, type ServiceRoute } from '../../http/service-route.ts'
 import { filterParameters, tablePaths, type TableDescription } from './table-path.ts'
 
-export type DescribedService = {
-  /** Tables of one exposed schema that the caller may see. */
-  readonly tables: readonly Table[]
-  readonly routines: readonly Routine[]
-  readonly relationships: Relationships
+/** With what the caller may see of one exposed schema. */
+export type DescribedService = VisibleSchema & {
   /** JSON Schemas of request bodies, each with its `$id`, and `x-table` when it is for a table's rows. */
   readonly schemas: readonly JsonSchema[]
   /** All exposed schemas of the database, the default first. */
@@ -51,7 +48,7 @@ service's own routes. The privileges and policies of the database decide what ea
 export function serviceDocument(input: DescribedService): JsonObject {
   const { tables, routines, relationships, operations } = input
   const checked = schemaComponents(input.schemas)
-  const described = tables.map((table) => describeTable(table, relationships, checked))
+  const described = tables.map((table) => describeTable(relationModel(table, relationships), checked))
   const rows = new Map(tables.map((table) => [qualifiedKey(table.schema, table.name), rowName(table)]))
   const context: RestContext = {
     basePath: input.restBasePath.replace(/\/+$/, ''),
@@ -96,18 +93,18 @@ const rowName = ({ name }: Table): string => componentName('tables', name)
 
 /** The schemas of a relation as components, and references to them. A JSON Schema for its bodies takes precedence. */
 function describeTable(
-  table: Table,
-  relationships: Relationships,
+  relation: RelationModel,
   checked: SchemaComponents,
 ): { readonly description: TableDescription; readonly schemas: readonly (readonly [string, JsonSchema])[] } {
-  const { row, insert } = rowSchemas(table, relationships)
+  const { table } = relation
+  const { row, insert } = rowSchemas(relation)
   const name = rowName(table)
   const bodies = bodySchemas(checked, table)
-  const nested = nestedBodies(table, relationships)
-  if (bodies) return { description: { table, row: schemaRef(name), nested, ...bodies }, schemas: [[name, row]] }
+  const description = { ...relation, row: schemaRef(name), nested: nestedBodies(relation) }
+  if (bodies) return { description: { ...description, ...bodies }, schemas: [[name, row]] }
   const [insertName, updateName] = [`${name}.insert`, `${name}.update`]
   return {
-    description: { table, row: schemaRef(name), insert: schemaRef(insertName), update: schemaRef(updateName), nested },
+    description: { ...description, insert: schemaRef(insertName), update: schemaRef(updateName) },
     schemas: [
       [name, row],
       [insertName, insert],

@@ -1,12 +1,9 @@
 // Bodies of POST with related rows, as JSON Schema.
-import { relatedNames } from '../../catalogue/related-names.ts'
-import type { Relationships } from '../../catalogue/relationship.ts'
-import type { Table } from '../../catalogue/table.ts'
 import type { JsonSchema } from '../../http/json-schema.ts'
+import type { RelationModel } from '../../rest/openapi/model.ts'
 
 /** A row with related rows, and an array of such rows; empty for a table without relationships. */
-export function nestedBodies(table: Table, relationships: Relationships): readonly JsonSchema[] {
-  const related = relatedNames(table, relationships)
+export function nestedBodies({ table, related }: RelationModel): readonly JsonSchema[] {
   if (related.length === 0) return []
   const row: JsonSchema = {
     type: 'object',

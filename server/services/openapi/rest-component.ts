@@ -101,12 +101,14 @@ export const parameterRef = (name: string): JsonObject => ({ $ref: `#/components
 export const sharedRefs = (...names: readonly SharedParameter[]): readonly JsonObject[] => names.map(parameterRef)
 
 /**
- * References to `distinct` and `having`.
+ * References to parameters beyond PostgREST's.
  *
  * @param isTaken whether a filter or an argument has the name, which is then described instead
  */
-export const groupingRefs = (isTaken: (name: string) => boolean): readonly JsonObject[] =>
-  sharedRefs(...(['distinct', 'having'] as const).filter((name) => !isTaken(name)))
+export const untakenRefs = (
+  isTaken: (name: string) => boolean,
+  ...names: readonly ('distinct' | 'having' | 'cursor')[]
+): readonly JsonObject[] => sharedRefs(...names.filter((name) => !isTaken(name)))
 
 /** `#/components/parameters` that all resources share. */
 export function restParameters(exposedSchemas: readonly string[]): JsonObject {

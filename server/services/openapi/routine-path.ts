@@ -1,15 +1,9 @@
 // The resources of functions: `/rpc/{name}` for all overloads of a name.
 import { firstLine } from '../../rest/openapi/comment.ts'
+import { takesArgument } from '../../rest/openapi/model.ts'
 import { returnsScalar, returnsVoid, type Routine, type RoutineParameter } from '../../catalogue/routine.ts'
 import { pathSegment, type JsonObject, type JsonSchema } from '../../http/json-schema.ts'
-import {
-  groupingRefs,
-  failures,
-  headerRef,
-  reservedParameters,
-  sharedRefs,
-  type RestContext,
-} from './rest-component.ts'
+import { failures, headerRef, reservedParameters, sharedRefs, untakenRefs, type RestContext } from './rest-component.ts'
 import { catalogTypeSchema, typeSchema } from './postgres-type.ts'
 
 const json = 'application/json'
@@ -31,15 +25,13 @@ export function routinePath(
     ...rest,
     responses: { ...successes(overloads, rowOf), ...failures() },
   })
-  const isArgument = (name: string): boolean =>
-    overloads.some(({ parameters }) => parameters.some((parameter) => parameter.name === name))
+  const isArgument = (name: string): boolean => takesArgument(overloads, name)
   const shaping = returnsRows
-    ? [...sharedRefs('select', 'order', 'limit', 'offset', 'range'), ...groupingRefs(isArgument)]
+    ? [...sharedRefs('select', 'order', 'limit', 'offset', 'range'), ...untakenRefs(isArgument, 'distinct', 'having')]
     : []
   const readable = overloads.filter(
     ({ volatility, parameters }) => volatility !== 'volatile' && parameters.every((parameter) => parameter.name !== ''),
   )
-  const takesCursor = overloads.some(({ parameters }) => parameters.some((parameter) => parameter.name === 'cursor'))
   return [
     `${basePath}/rpc/${pathSegment(name)}`,
     {
@@ -50,7 +42,7 @@ export function routinePath(
                 ...queryParameters(readable),
                 ...shaping,
                 ...sharedRefs('preferQuery'),
-                ...(returnsRows && !takesCursor ? sharedRefs('cursor') : []),
+                ...(returnsRows ? untakenRefs(isArgument, 'cursor') : []),
                 ...(hasProfiles ? sharedRefs('acceptProfile') : []),
               ],
             }),

@@ -1,7 +1,5 @@
 // Rows of relations as JSON Schema.
-import { foreignKeysOf, type ForeignKey } from '../../rest/openapi/foreign-key.ts'
-import type { Relationships } from '../../catalogue/relationship.ts'
-import type { Column, Table } from '../../catalogue/table.ts'
+import type { ColumnModel, RelationModel } from '../../rest/openapi/model.ts'
 import type { JsonSchema } from '../../http/json-schema.ts'
 import { typeSchema } from './postgres-type.ts'
 
@@ -13,22 +11,15 @@ export type RowSchemas = {
 }
 
 /** The schemas of a relation, derived from its columns. */
-export function rowSchemas(table: Table, relationships: Relationships): RowSchemas {
-  const columns = [...table.columns.values()]
-  const foreignKeys = foreignKeysOf(table, relationships)
+export function rowSchemas({ table, columns }: RelationModel): RowSchemas {
   const row: JsonSchema = {
     title: table.name,
     ...(table.description === null ? {} : { description: table.description }),
     type: 'object',
     // `Object.fromEntries` creates own properties for all names, even for a column `__proto__`.
-    properties: Object.fromEntries(
-      columns.map((column) => [
-        column.name,
-        columnSchema(column, table.primaryKey.includes(column.name), foreignKeys.get(column.name)),
-      ]),
-    ),
+    properties: Object.fromEntries(columns.map((column) => [column.name, columnSchema(column)])),
   }
-  const names = (filtered: readonly Column[]): readonly string[] => filtered.map(({ name }) => name)
+  const names = (filtered: readonly ColumnModel[]): readonly string[] => filtered.map(({ name }) => name)
   const always = columns.filter(({ nullable }) => !nullable)
   return {
     row: always.length === 0 ? row : { ...row, required: names(always) },
@@ -41,8 +32,8 @@ export function rowSchemas(table: Table, relationships: Relationships): RowSchem
   }
 }
 
-function columnSchema(column: Column, isPrimaryKey: boolean, foreignKey: ForeignKey | undefined): JsonSchema {
-  const { enumValues, maxLength } = column
+function columnSchema(column: ColumnModel): JsonSchema {
+  const { enumValues, maxLength, isPrimaryKey, foreignKey } = column
   const base = enumValues.length > 0 ? { type: 'string', enum: enumValues } : typeSchema(column.type)
   const constant = column.default === null ? undefined : constantOf(column.default, base.type)
   const description = [

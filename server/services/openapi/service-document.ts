@@ -12,12 +12,7 @@ import { errorResponse } from '../../rest/response/error.ts'
 import { checkSession, namedSession, sessionValues } from '../../rest/sql/session.ts'
 import type { LoadedSettings, Snapshot as RestSnapshot } from '../../rest/snapshot.ts'
 import { transactionError, withCode } from '../../rest/sql-errors.ts'
-import {
-  accessibleRoutinesQuery,
-  accessibleTablesQuery,
-  decodeAccessibleRoutines,
-  decodeAccessibleTables,
-} from '../../catalogue/privileges.ts'
+import { privilegeQueries, visibleSchema } from '../../rest/openapi/model.ts'
 import type { SchemaCache } from '../../catalogue/schema-cache.ts'
 import type { SchemaFile } from '../../validation/schema-directory.ts'
 import { serviceDocument } from './document.ts'
@@ -137,31 +132,22 @@ async function makeDocument(
   { database, schemas, version, routes }: ServiceDocumentOptions,
 ): Promise<string> {
   const [schema = 'public'] = config.dbSchemas
-  const all = [...cache.tables].filter(([, table]) => table.schema === schema)
-  const routines = [...cache.routines.values()].flat().filter((routine) => routine.schema === schema)
-  const rest =
+  const showsAll = config.openapiMode === 'ignore-privileges' || config.docsMode === 'ignore-privileges'
+  const [tables, routines] = privilegeQueries(schema)
+  const readPrivileges = () =>
+    database.transaction(
+      identity,
+      async (query) =>
+        [await query(tables.text, [...tables.values]), await query(routines.text, [...routines.values])] as const,
+      'read',
+    )
+  const visible =
     config.openapiMode === 'disabled'
-      ? { tables: [], routines: [] }
-      : config.openapiMode === 'ignore-privileges' || config.docsMode === 'ignore-privileges'
-        ? { tables: all.map(([, table]) => table), routines }
-        : await database.transaction(
-            identity,
-            async (query) => {
-              const tablesQuery = accessibleTablesQuery(schema)
-              const routinesQuery = accessibleRoutinesQuery(schema)
-              const visible = decodeAccessibleTables(await query(tablesQuery.text, [...tablesQuery.values]))
-              const callable = decodeAccessibleRoutines(await query(routinesQuery.text, [...routinesQuery.values]))
-              return {
-                tables: all.filter(([key]) => visible.has(key)).map(([, table]) => table),
-                routines: [...callable.values()].flat(),
-              }
-            },
-            'read',
-          )
+      ? { tables: [], routines: [], relationships: cache.relationships }
+      : visibleSchema(schema, cache, showsAll ? undefined : await readPrivileges())
   return JSON.stringify(
     serviceDocument({
-      ...rest,
-      relationships: cache.relationships,
+      ...visible,
       schemas: schemas.map(({ schema: content }) => content),
       exposedSchemas: config.dbSchemas,
       restBasePath: config.restBasePath,

@@ -1,5 +1,4 @@
 // The resources of a relation: all rows, and a single row by its key.
-import { firstLine } from '../../rest/openapi/comment.ts'
 import type { Column, Table } from '../../catalogue/table.ts'
 import { componentName, pathSegment, type JsonObject, type JsonSchema } from '../../http/json-schema.ts'
 import {
@@ -9,14 +8,14 @@ import {
   parameterRef,
   preconditionFailed,
   reservedParameters,
-  groupingRefs,
   sharedRefs,
+  untakenRefs,
   type RestContext,
 } from './rest-component.ts'
+import type { RelationModel } from '../../rest/openapi/model.ts'
 import { typeSchema } from './postgres-type.ts'
 
-export type TableDescription = {
-  readonly table: Table
+export type TableDescription = RelationModel & {
   /** Schemas or references to schemas. */
   readonly row: JsonSchema
   readonly insert: JsonSchema
@@ -69,16 +68,21 @@ type ItemContext = TableDescription & {
   readonly contentProfile: readonly JsonObject[]
 }
 
-function operation({ table }: ItemContext, name: string, action: string, rest: JsonObject): JsonObject {
-  const { description } = firstLine(table.description)
-  return {
+const operationOf =
+  ({ table, comment: { description } }: ItemContext) =>
+  (name: string, action: string, rest: JsonObject): JsonObject => ({
     operationId: `${table.name}.${name}`,
     tags: [table.name],
     summary: `${action} ${table.name}`,
     ...(description === undefined || description === '' ? {} : { description }),
     ...rest,
-  }
-}
+  })
+
+/** An item without the operations that the relation does not offer. */
+const offered = (operations: Readonly<Record<string, unknown>>): JsonObject =>
+  Object.fromEntries(Object.entries(operations).filter(([, operation]) => operation !== undefined))
+
+const jsonBody = (schema: JsonSchema): JsonObject => ({ required: true, content: { [json]: { schema } } })
 
 const manyRows = (row: JsonSchema): JsonObject => ({
   [json]: { schema: { type: 'array', items: row } },
@@ -89,8 +93,6 @@ const manyRows = (row: JsonSchema): JsonObject => ({
 })
 
 const oneRow = (row: JsonSchema): JsonObject => ({ [json]: { schema: row } })
-
-const noBody = (description: string): JsonObject => ({ description })
 
 /** Responses to a write: with rows if they were requested, without otherwise. */
 const written = (row: JsonSchema): JsonObject => ({
@@ -107,23 +109,26 @@ const tag: JsonObject = { ETag: headerRef('etag') }
 /** Headers of a write with an Idempotency-Key. */
 const replayed: JsonObject = { 'Idempotency-Replayed': headerRef('idempotencyReplayed') }
 
+/** Parameters of PATCH. */
+const changes = sharedRefs('select', 'columns', 'ifMatch', 'preferWrite', 'idempotencyKey')
+
 function rowsItem(context: ItemContext): JsonObject {
   const { table, row, insert, update, nested, filters, acceptProfile, contentProfile } = context
+  const operation = operationOf(context)
   const headers = {
     'Content-Range': headerRef('contentRange'),
-    ETag: headerRef('etag'),
+    ...tag,
     Link: headerRef('link'),
     'Rows-Truncated': headerRef('rowsTruncated'),
   }
   const conditions = [...filters, ...sharedRefs('and', 'or')]
-  return {
-    get: operation(context, 'list', 'Read rows of', {
+  return offered({
+    get: operation('list', 'Read rows of', {
       parameters: [
         ...conditions,
         ...sharedRefs('select', 'order', 'limit', 'offset', 'range', 'ifNoneMatch', 'preferRead'),
         // A parameter has one description: that of the column, if there is one.
-        ...(table.columns.has('cursor') ? [] : sharedRefs('cursor')),
-        ...groupingRefs((name) => table.columns.has(name)),
+        ...untakenRefs((name) => table.columns.has(name), 'cursor', 'distinct', 'having'),
         ...acceptProfile,
       ],
       responses: {
@@ -133,91 +138,81 @@ function rowsItem(context: ItemContext): JsonObject {
         ...failures(),
       },
     }),
-    ...(table.insertable
-      ? {
-          post: operation(context, 'create', 'Add rows to', {
-            parameters: [
-              ...sharedRefs('select', 'columns', 'onConflict', 'preferInsert', 'idempotencyKey'),
-              ...contentProfile,
-            ],
-            requestBody: {
-              required: true,
-              content: {
-                [json]: { schema: { anyOf: [insert, { type: 'array', items: insert }, ...nested] } },
-                'text/csv': { schema: { type: 'string' } },
-                'application/x-ndjson': {
-                  schema: { type: 'string', description: 'A row per line. The body is imported as a stream.' },
-                },
-                'application/x-www-form-urlencoded': { schema: { type: 'object' } },
+    post: table.insertable
+      ? operation('create', 'Add rows to', {
+          parameters: [
+            ...sharedRefs('select', 'columns', 'onConflict', 'preferInsert', 'idempotencyKey'),
+            ...contentProfile,
+          ],
+          requestBody: {
+            required: true,
+            content: {
+              [json]: { schema: { anyOf: [insert, { type: 'array', items: insert }, ...nested] } },
+              'text/csv': { schema: { type: 'string' } },
+              'application/x-ndjson': {
+                schema: { type: 'string', description: 'A row per line. The body is imported as a stream.' },
               },
+              'application/x-www-form-urlencoded': { schema: { type: 'object' } },
             },
-            responses: {
-              200: { description: 'Only existing rows were changed; see `resolution`.', content: manyRows(row) },
-              201: {
-                description: 'Added, with the rows for `Prefer: return=representation`.',
-                headers: { Location: headerRef('location'), ...tag, ...replayed },
-                content: manyRows(row),
-              },
-              ...failures(),
+          },
+          responses: {
+            200: { description: 'Only existing rows were changed; see `resolution`.', content: manyRows(row) },
+            201: {
+              description: 'Added, with the rows for `Prefer: return=representation`.',
+              headers: { Location: headerRef('location'), ...tag, ...replayed },
+              content: manyRows(row),
             },
-          }),
-        }
-      : {}),
-    ...(table.insertable && table.updatable && table.primaryKey.length > 0
-      ? {
-          put: operation(context, 'replace', 'Add or replace one row of', {
+            ...failures(),
+          },
+        })
+      : undefined,
+    put:
+      table.insertable && table.updatable && table.primaryKey.length > 0
+        ? operation('replace', 'Add or replace one row of', {
             description: `The filters must be exactly one \`eq\` for each column of the primary key: ${table.primaryKey.map((name) => `\`${name}\``).join(', ')}.`,
             parameters: [
               ...filters,
               ...sharedRefs('select', 'columns', 'ifMatch', 'ifAbsent', 'preferWrite'),
               ...contentProfile,
             ],
-            requestBody: { required: true, content: { [json]: { schema: insert } } },
+            requestBody: jsonBody(insert),
             responses: {
               ...written(row),
               201: { description: 'Added.', headers: tag },
               ...preconditionFailed,
               ...failures(),
             },
-          }),
-        }
-      : {}),
-    ...(table.updatable
-      ? {
-          patch: operation(context, 'update', 'Change rows of', {
-            parameters: [
-              ...conditions,
-              ...sharedRefs('select', 'columns', 'ifMatch', 'preferWrite', 'idempotencyKey'),
-              ...contentProfile,
-            ],
-            requestBody: { required: true, content: { [json]: { schema: update } } },
-            responses: { ...written(row), ...preconditionFailed, ...failures() },
-          }),
-        }
-      : {}),
-    ...(table.deletable
-      ? {
-          delete: operation(context, 'remove', 'Delete rows of', {
-            parameters: [...conditions, ...sharedRefs('select', 'ifMatch', 'preferWrite'), ...contentProfile],
-            responses: { ...written(row), ...preconditionFailed, ...failures() },
-          }),
-        }
-      : {}),
-  }
+          })
+        : undefined,
+    patch: table.updatable
+      ? operation('update', 'Change rows of', {
+          parameters: [...conditions, ...changes, ...contentProfile],
+          requestBody: jsonBody(update),
+          responses: { ...written(row), ...preconditionFailed, ...failures() },
+        })
+      : undefined,
+    delete: table.deletable
+      ? operation('remove', 'Delete rows of', {
+          parameters: [...conditions, ...sharedRefs('select', 'ifMatch', 'preferWrite'), ...contentProfile],
+          responses: { ...written(row), ...preconditionFailed, ...failures() },
+        })
+      : undefined,
+  })
 }
 
 function rowItem(context: ItemContext, key: Column): JsonObject {
   const { table, row, update, acceptProfile, contentProfile } = context
-  const id: JsonObject = {
+  const operation = operationOf(context)
+  const id = {
     name: 'id',
     in: 'path',
     required: true,
     description: `Value of the key \`${key.name}\`.`,
     schema: key.enumValues.length > 0 ? { type: 'string', enum: key.enumValues } : typeSchema(key.type),
   }
-  return {
+  return offered({
     parameters: [id],
-    get: operation(context, 'read', 'Read one row of', {
+    get: operation('read', 'Read one row of', {
       parameters: [...sharedRefs('select', 'ifNoneMatch', 'preferRead'), ...acceptProfile],
       responses: {
         200: { description: 'The row.', headers: tag, content: oneRow(row) },
@@ -225,33 +220,26 @@ function rowItem(context: ItemContext, key: Column): JsonObject {
         ...failures('row'),
       },
     }),
-    ...(table.updatable
-      ? {
-          patch: operation(context, 'updateOne', 'Change one row of', {
-            parameters: [
-              ...sharedRefs('select', 'columns', 'ifMatch', 'preferWrite', 'idempotencyKey'),
-              ...contentProfile,
-            ],
-            requestBody: { required: true, content: { [json]: { schema: update } } },
-            responses: {
-              200: {
-                description: 'Changed, with the row for `Prefer: return=representation`.',
-                headers: { ...tag, ...replayed },
-                content: oneRow(row),
-              },
-              ...preconditionFailed,
-              ...failures('row'),
+    patch: table.updatable
+      ? operation('updateOne', 'Change one row of', {
+          parameters: [...changes, ...contentProfile],
+          requestBody: jsonBody(update),
+          responses: {
+            200: {
+              description: 'Changed, with the row for `Prefer: return=representation`.',
+              headers: { ...tag, ...replayed },
+              content: oneRow(row),
             },
-          }),
-        }
-      : {}),
-    ...(table.deletable
-      ? {
-          delete: operation(context, 'removeOne', 'Delete one row of', {
-            parameters: [...sharedRefs('ifMatch', 'preferWrite'), ...contentProfile],
-            responses: { 204: noBody('Deleted.'), ...preconditionFailed, ...failures('row') },
-          }),
-        }
-      : {}),
-  }
+            ...preconditionFailed,
+            ...failures('row'),
+          },
+        })
+      : undefined,
+    delete: table.deletable
+      ? operation('removeOne', 'Delete one row of', {
+          parameters: [...sharedRefs('ifMatch', 'preferWrite'), ...contentProfile],
+          responses: { 204: { description: 'Deleted.' }, ...preconditionFailed, ...failures('row') },
+        })
+      : undefined,
+  })
 }
