@@ -10,6 +10,14 @@ export type CatalogRow = Record<string, unknown>
 /** Runs one statement in the caller's open transaction. */
 export type RunQuery = (text: string, values: unknown[]) => Promise<readonly CatalogRow[]>
 
+/** Runs one statement, as a client of PostgreSQL. */
+export type RunClientQuery = (text: string, values?: unknown[]) => Promise<{ readonly rows: readonly CatalogRow[] }>
+
+export const rowsOf =
+  (query: RunClientQuery): RunQuery =>
+  async (text, values) =>
+    (await query(text, values)).rows
+
 /** The same relative path is valid from `server/` and from the compiled file in `dist/`. */
 const folder = new URL('../../sql/introspection/', import.meta.url)
 const texts = new Map<string, string>()

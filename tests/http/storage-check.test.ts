@@ -1,20 +1,23 @@
 // `rowhouse check` for storage: public buckets that can be listed, and policies without a bucket.
 import t from 'tap'
-import {
-  checkStorage,
-  describeStorageFinding,
-  readStorageExposure,
-  type StorageFinding,
-} from '../../server/tools/check/storage-findings.ts'
+import { BucketConditions, type Verdict } from '../../server/tools/check/bucket-conditions.ts'
+import type { CheckCatalogue } from '../../server/tools/check/catalogue.ts'
+import { PolicyExpressions } from '../../server/tools/check/policy-expression.ts'
+import { readCatalogue } from '../../server/tools/check/run-check.ts'
+import { SchemaView } from '../../server/tools/check/schema-view.ts'
+import { checkStorage, describeStorageFinding, type StorageFinding } from '../../server/tools/check/storage-findings.ts'
 import { createDatabase, createMigratedDatabase, withClient, type TestDatabase } from '../support/database.ts'
 
-const check = (uri: string): Promise<StorageFinding[] | undefined> =>
+const read = (uri: string): Promise<CheckCatalogue> =>
   withClient(uri, async (client) => {
-    const exposure = await readStorageExposure((text, values) => client.query(text, values))
+    const scope = { schemas: ['public'], anonymousRole: null, confirmsAddresses: false }
+    const catalogue = await readCatalogue((text, values) => client.query(text, values), scope)
     const { rows } = await client.query(`select current_user::text as role, current_setting('search_path') as path`)
     t.match(rows, [{ role: /^(?:authenticator|postgres)$/, path: '"$user", public' }], 'nothing has changed')
-    return exposure && checkStorage(exposure)
+    return catalogue
   })
+
+const check = async (uri: string): Promise<StorageFinding[]> => checkStorage(await read(uri))
 
 const withBuckets = async (database: TestDatabase, sql: string): Promise<void> => {
   await database.query(
@@ -38,7 +41,7 @@ t.test('findings', async (t) => {
      create policy misspelt on storage.objects for insert with check (bucket_id = 'opne' and name like '%.png');
      create policy gone on storage.objects for select to anon using (bucket_id = any (array['gone', 'open']) and name = 'x');`,
   )
-  const findings = (await check(database.authenticatorUri)) ?? []
+  const findings = await check(database.authenticatorUri)
   t.strictSame(findings, [
     { kind: 'listable-bucket', bucket: 'mine', roles: ['authenticated'], policies: ['members'] },
     {
@@ -60,7 +63,7 @@ t.test('findings', async (t) => {
     `create policy narrow on storage.objects as restrictive for select using (owner_id = (select auth.uid()::text))`,
   )
   t.strictSame(
-    (await check(database.authenticatorUri))?.map(({ kind }) => kind),
+    (await check(database.authenticatorUri)).map(({ kind }) => kind),
     ['policy-without-bucket', 'policy-without-bucket'],
     'restrictive policies narrow the others',
   )
@@ -70,7 +73,7 @@ t.test('row-level security that is off', async (t) => {
   const database = await createMigratedDatabase()
   t.teardown(database.drop)
   await withBuckets(database, 'alter table storage.objects disable row level security')
-  const findings = (await check(database.authenticatorUri)) ?? []
+  const findings = await check(database.authenticatorUri)
   t.strictSame(findings, [{ kind: 'storage-rls-off' }])
   t.strictSame(findings.map(describeStorageFinding), ['storage.objects: row-level security is off'])
 })
@@ -78,5 +81,53 @@ t.test('row-level security that is off', async (t) => {
 t.test('a database without storage', async (t) => {
   const database = await createDatabase()
   t.teardown(database.drop)
-  t.equal(await check(database.adminUri), undefined)
+  t.strictSame(await check(database.adminUri), [])
+})
+
+const verdicts: readonly (readonly [condition: string, verdict: Verdict, buckets?: readonly string[]])[] = [
+  ['true', 'always'],
+  ['false', 'never'],
+  ["bucket_id = 'a'", 'always', ['a']],
+  ["'a' = bucket_id", 'always', ['a']],
+  ["bucket_id = 'b'", 'never', ['b']],
+  ["bucket_id in ('b', 'a')", 'always', ['b', 'a']],
+  ["bucket_id = any (array['b', 'it''s'])", 'never', ['b', "it's"]],
+  ["bucket_id = 'a' or bucket_id = 'b'", 'always', ['a', 'b']],
+  ["bucket_id = 'b' or name = 'x'", 'perhaps', ['b']],
+  ["bucket_id = 'a' and owner_id = auth.uid()::text", 'perhaps', ['a']],
+  ["bucket_id = 'b' and owner_id = auth.uid()::text", 'never', ['b']],
+  ["bucket_id = 'a' and auth.role() = 'anon'", 'always', ['a']],
+  ["bucket_id = 'a' and (select auth.role()) = 'anon'", 'always', ['a']],
+  ["bucket_id = 'a' and auth.role() = 'authenticated'", 'never', ['a']],
+  ["bucket_id = 'a' and (storage.foldername(name))[1] = 'x OR y'", 'perhaps', ['a']],
+  ["not (bucket_id = 'a')", 'never', ['a']],
+  ["not (bucket_id = 'b')", 'always', ['b']],
+  ["not (name = 'b')", 'perhaps'],
+  ["bucket_id = 'it''s) OR true'", 'never', ["it's) OR true"]],
+  ["name like 'a' or true", 'always'],
+  ["name = 'bucket'", 'perhaps'],
+  ["exists (select from storage.buckets b where b.id = name and objects.bucket_id = 'a')", 'perhaps', ['a']],
+]
+
+t.test('what conditions say about a bucket', async (t) => {
+  const database = await createMigratedDatabase()
+  t.teardown(database.drop)
+  await database.query(
+    verdicts
+      .map(([condition], index) => `create policy "${index}" on storage.objects for select using (${condition});`)
+      .join(''),
+  )
+  const catalogue = await read(database.authenticatorUri)
+  const view = new SchemaView(catalogue)
+  const objects = catalogue.relations.find(({ quoted }) => quoted === 'storage.objects')
+  if (!objects) throw new Error('there is no table storage.objects')
+  const conditions = new BucketConditions(view, new PolicyExpressions(view), objects)
+  const trees = new Map(view.policiesOf(objects).map(({ name, usingTree }) => [name, usingTree]))
+  for (const [index, [condition, verdict, buckets = []]] of verdicts.entries()) {
+    const tree = trees.get(String(index)) ?? ''
+    t.equal(conditions.verdict(tree, 'a', 'anon'), verdict, condition)
+    t.strictSame(conditions.bucketsIn(tree), buckets, condition)
+  }
+  t.equal(conditions.verdict(null, 'a', 'anon'), 'always')
+  t.strictSame(conditions.bucketsIn(null), [])
 })

@@ -1,17 +1,42 @@
-// The catalogue of a database without objects, as `rowhouse check` reads it.
+// The catalogue of a database without objects but given ones, as `rowhouse check` reads it.
+import type { Relation, Role, Schema } from '../../server/catalogue/description.ts'
 
 const database = {
   login: 'me',
   version: 18,
   equalities: [],
   extensions: [],
-  schemas: { public: 'public' },
   functionDefaults: [],
   creators: [],
-  usage: {},
   storage: null,
 }
 
-/** The rows of a statement of `sql/introspection/check/`. */
-export const emptyCatalogue = (text: string): { readonly row: unknown }[] =>
-  text.includes("'equalities'") ? [{ row: database }] : []
+/** A table of the schema `public` that belongs to an extension, which most lints leave out. */
+export const extensionTable: Relation = {
+  ...{ oid: 1, schema: 'public', quotedSchema: 'public', name: 'films', quoted: 'public.films', kind: 'r', owner: 10 },
+  ...{ rls: true, forcesRls: false, rows: 0, isOfExtension: true, isPartition: false, granted: [] },
+  ...{ children: [], options: [], reads: [], tree: null, columns: [] },
+}
+
+export const anonRole: Role = {
+  ...{ oid: 11, name: 'anon', isSuperuser: false, bypassesRls: false, bypassAttribute: false, memberOf: [] },
+  ...{ isReachable: true, canSwitch: true },
+}
+
+export const openSchema: Schema = { name: 'public', quoted: 'public', users: [0] }
+
+export type GivenObjects = {
+  readonly database?: object
+  readonly roles?: readonly Role[]
+  readonly schemas?: readonly Schema[]
+  readonly relations?: readonly Relation[]
+}
+
+/** The rows of a statement of `sql/introspection/`. */
+export function catalogueRows(text: string, given: GivenObjects): { readonly row: unknown }[] {
+  const rows = (some: readonly unknown[] = []): { readonly row: unknown }[] => some.map((row) => ({ row }))
+  if (text.includes("'equalities'")) return rows([{ ...database, ...given.database }])
+  if (text.includes("'isReachable'")) return rows(given.roles)
+  if (text.includes("'users'")) return rows(given.schemas)
+  return text.includes("'quotedSchema'") ? rows(given.relations) : []
+}

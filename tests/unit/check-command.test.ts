@@ -10,68 +10,30 @@ import { githubAnnotation } from '../../server/tools/check/github-annotations.ts
 import { parseIgnoreList } from '../../server/tools/check/ignore-list.ts'
 import type { DatabaseOperations, Dependencies } from '../../server/tools/command-line/dependencies.ts'
 import { runProgram } from '../../server/tools/command-line/program.ts'
-import { emptyCatalogue } from '../support/check-catalogue.ts'
+import { catalogueRows, extensionTable, type GivenObjects } from '../support/check-catalogue.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'rowhouse-check-'))
 t.teardown(() => rm(folder, { recursive: true, force: true }))
 
-const exposed = (name: string, rls: boolean) => ({
-  row: {
-    kind: 'table',
-    schema: 'public',
-    name,
-    owner: 'me',
-    ownerBypassesRls: false,
-    rls,
-    securityInvoker: false,
-    roles: [],
-    policies: [],
-  },
-})
 /** An extension in public is a warning; a table without a primary key a note. */
-const rows = (text: string): { readonly row: unknown }[] => {
-  if (text.includes('exposed as (')) return [exposed('films', false), exposed('actors', true)]
-  const [empty] = emptyCatalogue(text)
-  if (empty) {
-    const extension = {
-      name: 'ci"text',
-      quoted: '',
-      schema: 'public',
-      isRelocatable: true,
-      installed: '1',
-      default: '1',
-      isOutdated: false,
-    }
-    return [{ row: { ...(empty.row as object), extensions: [extension] } }]
-  }
-  if (text.includes("'quotedSchema'")) {
-    const relation = {
-      ...{
-        oid: 1,
+const objects: GivenObjects = {
+  database: {
+    extensions: [
+      {
+        name: 'ci"text',
+        quoted: '',
         schema: 'public',
-        quotedSchema: 'public',
-        name: 'actors',
-        quoted: 'public.actors',
-        kind: 'r',
-        owner: 10,
+        isRelocatable: true,
+        installed: '1',
+        default: '1',
+        isOutdated: false,
       },
-      ...{
-        rls: true,
-        forcesRls: false,
-        rows: 0,
-        isOfExtension: false,
-        isPartition: false,
-        options: [],
-        grantees: [],
-        children: [],
-        reads: [],
-        tree: null,
-      },
-      ...{ columns: [], grants: {} },
-    }
-    return [{ row: relation }]
-  }
-  return []
+    ],
+  },
+  relations: [
+    { ...extensionTable, rls: false },
+    { ...extensionTable, oid: 2, name: 'actors', quoted: 'public.actors', isOfExtension: false },
+  ],
 }
 
 type Ran = { readonly code: number; readonly out: string; readonly err: string }
@@ -86,7 +48,9 @@ async function check(...args: string[]): Promise<Ran> {
         ...{ dbSchemas: ['public'], dbExtraSearchPath: [], dbAnonRole: null, services: [] },
       } as unknown as Config),
     withDatabase: (_config, _wish, use) =>
-      use({ query: (text: string) => Promise.resolve({ rows: rows(text) }) } as unknown as DatabaseOperations),
+      use({
+        query: (text: string) => Promise.resolve({ rows: catalogueRows(text, objects) }),
+      } as unknown as DatabaseOperations),
   }
   const code = await runProgram(['check', ...args], given as Dependencies)
   return { code, out, err }

@@ -1,6 +1,7 @@
 // Findings that need statistics, or come from the list of exposed objects, storage and services: from plain data.
 import t from 'tap'
-import type { CheckCatalogue, FunctionRow, Index, PolicyRow, Relation } from '../../server/tools/check/catalogue.ts'
+import type { FunctionRow, Index, PolicyRow, Relation } from '../../server/catalogue/description.ts'
+import type { CheckCatalogue } from '../../server/tools/check/catalogue.ts'
 import {
   exposedFindings,
   joinFindings,
@@ -26,7 +27,7 @@ const relation: Relation = {
     rls: false,
   },
   ...{ forcesRls: false, rows: 20_000, isOfExtension: false, isPartition: false, options: [], reads: [], tree: null },
-  ...{ columns: [], grants: {}, grantees: [], children: [] },
+  ...{ columns: [], granted: [], children: [] },
 }
 const index: Index = {
   ...{
@@ -47,10 +48,9 @@ const empty: CheckCatalogue = {
     version: 18,
     equalities: [],
     extensions: [],
-    schemas: {},
+    schemas: [],
     functionDefaults: [],
     creators: [],
-    usage: {},
     storage: null,
     unproven: null,
   },
@@ -195,8 +195,7 @@ t.test('several findings about one function are one', (t) => {
   const closing: FunctionRow = {
     ...{ oid: 1, schema: 'a', name: 'f', quoted: 'a.f', arguments: '', kind: 'f', language: 'sql', owner: 10 },
     ...{ isSecurityDefiner: true, volatility: 's', cost: 1, returns: 'int', setsSearchPath: true, source: '' },
-    ...{ sourceHash: '', tree: null, isOfExtension: false, hasOwnPrivileges: false, isPublic: true, grantees: [0] },
-    ...{ usableBy: [], executableBy: [] },
+    ...{ sourceHash: '', tree: null, extension: null, hasOwnPrivileges: false, grantees: [0] },
   }
   const of = (code: string, reason: string, role: string, keeps: readonly string[]): LintFinding =>
     finding({
@@ -317,12 +316,18 @@ t.test('a long chain of functions', (t) => {
     ...{ oid, schema: 'public', name: `f${oid}`, quoted: `public.f${oid}`, arguments: '', kind: 'f', language: 'sql' },
     ...{ owner: 10, isSecurityDefiner: true, volatility: 's', cost: 100, returns: 'int', setsSearchPath: true },
     ...{ source: oid === 2000 ? `select current_setting('a')` : `select public.f${oid + 1}()`, sourceHash: '' },
-    ...{ tree: null, isOfExtension: false, hasOwnPrivileges: false, isPublic: true, grantees: [0], usableBy: ['anon'] },
-    executableBy: oid === 1 ? ['anon'] : [],
+    ...{ tree: null, extension: null, hasOwnPrivileges: false, grantees: oid === 1 ? [0] : [10] },
   })
+  const anon: CheckCatalogue['roles'][number] = {
+    ...{ oid: 11, name: 'anon', isSuperuser: false, bypassesRls: false, bypassAttribute: false, memberOf: [] },
+    ...{ isReachable: true, isApi: true, canSwitch: true },
+  }
+  const open = { name: 'public', quoted: 'public', users: [0] }
   const functions = Array.from({ length: 2000 }, (_, index) => routine(index + 1))
   t.strictSame(
-    runLints({ ...empty, relations: [], indexes: [], functions }).findings.map(({ code }) => code),
+    runLints({ ...empty, relations: [], indexes: [], functions, roles: [anon], schemas: [open] }).findings.map(
+      ({ code }) => code,
+    ),
     ['anon_security_definer_function_executable', 'definer_function_reads_claims'],
   )
   t.end()

@@ -1,155 +1,23 @@
 // What the lints look at: schemas, privileges and policies of a database as plain data.
 import { authAdminRole, isInternalRole } from '../../identity/internal-role.ts'
-import { decodeRow, introspectionQuery } from '../../catalogue/introspection.ts'
+import {
+  readPart,
+  type ForeignKey,
+  type FunctionRow,
+  type Index,
+  type PolicyRow,
+  type Relation,
+  type Role,
+  type Schema,
+  type Trigger,
+} from '../../catalogue/description.ts'
+import { decodeRow, introspectionQuery, rowsOf, type RunClientQuery } from '../../catalogue/introspection.ts'
 import { introspectionSettings } from '../../catalogue/load.ts'
-import type { RunClientQuery } from './exposure.ts'
 import type { SettingFunction } from './setting-functions.ts'
 
-export type Role = {
-  readonly oid: number
-  readonly name: string
-  readonly isSuperuser: boolean
-  /** Whether it is a superuser or has the attribute BYPASSRLS. */
-  readonly bypassesRls: boolean
-  readonly bypassAttribute: boolean
+export type ApiRole = Role & {
   /** Whether requests of clients can have the role, and policies apply to it. */
   readonly isApi: boolean
-  /** Whether the connected role can switch to it. */
-  readonly canSwitch: boolean
-  /** The roles whose rights it inherits. */
-  readonly memberOf: readonly number[]
-}
-
-export type Grants = {
-  /** USAGE on the schema. */
-  readonly usage: boolean
-  readonly select: boolean
-  /** On the relation or at least one of its columns; likewise `insert` and `update`. */
-  readonly selectColumn: boolean
-  readonly insert: boolean
-  readonly update: boolean
-  readonly delete: boolean
-}
-
-export type Column = {
-  readonly number: number
-  readonly name: string
-  readonly quoted: string
-  readonly type: string
-  readonly typeSchema: string
-  readonly isGenerated: boolean
-  /** API roles with the privilege to update the column; empty without row-level security. */
-  readonly updatableBy: readonly string[]
-}
-
-export type Relation = {
-  readonly oid: number
-  readonly schema: string
-  readonly quotedSchema: string
-  readonly name: string
-  /** `schema.name` as SQL needs it. */
-  readonly quoted: string
-  /** `relkind`: table, partitioned table, foreign table, view, materialized view. */
-  readonly kind: 'r' | 'p' | 'f' | 'v' | 'm'
-  readonly owner: number
-  readonly rls: boolean
-  readonly forcesRls: boolean
-  /** Estimated number of rows; negative if unknown. */
-  readonly rows: number
-  readonly isOfExtension: boolean
-  readonly isPartition: boolean
-  /** The owner and all roles with a privilege on the relation or a column, by oid; 0 is PUBLIC. */
-  readonly grantees: readonly number[]
-  /** Partitions and tables that inherit from it. */
-  readonly children: readonly number[]
-  /** Storage parameters, such as `security_invoker=on`. */
-  readonly options: readonly string[]
-  /** The relations that a view reads directly. */
-  readonly reads: readonly number[]
-  /** The stored query of a view in an exposed schema. */
-  readonly tree: string | null
-  readonly columns: readonly Column[]
-  /** By the names of API roles. */
-  readonly grants: Readonly<Record<string, Grants>>
-}
-
-export type Index = {
-  readonly oid: number
-  readonly relation: number
-  readonly name: string
-  readonly quoted: string
-  /** Numbers of columns; 0 for an expression. */
-  readonly keys: readonly number[]
-  readonly isValid: boolean
-  readonly isUnique: boolean
-  readonly isPrimary: boolean
-  readonly isPartial: boolean
-  readonly isOfConstraint: boolean
-  readonly isOfPartition: boolean
-  /** How often it was used since the statistics were reset; null for an index without statistics. */
-  readonly scans: number | null
-  readonly definition: string
-}
-
-export type ForeignKey = {
-  readonly name: string
-  readonly relation: number
-  readonly columns: readonly number[]
-  readonly isOfPartition: boolean
-  readonly referencedSchema: string
-  readonly referenced: string
-  /** Quoted columns of the primary key of the table that it refers to. */
-  readonly primaryKey: readonly string[] | null
-  /** Whether it refers to a unique constraint other than the primary key. */
-  readonly refersToUnique: boolean | null
-}
-
-export type PolicyCommand = 'SELECT' | 'INSERT' | 'UPDATE' | 'DELETE' | 'ALL'
-
-export type PolicyRow = {
-  readonly relation: number
-  readonly name: string
-  readonly quoted: string
-  readonly command: PolicyCommand
-  readonly isPermissive: boolean
-  /** Roles by oid; 0 is PUBLIC. */
-  readonly roles: readonly number[]
-  readonly using: string | null
-  readonly check: string | null
-  readonly usingTree: string | null
-  readonly checkTree: string | null
-}
-
-export type FunctionRow = {
-  readonly oid: number
-  readonly schema: string
-  readonly name: string
-  readonly quoted: string
-  /** As in `drop function`. */
-  readonly arguments: string
-  /** `prokind`: function, procedure, aggregate, window function. */
-  readonly kind: 'f' | 'p' | 'a' | 'w'
-  readonly language: string
-  readonly owner: number
-  readonly isSecurityDefiner: boolean
-  readonly volatility: 'i' | 's' | 'v'
-  readonly cost: number
-  readonly returns: string
-  readonly setsSearchPath: boolean
-  readonly source: string
-  readonly sourceHash: string
-  /** The body of an SQL function that was parsed when it was created. */
-  readonly tree: string | null
-  readonly isOfExtension: boolean
-  readonly hasOwnPrivileges: boolean
-  /** Whether PUBLIC can execute it. */
-  readonly isPublic: boolean
-  /** All roles that can execute it by themselves, by oid; 0 is PUBLIC. Null if no role can. */
-  readonly grantees: readonly number[] | null
-  /** API roles with USAGE on its schema. */
-  readonly usableBy: readonly string[]
-  /** API roles with EXECUTE. */
-  readonly executableBy: readonly string[]
 }
 
 /** What calls a function without a request that names it. */
@@ -176,15 +44,6 @@ export type FunctionUse = {
   readonly function: number
 }
 
-export type Trigger = {
-  readonly relation: number
-  readonly name: string
-  readonly quoted: string
-  readonly function: number
-  readonly isBefore: boolean
-  readonly isOnUpdate: boolean
-}
-
 export type DatabaseRow = {
   /** The connected role. */
   readonly login: string
@@ -201,8 +60,6 @@ export type DatabaseRow = {
     readonly default: string | null
     readonly isOutdated: boolean | null
   }[]
-  /** Names of all schemas, with their quoted form. */
-  readonly schemas: Readonly<Record<string, string>>
   /** Default privileges that were changed: who may execute new functions of an owner, everywhere or in one schema. */
   readonly functionDefaults: readonly {
     readonly owner: number
@@ -211,8 +68,6 @@ export type DatabaseRow = {
   }[]
   /** Who owns objects in the exposed schemas. */
   readonly creators: readonly { readonly schema: string; readonly owner: number }[]
-  /** API roles with USAGE on the exposed schemas. */
-  readonly usage: Readonly<Record<string, readonly string[]>>
   readonly storage: { readonly isReadable: boolean; readonly readers: readonly string[] } | null
 }
 
@@ -227,7 +82,8 @@ export type CheckCatalogue = DatabaseRow & {
   readonly extraSearchPath: readonly string[]
   /** The role of requests without credentials. */
   readonly anonymous: string
-  readonly roles: readonly Role[]
+  readonly roles: readonly ApiRole[]
+  readonly schemas: readonly Schema[]
   readonly relations: readonly Relation[]
   readonly indexes: readonly Index[]
   readonly foreignKeys: readonly ForeignKey[]
@@ -275,20 +131,18 @@ export async function readCheckCatalogue(
   query: RunClientQuery,
   { schemas, anonymousRole, extraSearchPath = [], settingFunctions = [], confirmsAddresses }: CheckScope,
 ): Promise<CheckCatalogue> {
+  const run = rowsOf(query)
   const read = async <T>(name: string, ...values: string[]): Promise<T[]> => {
     const statement = introspectionQuery(`check/${name}`, ...values)
-    return (await query(statement.text, [...statement.values])).rows.map(decodeRow<T>)
+    return (await run(statement.text, [...statement.values])).map(decodeRow<T>)
   }
   await query(introspectionSettings)
   const anonymous = anonymousRole ?? anonymousName
-  const named = JSON.stringify([anonymousName, signedIn, anonymous])
-  const roles = (await read<Role>('roles', named)).map((role) => ({
+  const roles = (await readPart(run, 'roles', [anonymousName, signedIn, serverRole, anonymous])).map((role) => ({
     ...role,
-    isApi: role.isApi && !role.bypassesRls && !isInternalRole(role.name) && role.name !== serverRole,
+    isApi: role.isReachable && !role.bypassesRls && !isInternalRole(role.name) && role.name !== serverRole,
   }))
-  const api = JSON.stringify(roles.filter(({ isApi }) => isApi).map(({ name }) => name))
-  const exposed = JSON.stringify(schemas)
-  const [database] = await read<DatabaseRow>('database', exposed, api)
+  const [database] = await read<DatabaseRow>('database', JSON.stringify(schemas))
   if (!database) throw new Error('The database does not describe itself')
   return {
     ...database,
@@ -296,15 +150,16 @@ export async function readCheckCatalogue(
     extraSearchPath,
     anonymous,
     roles,
-    relations: await read('relations', api, exposed),
-    indexes: await read('indexes'),
-    foreignKeys: await read('foreign-keys'),
-    policies: await read('policies'),
-    functions: await read('functions', api),
+    schemas: await readPart(run, 'schemas'),
+    relations: await readPart(run, 'relations', schemas),
+    indexes: await readPart(run, 'indexes'),
+    foreignKeys: await readPart(run, 'foreign-keys'),
+    policies: await readPart(run, 'policies'),
+    functions: await readPart(run, 'functions'),
     ownFunctions: await read('own-functions'),
     functionUses: await read('function-uses'),
     settingFunctions,
-    triggers: await read('triggers'),
+    triggers: await readPart(run, 'triggers'),
     bloated: await read('bloat'),
     buckets: await readBuckets(query, database),
     hidden: (await read<{ readonly schema: string }>('hidden')).map(({ schema }) => schema),

@@ -1,5 +1,5 @@
 // Lints on what policies cost: functions that PostgreSQL calls for every row, and columns without an index.
-import type { Column, FunctionRow, PolicyRow, Relation } from './catalogue.ts'
+import type { Column, FunctionRow, PolicyRow, Relation } from '../../catalogue/description.ts'
 import { finding, type LintFinding } from './finding.ts'
 import { nodesOf } from '../../catalogue/node-tree.ts'
 import { isCallerFunction, policiesOf } from './policy-lints.ts'

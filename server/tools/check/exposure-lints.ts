@@ -1,6 +1,6 @@
 // Lints on what the API exposes: relations and functions in exposed schemas, as in splinter.
 import { identifier } from '../../text/sql-text.ts'
-import type { FunctionRow, Relation } from './catalogue.ts'
+import type { FunctionRow, Relation } from '../../catalogue/description.ts'
 import { finding, type LintFinding } from './finding.ts'
 import { closingOf, signature } from './function-closing.ts'
 import type { FunctionNeeds } from './function-needs.ts'
@@ -226,7 +226,7 @@ function definers(
 ): LintFinding[] {
   return view.catalogue.functions
     .filter(({ isSecurityDefiner, schema }) => isSecurityDefiner && view.isExposed(schema) && view.isOwnSchema(schema))
-    .map((routine) => ({ routine, callers: routine.executableBy.filter((role) => roles.includes(role)) }))
+    .map((routine) => ({ routine, callers: view.executors(routine).filter((role) => roles.includes(role)) }))
     .filter(({ callers }) => callers.length > 0)
     .map(({ routine, callers }) => {
       const { closes, needed } = closingOf(view, needs, routine, callers)
@@ -263,10 +263,10 @@ export const functionObject = ({ schema, name, arguments: list }: FunctionRow): 
 /** Functions whose unqualified names depend on the `search_path` of the caller. */
 export const mutableSearchPath = (view: SchemaView): LintFinding[] =>
   view.catalogue.functions
-    .filter((it) => !it.setsSearchPath && !it.isOfExtension && view.isOwnSchema(it.schema))
+    .filter((it) => !it.setsSearchPath && it.extension === null && view.isOwnSchema(it.schema))
     .map((routine) => {
       // What requests look through, so that names in the body keep their meaning.
-      const extra = view.catalogue.extraSearchPath.filter((schema) => schema in view.catalogue.schemas)
+      const extra = view.catalogue.extraSearchPath.filter((schema) => view.isSchema(schema))
       const path = [...new Set([routine.schema, 'public', ...extra])].map(identifier).join(', ')
       return finding({
         code: 'function_search_path_mutable',

@@ -1,17 +1,20 @@
-// Reads from the system catalog what the API exposes to which role, for `check`.
-import { readFile } from 'node:fs/promises'
+// What the API exposes to which role, for `check`.
+import type { FunctionRow, PolicyRow, Relation, Role } from '../../catalogue/description.ts'
+import { extentOf, mayExecute, type Extent } from '../../catalogue/rights.ts'
+import type { CheckCatalogue } from './catalogue.ts'
+import { mentionsUserMetadata } from './metadata-lint.ts'
+import { PolicyExpressions } from './policy-expression.ts'
+import { SchemaView } from './schema-view.ts'
 
 export type Command = 'select' | 'insert' | 'update' | 'delete'
 export const commands: readonly Command[] = ['select', 'insert', 'update', 'delete']
-
-/** On the whole table, on some columns only, or not at all. Only counts with USAGE on the schema. */
-export type Grant = 'all' | 'columns' | null
 
 export type RelationRole = {
   readonly name: string
   /** Whether the role is a superuser, has BYPASSRLS, or owns the table without FORCE ROW LEVEL SECURITY. */
   readonly bypassesRls: boolean
-  readonly grants: Readonly<Record<Command, Grant>>
+  /** Nothing without USAGE on the schema. */
+  readonly grants: Readonly<Record<Command, Extent>>
 }
 
 export type Policy = {
@@ -51,35 +54,71 @@ export type ExposedFunction = {
 
 export type Exposed = ExposedRelation | ExposedFunction
 
-/** Runs one statement. */
-export type RunClientQuery = (
-  text: string,
-  values?: unknown[],
-) => Promise<{ readonly rows: readonly Record<string, unknown>[] }>
+const kinds = { r: 'table', p: 'table', f: 'foreign table', v: 'view', m: 'materialized view' } as const
 
-/** The same relative path is valid from `server/running/operations/` and from the compiled file in `dist/`. */
-const statement = new URL('../../../sql/introspection/exposure.sql', import.meta.url)
+/** The tables, views and functions of the exposed schemas, with the rights of the roles that requests can have. */
+export function exposureOf(catalogue: CheckCatalogue): Exposed[] {
+  const view = new SchemaView(catalogue)
+  const expressions = new PolicyExpressions(view)
+  const roles = catalogue.roles.filter(({ isReachable }) => isReachable)
+  const isCallable = ({ kind, returns }: FunctionRow): boolean =>
+    kind === 'f' && returns !== 'trigger' && returns !== 'event_trigger'
+  return [
+    ...catalogue.relations
+      .filter(({ schema }) => view.isExposed(schema))
+      .map((it) => exposedRelation(view, expressions, roles, it)),
+    ...catalogue.functions
+      .filter((it) => view.isExposed(it.schema) && isCallable(it))
+      .map((it) => exposedFunction(view, roles, it)),
+  ]
+}
 
-/**
- * Reads the tables, views and functions of the exposed schemas, with the privileges of the API's roles.
- *
- * @param query runs statements on one connection, preferably of `authenticator`: the roles it can switch to are checked
- * @param roles additional roles, such as `db-anon-role`; ignored if they do not exist
- * @throws Postgres's error 3F000 when a schema does not exist
- */
-export async function readExposure(
-  query: RunClientQuery,
-  schemas: readonly string[],
-  roles: readonly string[],
-): Promise<Exposed[]> {
-  const text = await readFile(statement, 'utf8')
-  await query('begin transaction isolation level repeatable read, read only')
-  try {
-    // With an empty search_path, Postgres qualifies the types of arguments.
-    await query(`select set_config('search_path', '', true), set_config('jit', 'off', true)`)
-    const { rows } = await query(text, [JSON.stringify(schemas), JSON.stringify(roles)])
-    return rows.map(({ row }) => row as Exposed)
-  } finally {
-    await query('rollback')
+function exposedRelation(
+  view: SchemaView,
+  expressions: PolicyExpressions,
+  roles: readonly Role[],
+  relation: Relation,
+): ExposedRelation {
+  const { kind, schema, name, rls } = relation
+  const owner = view.role(relation.owner)
+  return {
+    ...{ kind: kinds[kind], schema, name, rls },
+    owner: owner?.name ?? String(relation.owner),
+    ownerBypassesRls: owner?.bypassesRls ?? false,
+    securityInvoker: view.isInvoker(relation),
+    roles: roles.map((role) => ({
+      name: role.name,
+      bypassesRls: !view.isSubjectTo(role, relation),
+      grants: grantsOf(role, relation, view.canUseSchema(role, schema)),
+    })),
+    policies: view.policiesOf(relation).map((policy) => ({
+      name: policy.name,
+      command: policy.command.toLowerCase() as Lowercase<PolicyRow['command']>,
+      permissive: policy.isPermissive,
+      readsUserMetadata: mentionsUserMetadata(policy, view, expressions),
+      roles: roles.filter((role) => view.isFor(role, policy)).map((role) => role.name),
+    })),
+  }
+}
+
+const grantsOf = (role: Role, relation: Relation, canUse: boolean): RelationRole['grants'] => {
+  const granted = (command: Command): Extent => (canUse ? extentOf(role, relation, command) : null)
+  return {
+    select: granted('select'),
+    insert: granted('insert'),
+    update: granted('update'),
+    delete: granted('delete'),
+  }
+}
+
+function exposedFunction(view: SchemaView, roles: readonly Role[], routine: FunctionRow): ExposedFunction {
+  const { schema, name, extension, owner, isSecurityDefiner } = routine
+  return {
+    ...{ kind: 'function', schema, name, arguments: routine.arguments, extension, securityDefiner: isSecurityDefiner },
+    owner: view.role(owner)?.name ?? String(owner),
+    roles: roles.map((role) => ({
+      name: role.name,
+      execute: view.canUseSchema(role, schema) && mayExecute(role, routine),
+    })),
   }
 }

@@ -2,7 +2,7 @@
 // functions of policies, views and defaults, and runs nothing.
 import { identifier } from '../../text/sql-text.ts'
 import { sqlState } from '../../postgres/database-error.ts'
-import type { RunClientQuery } from './exposure.ts'
+import type { RunClientQuery } from '../../catalogue/introspection.ts'
 import type { Rights } from './rights.ts'
 
 /** By role, object and command: why the statement fails; null if it does not. */

@@ -1,6 +1,6 @@
 // Tries the statements that mend findings in a transaction that is rolled back, and compares what roles may do before and after.
 import { sqlState } from '../../postgres/database-error.ts'
-import type { RunClientQuery } from './exposure.ts'
+import type { RunClientQuery } from '../../catalogue/introspection.ts'
 import type { LintFinding } from './finding.ts'
 import { fixParts, statementsOf, type FixPart } from './fix-migration.ts'
 import { broken, probe, type Probe } from './fix-probe.ts'

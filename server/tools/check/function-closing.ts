@@ -1,6 +1,7 @@
 // Revoking EXECUTE from roles that do not need it. Several findings about one function are mended by one pair of statements.
 import { identifier } from '../../text/sql-text.ts'
-import type { FunctionRow } from './catalogue.ts'
+import type { FunctionRow } from '../../catalogue/description.ts'
+import { mayExecute } from '../../catalogue/rights.ts'
 import type { FunctionNeeds } from './function-needs.ts'
 import type { SchemaView } from './schema-view.ts'
 
@@ -55,7 +56,7 @@ export function closingOf(
   const { anonymous, roles } = view.catalogue
   const reasons = new Map(
     roles.flatMap((role) => {
-      const reason = needs.canExecute(role, routine) ? needs.reason(role, routine) : undefined
+      const reason = mayExecute(role, routine) ? needs.reason(role, routine) : undefined
       return reason === undefined ? [] : [[role.name, reason] as const]
     }),
   )
@@ -63,17 +64,18 @@ export function closingOf(
     const reason = reasons.get(role)
     return reason === undefined ? [] : [`${role} needs it for ${reason}`]
   })
+  const isPublic = routine.grantees.includes(0)
   const closed = callers.filter((role) => !reasons.has(role))
-  const others = routine.executableBy.filter((role) => !closed.includes(role) && role !== anonymous)
+  const others = view.executors(routine).filter((role) => !closed.includes(role) && role !== anonymous)
   const service = roles.some(({ name }) => name === 'service_role') ? ['service_role'] : []
   const isOwner = (name: string): boolean => view.role(routine.owner)?.name === name
-  const granted = new Set((routine.grantees ?? []).flatMap((oid) => view.role(oid)?.name ?? []))
+  const granted = new Set(routine.grantees.flatMap((oid) => view.role(oid)?.name ?? []))
   const keeps = [
     ...new Set([
-      ...(routine.isPublic ? [...others, ...service] : []),
+      ...(isPublic ? [...others, ...service] : []),
       ...[...reasons.keys()].filter((it) => !closed.includes(it)),
     ]),
-  ].filter((name) => routine.isPublic || (!granted.has(name) && !isOwner(name)))
+  ].filter((name) => isPublic || (!granted.has(name) && !isOwner(name)))
   return {
     closes: closed.length > 0 ? { routine, roles: closed, keeps } : null,
     needed: needed.length > 0 ? `${needed.join('; ')}.` : null,

@@ -1,9 +1,12 @@
 // Which roles must be able to execute which functions, although no request names them: what policies, views, defaults, checks,
 // indexes and triggers call is called with the rights of the role of the request, and so is what its functions call.
 import { stringValue, tokensOf, isName } from '../../text/sql-tokens.ts'
-import type { FunctionRow, FunctionUse, Relation, Role } from './catalogue.ts'
+import { functionOf } from '../../catalogue/expression.ts'
+import type { FunctionRow, Relation, Role } from '../../catalogue/description.ts'
+import { hasAnyRight, mayExecute } from '../../catalogue/rights.ts'
+import type { FunctionUse } from './catalogue.ts'
 import { nodesOf } from '../../catalogue/node-tree.ts'
-import { functionOf, type PolicyExpressions } from './policy-expression.ts'
+import type { PolicyExpressions } from './policy-expression.ts'
 import type { SchemaView } from './schema-view.ts'
 
 /** The relations that requests of a role reach, and whether it has a privilege on them itself. */
@@ -37,11 +40,6 @@ export class FunctionNeeds {
   reason(role: Role, { oid }: FunctionRow): string | undefined {
     this.#needs ??= this.#find()
     return this.#needs.get(role.oid)?.get(oid)
-  }
-
-  /** Whether a role can execute a function, by grants to itself, to roles that it is a member of, or to PUBLIC. */
-  canExecute({ isSuperuser, oid, memberOf }: Role, { grantees }: FunctionRow): boolean {
-    return isSuperuser || (grantees ?? []).some((it) => it === 0 || it === oid || memberOf.includes(it))
   }
 
   #find(): Map<number, Map<number, string>> {
@@ -89,18 +87,15 @@ export class FunctionNeeds {
 
   #ofFunctions(role: Role, add: (called: number, reason: string) => void): void {
     for (const it of this.#view.catalogue.functions) {
-      const isCaller = it.isSecurityDefiner ? it.owner === role.oid : this.canExecute(role, it)
+      const isCaller = it.isSecurityDefiner ? it.owner === role.oid : mayExecute(role, it)
       if (isCaller) for (const called of this.#callsOf(it)) if (called !== it.oid) add(called, asCaller(it))
     }
   }
 
   /** Relations on which a role has a privilege, and those behind them: of views, and the children of tables. */
-  #reach({ oid, memberOf }: Role): Reach {
+  #reach(role: Role): Reach {
     const reach = new Map<number, { isDirect: boolean }>()
-    for (const it of this.#view.catalogue.relations) {
-      if (it.grantees.some((grantee) => grantee === 0 || grantee === oid || memberOf.includes(grantee)))
-        reach.set(it.oid, { isDirect: true })
-    }
+    for (const it of this.#view.catalogue.relations) if (hasAnyRight(role, it)) reach.set(it.oid, { isDirect: true })
     // Iterating over a map includes what is added meanwhile.
     for (const [reached] of reach) {
       const relation = this.#view.relation(reached)
@@ -125,7 +120,7 @@ export class FunctionNeeds {
   }
 
   #mentioned({ qualifier, name, kind }: Mention): number[] {
-    const isSchema = qualifier !== null && qualifier in this.#view.catalogue.schemas
+    const isSchema = qualifier !== null && this.#view.isSchema(qualifier)
     return (this.#byName.get(name) ?? [])
       .filter((it) => (isSchema ? it.schema === qualifier : true) && (kind !== 'field' || it.arguments !== ''))
       .map(({ oid }) => oid)

@@ -1,7 +1,8 @@
 // Lints on ways around the policies: views, triggers, functions with the rights of their owner, default privileges.
 import { tokensOf } from '../../text/sql-tokens.ts'
 import { identifier } from '../../text/sql-text.ts'
-import type { FunctionRow, Relation, Role, Trigger } from './catalogue.ts'
+import type { FunctionRow, Relation, Role, Trigger } from '../../catalogue/description.ts'
+import { mayExecute } from '../../catalogue/rights.ts'
 import { functionObject, isTrigger, moveIt } from './exposure-lints.ts'
 import { finding, type LintFinding } from './finding.ts'
 import { closingOf } from './function-closing.ts'
@@ -19,7 +20,7 @@ export function nestedViews(view: SchemaView): LintFinding[] {
     .flatMap((outer) => {
       const readers = view.apiRoles.filter((role) => view.canUse(role, outer, 'selectColumn'))
       return [...innerViews(view, outer, new Set())].flatMap((inner) => {
-        const roles = readers.filter((role) => inner.grants[role.name]?.selectColumn === true)
+        const roles = readers.filter((role) => view.hasRight(role, inner, 'selectColumn'))
         const table = [...tablesBehind(view, inner, new Set())].find((it) => bypasses(view, inner, it, roles))
         if (!table || roles.length === 0) return []
         return [describeNested(outer, inner, table, roles)]
@@ -156,38 +157,42 @@ export const definersReadingClaims = (
   view: SchemaView,
   expressions: PolicyExpressions,
   needs: FunctionNeeds,
-): LintFinding[] =>
-  view.catalogue.functions
+): LintFinding[] => {
+  const { anonymous } = view
+  if (anonymous === undefined) return []
+  return view.catalogue.functions
     .filter(
       (it) =>
         it.isSecurityDefiner &&
-        !it.isOfExtension &&
+        it.extension === null &&
         view.isExposed(it.schema) &&
         view.isOwnSchema(it.schema) &&
         !isTrigger(it) &&
-        it.executableBy.includes(view.catalogue.anonymous) &&
-        it.usableBy.includes(view.catalogue.anonymous) &&
+        mayExecute(anonymous, it) &&
+        view.canUseSchema(anonymous, it.schema) &&
         expressions.readsClaims(it.oid),
     )
     .map((routine) => {
-      const { closes, needed } = closingOf(view, needs, routine, [view.catalogue.anonymous])
+      const { closes, needed } = closingOf(view, needs, routine, [anonymous.name])
       const refuse = 'If the function is for callers without credentials, make it refuse a null explicitly.'
       return finding({
         code: 'definer_function_reads_claims',
         level: 'WARN',
         object: functionObject(routine),
         key: `definer_function_reads_claims_${routine.schema}_${routine.name}_${routine.arguments}`,
-        reason: `The function bypasses policies and decides by claims, which are null for ${view.catalogue.anonymous}, and comparisons with null are neither true nor false.`,
+        reason: `The function bypasses policies and decides by claims, which are null for ${anonymous.name}, and comparisons with null are neither true nor false.`,
         closes,
         advice: needed === null ? refuse : `${refuse} ${needed} ${moveIt}`,
         isOfSplinter: false,
       })
     })
+}
 
 /** Default privileges by which roles of the API can call functions that do not exist yet. */
 export function openDefaults(view: SchemaView): LintFinding[] {
-  const { creators, functionDefaults, functions, usage, anonymous } = view.catalogue
-  const anonymousOid = view.catalogue.roles.find(({ name }) => name === anonymous)?.oid
+  const { creators, functionDefaults, functions } = view.catalogue
+  const { anonymous } = view
+  if (anonymous === undefined) return []
   // Also of roles that have not created anything in the schema yet.
   const all = new Map(
     [
@@ -199,12 +204,12 @@ export function openDefaults(view: SchemaView): LintFinding[] {
   )
   return [...all.values()].flatMap(({ schema, owner }) => {
     const role = view.role(owner)
-    if (!role || !view.isOwnSchema(schema) || usage[schema]?.includes(anonymous) !== true) return []
+    if (!role || !view.isOwnSchema(schema) || !view.canUseSchema(anonymous, schema)) return []
     const changed = functionDefaults.find((it) => it.owner === owner && it.schema === null)
     const added = functionDefaults
       .filter((it) => it.owner === owner && it.schema === schema)
       .flatMap(({ grantees }) => grantees)
-    const isOpen = (oids: readonly number[]): boolean => oids.some((oid) => oid === 0 || oid === anonymousOid)
+    const isOpen = (oids: readonly number[]): boolean => oids.some((oid) => oid === 0 || oid === anonymous.oid)
     const openEverywhere = isOpen(changed?.grantees ?? [0])
     const openHere = isOpen(added)
     if (!openEverywhere && !openHere) return []
@@ -216,7 +221,7 @@ export function openDefaults(view: SchemaView): LintFinding[] {
         it.isSecurityDefiner &&
         !it.hasOwnPrivileges &&
         !isTrigger(it) &&
-        !it.isOfExtension,
+        it.extension === null,
     )
     const isHarmless =
       !openHere &&
@@ -229,7 +234,7 @@ export function openDefaults(view: SchemaView): LintFinding[] {
         object: { type: 'schema', schema: null, name: schema },
         key: `default_privileges_open_functions_${schema}_${role.name}`,
         reason:
-          `${anonymous} can call every function that ${role.name} will create in this schema, by ` +
+          `${anonymous.name} can call every function that ${role.name} will create in this schema, by ` +
           (openHere ? 'the default privileges of the schema' : "PostgreSQL's default, EXECUTE for PUBLIC") +
           (opened.length > 0
             ? `, as it can call ${opened.map(({ name }) => name).join(', ')} already, with the rights of ${role.name}.`
@@ -237,12 +242,12 @@ export function openDefaults(view: SchemaView): LintFinding[] {
         fix: [
           ...(openEverywhere
             ? [
-                `alter default privileges for role ${identifier(role.name)} revoke execute on functions from public, ${identifier(anonymous)};`,
+                `alter default privileges for role ${identifier(role.name)} revoke execute on functions from public, ${identifier(anonymous.name)};`,
               ]
             : []),
           ...(openHere
             ? [
-                `alter default privileges for role ${identifier(role.name)} in schema ${identifier(schema)} revoke execute on functions from public, ${identifier(anonymous)};`,
+                `alter default privileges for role ${identifier(role.name)} in schema ${identifier(schema)} revoke execute on functions from public, ${identifier(anonymous.name)};`,
               ]
             : []),
         ].join('\n'),

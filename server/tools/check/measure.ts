@@ -3,7 +3,7 @@
 import { set, setIdentity, SettingsText } from '../../identity/settings-text.ts'
 import { identifier } from '../../text/sql-text.ts'
 import { sqlState } from '../../postgres/database-error.ts'
-import type { RunClientQuery } from './exposure.ts'
+import type { RunClientQuery } from '../../catalogue/introspection.ts'
 import { fewRows } from './schema-lints.ts'
 import type { UnindexedColumn } from './cost-lints.ts'
 import type { LintFinding } from './finding.ts'

@@ -1,9 +1,11 @@
 // The lint on policies that depend on `user_metadata`.
 import { isName, stringValue, tokensOf } from '../../text/sql-tokens.ts'
+import { functionOf } from '../../catalogue/expression.ts'
+import type { PolicyRow } from '../../catalogue/description.ts'
 import { finding, type LintFinding } from './finding.ts'
 import { nodesOf, readNodeTree, type TreeNode, type TreeValue } from '../../catalogue/node-tree.ts'
 import type { PolicyOf, PolicyEdit } from './policy-edit.ts'
-import { functionOf, type PolicyExpressions } from './policy-expression.ts'
+import type { PolicyExpressions } from './policy-expression.ts'
 import { policiesOf } from './policy-lints.ts'
 import type { SchemaView } from './schema-view.ts'
 
@@ -91,6 +93,18 @@ function callsMetadataReader(tree: TreeValue, view: SchemaView): boolean {
       return true
   }
   return false
+}
+
+/** Whether a policy, or a function that it calls, mentions the metadata, be it as a value only. */
+export function mentionsUserMetadata(policy: PolicyRow, view: SchemaView, expressions: PolicyExpressions): boolean {
+  if ([policy.using, policy.check].some(namesMetadata)) return true
+  const called = expressions
+    .trees(policy)
+    .flatMap((tree) => [...nodesOf(tree)].flatMap((node) => functionOf(node) ?? []))
+  return called.some((oid) => {
+    const { source = '', tree = null } = view.function(oid) ?? {}
+    return namesMetadata(source) || (tree !== null && [...nodesOf(expressions.tree(tree))].some(hasMetadataConstant))
+  })
 }
 
 function moveToAppMetadata(of: PolicyOf): PolicyEdit | null {

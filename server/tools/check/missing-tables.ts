@@ -1,7 +1,7 @@
 // Tables of the program that a database lacks, because it was migrated for other services.
 import type { ServiceName } from '../../config/config.ts'
 import { serviceTablesOf } from '../../running/service-choice.ts'
-import type { RunClientQuery } from './exposure.ts'
+import type { RunClientQuery } from '../../catalogue/introspection.ts'
 
 export type MissingTable = {
   /** `public.reports` */

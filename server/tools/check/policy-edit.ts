@@ -1,5 +1,5 @@
 // Changes to the conditions of a policy, which can be put together when several findings are about the same policy.
-import type { PolicyRow, Relation } from './catalogue.ts'
+import type { PolicyRow, Relation } from '../../catalogue/description.ts'
 import { wrapCalls, type SourceName } from './sql-source.ts'
 
 export type PolicyOf = { readonly relation: Relation; readonly policy: PolicyRow }

@@ -1,7 +1,16 @@
 // What the conditions of policies do, by PostgreSQL's node trees: which functions they call, how often, which columns they
 // compare, and which parts depend on the caller.
 import { stringValue, tokensOf } from '../../text/sql-tokens.ts'
-import type { FunctionRow, PolicyRow } from './catalogue.ts'
+import {
+  columnsIn,
+  constantTruth,
+  functionOf,
+  hasNoSource,
+  hasVariables,
+  isBoolean,
+  plainColumn,
+} from '../../catalogue/expression.ts'
+import type { FunctionRow, PolicyRow } from '../../catalogue/description.ts'
 import {
   canonical,
   isNode,
@@ -35,9 +44,6 @@ export type Call = {
   /** Whether its arguments refer to columns of the table or of a subquery. */
   readonly usesColumns: boolean
 }
-
-/** Fields with the oid of the function that a node calls. */
-const functionFields = ['funcid', 'opfuncid'] as const
 
 export class PolicyExpressions {
   readonly #view: SchemaView
@@ -218,71 +224,3 @@ const isRoleOfSession = (node: TreeNode): boolean =>
 
 /** PostgreSQL's functions that read settings or the role. */
 const readingClaims: ReadonlySet<string> = new Set(['current_setting', 'current_user', 'session_user'])
-
-const isBoolean = ({ tag, fields }: TreeNode, operator: 'and' | 'or'): boolean =>
-  tag === 'BOOLEXPR' && fields.get('boolop') === operator
-
-/** The value of the constants TRUE and FALSE; undefined for anything else. */
-function constantTruth(node: TreeNode): boolean | undefined {
-  if (node.tag === 'CONST' && numberIn(node, 'consttype') === 16) {
-    const bytes = node.fields.get('constvalue')
-    return Array.isArray(bytes) && bytes[2] === '1'
-  }
-  // `1 = 1`: an operator on equal constants.
-  if (node.tag === 'OPEXPR') {
-    const [left, right] = listIn(node, 'args')
-    if (
-      isNode(left) &&
-      isNode(right) &&
-      left.tag === 'CONST' &&
-      right.tag === 'CONST' &&
-      canonical(left) === canonical(right)
-    ) {
-      return numberIn(node, 'opno') === 96 ? true : undefined
-    }
-  }
-  return undefined
-}
-
-/** The oid of the function that a node calls, directly or as an operator. */
-export function functionOf(node: TreeNode): number | undefined {
-  for (const field of functionFields) {
-    const oid = numberIn(node, field)
-    if (oid > 0) return oid
-  }
-  return undefined
-}
-
-/** The column of a plain reference, also as another type of the same representation. */
-function plainColumn(value: TreeValue): number | undefined {
-  if (!isNode(value)) return undefined
-  if (value.tag === 'RELABELTYPE') return plainColumn(value.fields.get('arg') ?? null)
-  return value.tag === 'VAR' && numberIn(value, 'varlevelsup') === 0 ? numberIn(value, 'varattno') : undefined
-}
-
-/** Columns of the policy's table in an expression. `level`: how many queries surround the expression. */
-export function columnsIn(value: TreeValue, level = 0): Set<number> {
-  const columns = new Set<number>()
-  const walk = (part: TreeValue | undefined, depth: number): void => {
-    if (part === null || part === undefined || typeof part === 'string') return
-    if (!isNode(part)) {
-      for (const item of part) walk(item, depth)
-      return
-    }
-    if (part.tag === 'VAR' && numberIn(part, 'varlevelsup') === depth) columns.add(numberIn(part, 'varattno'))
-    for (const field of part.fields.values()) walk(field, part.tag === 'QUERY' ? depth + 1 : depth)
-  }
-  walk(value, level)
-  return columns
-}
-
-const hasVariables = (value: TreeValue | undefined): boolean => {
-  for (const { tag } of nodesOf(value)) if (tag === 'VAR') return true
-  return false
-}
-
-/** Whether a query is a SELECT without FROM and reads no row around it: PostgreSQL evaluates it once. */
-export function hasNoSource(query: TreeNode): boolean {
-  const join = query.fields.get('jointree')
-  return isNode(join) && listIn(join, 'fromlist').length === 0 && !hasVariables(query)
-}

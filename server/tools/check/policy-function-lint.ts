@@ -1,9 +1,9 @@
 // The lint on policies that call functions which their role may not execute.
 import { identifier } from '../../text/sql-text.ts'
-import type { FunctionRow, PolicyRow, Relation, Role } from './catalogue.ts'
+import type { FunctionRow, PolicyRow, Relation, Role } from '../../catalogue/description.ts'
+import { mayExecute } from '../../catalogue/rights.ts'
 import { finding, type LintFinding } from './finding.ts'
 import { signature } from './function-closing.ts'
-import type { FunctionNeeds } from './function-needs.ts'
 import type { PolicyExpressions } from './policy-expression.ts'
 import { protectedTables } from './reach-lints.ts'
 import type { SchemaView } from './schema-view.ts'
@@ -12,17 +12,11 @@ const rights = { SELECT: 'selectColumn', INSERT: 'insert', UPDATE: 'update', DEL
 const commands = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'] as const
 
 /** Policies that fail for a role: PostgreSQL calls their functions with the rights of the caller. */
-export function policyFunctionsNotExecutable(
-  view: SchemaView,
-  expressions: PolicyExpressions,
-  needs: FunctionNeeds,
-): LintFinding[] {
+export function policyFunctionsNotExecutable(view: SchemaView, expressions: PolicyExpressions): LintFinding[] {
   return protectedTables(view).flatMap(({ relation, roles }) =>
     view.policiesOf(relation).flatMap((policy) =>
       calledBy(view, expressions, policy).flatMap((routine) => {
-        const refused = roles.filter(
-          (role) => !needs.canExecute(role, routine) && isEvaluated(view, relation, policy, role),
-        )
+        const refused = roles.filter((role) => !mayExecute(role, routine) && isEvaluated(view, relation, policy, role))
         return refused.length > 0 ? [describe(relation, policy, routine, refused)] : []
       }),
     ),

@@ -1,7 +1,8 @@
 // Lints on row-level security and policies that splinter has. Splinter matches the text of policies; where the parse tree
 // shows that the text misleads, its finding is dismissed with the reason, and what the text hides is found as well.
 import { identifier } from '../../text/sql-text.ts'
-import type { PolicyRow, Relation, Role } from './catalogue.ts'
+import type { PolicyRow, Relation } from '../../catalogue/description.ts'
+import type { ApiRole } from './catalogue.ts'
 import { arrayText, finding, type LintFinding } from './finding.ts'
 import type { PolicyExpressions } from './policy-expression.ts'
 import { isAlwaysTrue, policyKey, type PolicyOf } from './policy-edit.ts'
@@ -86,7 +87,7 @@ export function multiplePermissivePolicies(view: SchemaView): LintFinding[] {
 function severalPolicies(
   view: SchemaView,
   relation: Relation,
-  role: Role,
+  role: ApiRole,
   command: (typeof commands)[number],
   policies: readonly PolicyRow[],
 ): LintFinding {
@@ -131,7 +132,7 @@ function mergePolicies(relation: Relation, policies: readonly PolicyRow[]): stri
 function whyHarmless(
   view: SchemaView,
   relation: Relation,
-  role: Role,
+  role: ApiRole,
   command: (typeof commands)[number],
   policies: readonly PolicyRow[],
 ): string | null {

@@ -1,12 +1,14 @@
 // Lints on what policies let a caller do together: write rows that it cannot read, and give rows to others.
 import { isName, tokensOf } from '../../text/sql-tokens.ts'
+import { columnsIn } from '../../catalogue/expression.ts'
 import { identifier } from '../../text/sql-text.ts'
 import { parseCondition, type Condition as TextCondition } from '../../catalogue/printed-condition.ts'
-import type { Column, FunctionRow, PolicyRow, Relation, Role } from './catalogue.ts'
+import type { Column, FunctionRow, PolicyRow, Relation, Role } from '../../catalogue/description.ts'
+import { mayUseColumn } from '../../catalogue/rights.ts'
 import { finding, type LintFinding } from './finding.ts'
 import { nodesOf } from '../../catalogue/node-tree.ts'
 import type { PolicyEdit } from './policy-edit.ts'
-import { columnsIn, type Condition, type Conjunct, type PolicyExpressions } from './policy-expression.ts'
+import type { Condition, Conjunct, PolicyExpressions } from './policy-expression.ts'
 import type { SchemaView } from './schema-view.ts'
 import { saysSignedIn } from './signed-in.ts'
 
@@ -232,7 +234,7 @@ function canMove(
   role: Role,
   column: Column,
 ): boolean {
-  if (!column.updatableBy.includes(role.name)) return false
+  if (!mayUseColumn(role, relation, 'update', column.number)) return false
   const isRestricted = view
     .applying(relation, role, 'UPDATE')
     .some(

@@ -1,11 +1,13 @@
 // What every role may do, as comparable text: privileges on relations, schemas and functions, and the rows that policies let it
 // read and write. Two readings, before and after a statement, show what the statement changes.
-import { decodeRow, introspectionQuery } from '../../catalogue/introspection.ts'
 import { introspectionSettings } from '../../catalogue/load.ts'
-import type { RunClientQuery } from './exposure.ts'
-import type { CheckCatalogue, FunctionRow, Grants, PolicyRow, Relation, Role } from './catalogue.ts'
-import { canonical, isNode, listIn, type TreeNode, type TreeValue } from '../../catalogue/node-tree.ts'
-import { hasNoSource, PolicyExpressions } from './policy-expression.ts'
+import { unwrapped } from '../../catalogue/expression.ts'
+import { rowsOf, type RunClientQuery } from '../../catalogue/introspection.ts'
+import { readPart, type PolicyRow, type Relation, type Role } from '../../catalogue/description.ts'
+import { extentOf, mayExecute, mayUseColumn } from '../../catalogue/rights.ts'
+import type { CheckCatalogue } from './catalogue.ts'
+import { canonical } from '../../catalogue/node-tree.ts'
+import { PolicyExpressions } from './policy-expression.ts'
 import { SchemaView } from './schema-view.ts'
 
 type Right = {
@@ -41,27 +43,24 @@ type Command = (typeof commands)[number]
  * of the transaction.
  */
 export async function readRights(query: RunClientQuery): Promise<Rights> {
-  const read = async <T>(name: string, ...values: string[]): Promise<T[]> => {
-    const statement = introspectionQuery(`check/${name}`, ...values)
-    return (await query(statement.text, [...statement.values])).rows.map(decodeRow<T>)
-  }
+  const run = rowsOf(query)
   await query(introspectionSettings)
-  const roles = await read<Role>('roles', '[]')
-  const names = JSON.stringify(roles.filter(isOrdinary).map(({ name }) => name))
   return rightsOf({
-    roles,
-    relations: await read<Relation>('relations', names, '[]'),
-    policies: await read<PolicyRow>('policies'),
-    functions: await read<FunctionRow>('functions', names),
+    roles: (await readPart(run, 'roles', [])).map((role) => ({ ...role, isApi: isOrdinary(role) })),
+    schemas: await readPart(run, 'schemas'),
+    relations: await readPart(run, 'relations', []),
+    policies: await readPart(run, 'policies'),
+    functions: await readPart(run, 'functions'),
   })
 }
 
 const isOrdinary = ({ isSuperuser, name }: Role): boolean => !isSuperuser && !name.startsWith('pg_')
 
-type Described = Pick<CheckCatalogue, 'roles' | 'relations' | 'policies' | 'functions'>
+type Described = Pick<CheckCatalogue, 'roles' | 'schemas' | 'relations' | 'policies' | 'functions'>
 
-function rightsOf({ roles, relations, policies, functions }: Described): Rights {
-  const view = new SchemaView({ ...nothing, roles, relations, policies, functions })
+function rightsOf(described: Described): Rights {
+  const { roles, relations, functions } = described
+  const view = new SchemaView({ ...nothing, ...described })
   const expressions = new PolicyExpressions(view)
   const rights = new Map<string, Right>()
   const add = (role: Role, object: string, command: string, right: Right | undefined): void => {
@@ -73,7 +72,7 @@ function rightsOf({ roles, relations, policies, functions }: Described): Rights 
       for (const command of commands) add(role, object, command, rightOn(view, expressions, role, relation, command))
     }
     for (const routine of functions) {
-      if (!routine.executableBy.includes(role.name)) continue
+      if (!mayExecute(role, routine)) continue
       const object = `function ${routine.schema}.${routine.name}(${routine.arguments})`
       const owner = view.role(routine.owner)?.name ?? String(routine.owner)
       add(role, object, 'execute', routine.isSecurityDefiner ? plain(`as ${owner}`) : plain('yes'))
@@ -86,10 +85,9 @@ const nothing: CheckCatalogue = {
   version: 0,
   equalities: [],
   extensions: [],
-  schemas: {},
+  schemas: [],
   functionDefaults: [],
   creators: [],
-  usage: {},
   storage: null,
   unproven: null,
   exposedSchemas: [],
@@ -120,11 +118,11 @@ function rightOn(
   relation: Relation,
   command: Command,
 ): Right | undefined {
-  const granted = relation.grants[role.name]
-  const extent = granted && extentOf(granted, command)
-  if (granted === undefined || extent === undefined) return undefined
-  const rows = rowsOf(view, expressions, role, relation, command)
-  if (!granted.usage) return plain(`${extent}${rows.text}, but for USAGE on the schema`)
+  const granted = extentOf(role, relation, command)
+  if (granted === null) return undefined
+  const extent = command === 'select' && granted === 'columns' ? 'some columns of ' : ''
+  const rows = rowsBy(view, expressions, role, relation, command)
+  if (!view.canUseSchema(role, relation.schema)) return plain(`${extent}${rows.text}, but for USAGE on the schema`)
   return {
     text: `${extent}${rows.text}`,
     exact: `${extent}${rows.exact}`,
@@ -132,8 +130,9 @@ function rightOn(
   }
 }
 
-function statementOf({ quoted, columns }: Relation, role: Role, command: Command, isWhole: boolean): string {
-  const column = columns.find(({ updatableBy }) => updatableBy.includes(role.name)) ?? columns[0]
+function statementOf(relation: Relation, role: Role, command: Command, isWhole: boolean): string {
+  const { quoted, columns } = relation
+  const column = columns.find(({ number }) => mayUseColumn(role, relation, 'update', number)) ?? columns[0]
   switch (command) {
     case 'select':
       return `select ${isWhole ? '*' : '1'} from ${quoted}`
@@ -146,13 +145,7 @@ function statementOf({ quoted, columns }: Relation, role: Role, command: Command
   }
 }
 
-/** Empty for the whole relation, undefined for nothing. */
-function extentOf(granted: Grants, command: Command): string | undefined {
-  if (command === 'select') return granted.select ? '' : granted.selectColumn ? 'some columns of ' : undefined
-  return granted[command] ? '' : undefined
-}
-
-function rowsOf(
+function rowsBy(
   view: SchemaView,
   expressions: PolicyExpressions,
   role: Role,
@@ -190,34 +183,6 @@ function exactOf(
     .filter(({ isPermissive }) => !isPermissive)
     .map((it) => alternatives(it).sort().join(' or '))
   return [[...new Set(permissive)].sort(), [...new Set(restrictive)].sort()]
-}
-
-/** SubLinkType of src/include/nodes/primnodes.h: a subquery for one value. */
-const oneValue = '4'
-/** Clauses by which a subquery without FROM may have no row, or another one. */
-const clauses = ['limitCount', 'limitOffset', 'havingQual', 'setOperations', 'cteList', 'groupClause'] as const
-
-/** The expression without subqueries around a single value: `(SELECT auth.uid())` is `auth.uid()`. */
-function unwrapped(value: TreeValue): TreeValue {
-  if (value === null || typeof value === 'string') return value
-  if (!isNode(value)) return value.map(unwrapped)
-  const inner = wrappedValue(value)
-  if (inner !== undefined) return unwrapped(inner)
-  return { tag: value.tag, fields: new Map([...value.fields].map(([name, field]) => [name, unwrapped(field)])) }
-}
-
-function wrappedValue({ tag, fields }: TreeNode): TreeValue | undefined {
-  const query = fields.get('subselect')
-  if (tag !== 'SUBLINK' || fields.get('subLinkType') !== oneValue || !isNode(query) || !hasNoSource(query))
-    return undefined
-  const join = query.fields.get('jointree')
-  const [target, ...more] = listIn(query, 'targetList')
-  const isPlain =
-    clauses.every((name) => (query.fields.get(name) ?? null) === null) &&
-    query.fields.get('hasAggs') !== 'true' &&
-    isNode(join) &&
-    (join.fields.get('quals') ?? null) === null
-  return isPlain && more.length === 0 && isNode(target) ? target.fields.get('expr') : undefined
 }
 
 /** What differs between two readings. */

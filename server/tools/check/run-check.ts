@@ -1,9 +1,10 @@
 // Runs `rowhouse check` on one connection: the list of exposed objects, and all findings.
 import type { Config } from '../../config/config.ts'
 import { checkExposure, type Checked } from './exposure-findings.ts'
-import { readExposure, type RunClientQuery } from './exposure.ts'
+import type { RunClientQuery } from '../../catalogue/introspection.ts'
+import { exposureOf } from './exposure.ts'
 import { missingTables, type MissingTable } from './missing-tables.ts'
-import { checkStorage, readStorageExposure, type StorageFinding } from './storage-findings.ts'
+import { checkStorage, type StorageFinding } from './storage-findings.ts'
 import { readCheckCatalogue, type CheckCatalogue, type CheckScope } from './catalogue.ts'
 import { exposedFindings, joinFindings, missingFindings, storageFindings } from './exposed-findings.ts'
 import { levels } from '../findings.ts'
@@ -32,9 +33,6 @@ export type CheckResult = {
   readonly unseen: readonly Unseen[]
 }
 
-/** Roles of Supabase's clients, checked if they exist. */
-const wellKnown = ['anon', 'authenticated', 'service_role']
-
 /**
  * Looks at the database, and changes nothing: all transactions are read-only.
  *
@@ -46,13 +44,11 @@ export async function runCheck(
   settings: CheckSettings,
   { measure }: CheckOptions,
 ): Promise<CheckResult> {
-  const { dbSchemas, dbExtraSearchPath, dbAnonRole, services } = settings
-  const roles = dbAnonRole === null ? wellKnown : [...wellKnown, dbAnonRole]
-  const exposed = checkExposure(await readExposure(query, dbSchemas, roles))
+  const { dbSchemas, dbExtraSearchPath, services } = settings
   const missing = await missingTables(query, services)
-  const storageExposure = await readStorageExposure(query)
-  const storage = storageExposure ? checkStorage(storageExposure) : []
   const catalogue = await readCatalogue(query, scopeOf(settings))
+  const exposed = checkExposure(exposureOf(catalogue))
+  const storage = checkStorage(catalogue)
   const { findings, unindexed, volatile } = runLints(catalogue)
   const searchPath = [...dbSchemas, ...dbExtraSearchPath]
   const measured = measure
@@ -68,7 +64,7 @@ export async function runCheck(
     missing,
     storage,
     findings: all.sort((a, b) => severity(b) - severity(a)),
-    unseen: unseenBy({ ...catalogue, seesStorage: storageExposure !== undefined }),
+    unseen: unseenBy(catalogue),
   }
 }
 
@@ -81,9 +77,17 @@ export const scopeOf = (settings: CheckSettings): CheckScope => ({
   confirmsAddresses: settings.authMailerAutoconfirm ?? false,
 })
 
-async function readCatalogue(query: RunClientQuery, scope: CheckScope): Promise<CheckCatalogue> {
+/**
+ * Reads the catalogue in a transaction of its own.
+ *
+ * @throws PostgreSQL's error 3F000 when an exposed schema does not exist
+ */
+export async function readCatalogue(query: RunClientQuery, scope: CheckScope): Promise<CheckCatalogue> {
   await query('begin transaction isolation level repeatable read, read only')
   try {
+    await query('select quote_ident(name)::regnamespace from json_array_elements_text($1::json) as names (name)', [
+      JSON.stringify(scope.schemas),
+    ])
     return await readCheckCatalogue(query, scope)
   } finally {
     await query('rollback')

@@ -1,6 +1,6 @@
 // Lints on tables, indexes, columns and extensions, as in splinter.
 import { identifier } from '../../text/sql-text.ts'
-import type { Index, Relation } from './catalogue.ts'
+import type { Index, Relation } from '../../catalogue/description.ts'
 import { arrayText, finding, type LintFinding } from './finding.ts'
 import type { PolicyExpressions } from './policy-expression.ts'
 import type { SchemaView } from './schema-view.ts'

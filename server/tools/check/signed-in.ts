@@ -1,6 +1,7 @@
 // Conditions that every caller with an account fulfils, so that they distinguish no accounts.
 import { isNode, listIn, nodesOf, numberIn, textConstant } from '../../catalogue/node-tree.ts'
-import { functionOf, hasNoSource, type Conjunct, type PolicyExpressions } from './policy-expression.ts'
+import { functionOf, hasNoSource } from '../../catalogue/expression.ts'
+import type { Conjunct, PolicyExpressions } from './policy-expression.ts'
 import { isCallerFunction } from './policy-lints.ts'
 import type { SchemaView } from './schema-view.ts'
 

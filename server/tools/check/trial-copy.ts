@@ -1,5 +1,5 @@
 // Statements on an empty copy of a table, for trials: on the table itself they would work on all rows, and lock it meanwhile.
-import type { Relation } from './catalogue.ts'
+import type { Relation } from '../../catalogue/description.ts'
 
 const copy = 'pg_temp.rowhouse_trial'
 

@@ -12,23 +12,19 @@ export type Unseen = {
 type Facts = Pick<DatabaseRow, 'storage'> & {
   /** The connected role. */
   readonly login: string
-  /** Whether the findings on storage had a role that reads all buckets. */
-  readonly seesStorage: boolean
   /** Schemas with tables whose statistics are hidden. */
   readonly hidden: readonly string[]
 }
 
 /** A pure function. */
-export function unseenBy({ login, storage, seesStorage, hidden }: Facts): Unseen[] {
+export function unseenBy({ login, storage, hidden }: Facts): Unseen[] {
   const found: Unseen[] = []
-  if (storage !== null && storage.readers.length === 0) {
+  if (storage?.readers.length === 0) {
     found.push({
       lints: ['public_bucket_allows_listing'],
       what: 'storage.buckets',
       reason: `${login} can neither read all its rows nor switch to a role that can: grant it supabase_storage_admin, or connect as the owner`,
     })
-  }
-  if (storage !== null && !seesStorage) {
     found.push({
       lints: ['storage_bucket_listable', 'storage_policy_without_bucket', 'storage_rls_disabled'],
       what: 'storage.buckets',

@@ -1,6 +1,6 @@
 // What `rowhouse doctor` reads from the catalogue and the statistics of the database, in one read-only transaction.
 import { readFile } from 'node:fs/promises'
-import type { RunClientQuery } from '../check/exposure.ts'
+import type { RunClientQuery } from '../../catalogue/introspection.ts'
 
 export type LoginRole = {
   readonly name: string

@@ -1,6 +1,6 @@
 // Policies that make statements slow: those of `rowhouse check`, with what they cost, and the statements that took the most time.
 import { runCheck, type CheckSettings } from '../check/run-check.ts'
-import type { RunClientQuery } from '../check/exposure.ts'
+import type { RunClientQuery } from '../../catalogue/introspection.ts'
 import type { DoctorFinding } from './finding.ts'
 
 /** The lints of `rowhouse check` about the speed of policies. */

@@ -10,7 +10,7 @@ import { introspectionSettings } from '../../catalogue/load.ts'
 import { owningRelationships, type OwningRelationship } from '../../catalogue/relationship-graph.ts'
 import { atOnce } from '../../catalogue/steps.ts'
 import { decodeView, viewKeysOf } from '../../catalogue/view-key.ts'
-import type { RunClientQuery } from '../check/exposure.ts'
+import type { RunClientQuery } from '../../catalogue/introspection.ts'
 
 /** A type of `pg_type`. For an array, oid and name are those of its elements. */
 export type PostgresType = { readonly oid: number; readonly name: string; readonly isArray: boolean }

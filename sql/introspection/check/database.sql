@@ -15,9 +15,6 @@ select json_build_object(
     from pg_catalog.pg_extension e
     left join pg_catalog.pg_available_extensions a on a.name = e.extname
   ),
-  'schemas', (
-    select coalesce(json_object_agg(n.nspname, quote_ident(n.nspname)), '{}') from pg_catalog.pg_namespace n
-  ),
   'functionDefaults', (
     select coalesce(json_agg(json_build_object(
       'owner', d.defaclrole::bigint,
@@ -39,15 +36,6 @@ select json_build_object(
       from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
     ) o
     where o.schema in (select name from json_array_elements_text($1::json) as names (name))
-  ),
-  'usage', (
-    select coalesce(json_object_agg(n.nspname, (
-      select coalesce(json_agg(r.rolname), '[]') from pg_catalog.pg_roles r
-      where r.rolname in (select name from json_array_elements_text($2::json) as names (name))
-        and has_schema_privilege(r.oid, n.oid, 'usage')
-    )), '{}')
-    from pg_catalog.pg_namespace n
-    where n.nspname in (select name from json_array_elements_text($1::json) as names (name))
   ),
   'storage', (
     select json_build_object(

@@ -1,9 +1,5 @@
--- Relations of all schemas but PostgreSQL's own, with what the roles of $1 (a JSON array of names) may do.
-with api_roles as (
-  select r.oid, r.rolname as name
-  from pg_catalog.pg_roles r
-  where r.rolname in (select name from json_array_elements_text($1::json) as names (name))
-)
+-- Relations of all schemas but PostgreSQL's own, with their columns and the privileges on them.
+-- $1: names of schemas, a JSON array: views there are read with their stored query.
 select json_build_object(
   'oid', c.oid::bigint,
   'schema', n.nspname,
@@ -19,15 +15,14 @@ select json_build_object(
     select from pg_catalog.pg_depend d where d.objid = c.oid and d.deptype = 'e'
   ),
   'isPartition', c.relispartition,
-  -- The owner and all roles with a privilege on the relation or a column; 0 is PUBLIC.
-  'grantees', (
-    select json_agg(distinct item.grantee::bigint)
+  -- To roles by oid; 0 is PUBLIC.
+  'granted', (
+    select coalesce(json_agg(json_build_object('to', item.grantee::bigint, 'privilege', lower(item.privilege_type), 'column', item.attnum)), '[]')
     from (
-      select c.relowner as grantee
-      union
-      select given.grantee from aclexplode(c.relacl) as given
-      union
-      select given.grantee
+      select given.grantee, given.privilege_type, null::int2 as attnum
+      from aclexplode(coalesce(c.relacl, acldefault('r', c.relowner))) as given
+      union all
+      select given.grantee, given.privilege_type, a.attnum
       from pg_catalog.pg_attribute a, aclexplode(a.attacl) as given
       where a.attrelid = c.oid and not a.attisdropped
     ) as item
@@ -46,7 +41,7 @@ select json_build_object(
       and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid <> c.oid and d.deptype = 'n'
   ) else '[]' end,
   -- For views: the stored query.
-  'tree', case when c.relkind = 'v' and n.nspname in (select name from json_array_elements_text($2::json) as names (name)) then (
+  'tree', case when c.relkind = 'v' and n.nspname in (select name from json_array_elements_text($1::json) as names (name)) then (
     select w.ev_action::text from pg_catalog.pg_rewrite w where w.ev_class = c.oid and w.ev_type = '1'
   ) end,
   'columns', (
@@ -58,12 +53,7 @@ select json_build_object(
           'quoted', quote_ident(a.attname),
           'type', t.typname,
           'typeSchema', tn.nspname,
-          'isGenerated', a.attgenerated <> '' or a.attidentity = 'a',
-          'updatableBy', case when c.relrowsecurity then (
-            select coalesce(json_agg(r.name), '[]')
-            from api_roles r
-            where has_column_privilege(r.oid, c.oid, a.attnum, 'update')
-          ) else '[]' end
+          'isGenerated', a.attgenerated <> '' or a.attidentity = 'a'
         )
         order by a.attnum
       ),
@@ -73,23 +63,6 @@ select json_build_object(
     join pg_catalog.pg_type t on t.oid = a.atttypid
     join pg_catalog.pg_namespace tn on tn.oid = t.typnamespace
     where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
-  ),
-  'grants', (
-    select coalesce(
-      json_object_agg(
-        r.name,
-        json_build_object(
-          'usage', has_schema_privilege(r.oid, n.oid, 'usage'),
-          'select', has_table_privilege(r.oid, c.oid, 'select'),
-          'selectColumn', has_any_column_privilege(r.oid, c.oid, 'select'),
-          'insert', has_any_column_privilege(r.oid, c.oid, 'insert'),
-          'update', has_any_column_privilege(r.oid, c.oid, 'update'),
-          'delete', has_table_privilege(r.oid, c.oid, 'delete')
-        )
-      ),
-      '{}'
-    )
-    from api_roles r
   )
 ) as row
 from pg_catalog.pg_class c

@@ -15,7 +15,7 @@ select json_build_object(
   'isSuperuser', r.rolsuper,
   'bypassesRls', r.rolsuper or r.rolbypassrls,
   'bypassAttribute', r.rolbypassrls,
-  'isApi', r.rolname in (select name from json_array_elements_text($1::json) as names (name))
+  'isReachable', r.rolname in (select name from json_array_elements_text($1::json) as names (name))
     or r.rolname <> session_user and r.oid in (select oid from granted),
   'canSwitch', pg_has_role(session_user, r.oid, 'member'),
   'memberOf', (

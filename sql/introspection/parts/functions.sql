@@ -1,4 +1,4 @@
--- Functions of all schemas but PostgreSQL's own, with the roles of $1 (a JSON array of names) that can call them.
+-- Functions of all schemas but PostgreSQL's own, with the privileges on them.
 select json_build_object(
   'oid', p.oid::bigint,
   'schema', n.nspname,
@@ -18,29 +18,18 @@ select json_build_object(
   'source', p.prosrc,
   'sourceHash', md5(p.prosrc),
   'tree', to_jsonb(p) ->> 'prosqlbody',
-  'isOfExtension', exists (
-    select from pg_catalog.pg_depend d where d.objid = p.oid and d.deptype = 'e'
+  'extension', (
+    select e.extname
+    from pg_catalog.pg_depend d
+    join pg_catalog.pg_extension e on d.refclassid = 'pg_catalog.pg_extension'::regclass and e.oid = d.refobjid
+    where d.classid = 'pg_catalog.pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e'
   ),
   'hasOwnPrivileges', p.proacl is not null,
-  'isPublic', p.proacl is null
-    or exists (select from aclexplode(p.proacl) as item where item.grantee = 0 and item.privilege_type = 'EXECUTE'),
   -- The owner and all roles that EXECUTE was granted to; 0 is PUBLIC.
   'grantees', (
-    select json_agg(distinct item.grantee::bigint)
+    select coalesce(json_agg(distinct item.grantee::bigint), '[]')
     from aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) as item
     where item.privilege_type = 'EXECUTE'
-  ),
-  'usableBy', (
-    select coalesce(json_agg(r.rolname), '[]')
-    from pg_catalog.pg_roles r
-    where r.rolname in (select name from json_array_elements_text($1::json) as names (name))
-      and has_schema_privilege(r.oid, n.oid, 'usage')
-  ),
-  'executableBy', (
-    select coalesce(json_agg(r.rolname), '[]')
-    from pg_catalog.pg_roles r
-    where r.rolname in (select name from json_array_elements_text($1::json) as names (name))
-      and has_function_privilege(r.oid, p.oid, 'execute')
   )
 ) as row
 from pg_catalog.pg_proc p

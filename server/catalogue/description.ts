@@ -1,0 +1,184 @@
+// What a database has and who may use it, as plain data: read in parts, each by one statement of `sql/introspection/parts/`.
+// For the tools. The API reads a snapshot of what it exposes instead (`schema-cache.ts`).
+import { decodeRow, introspectionQuery, type RunQuery } from './introspection.ts'
+
+export type Role = {
+  readonly oid: number
+  readonly name: string
+  readonly isSuperuser: boolean
+  /** Whether it is a superuser or has the attribute BYPASSRLS. */
+  readonly bypassesRls: boolean
+  readonly bypassAttribute: boolean
+  /** Whether requests can have the role: one that was asked for, or that the connected role can switch to. */
+  readonly isReachable: boolean
+  /** Whether the connected role can switch to it. */
+  readonly canSwitch: boolean
+  /** The roles whose rights it inherits. */
+  readonly memberOf: readonly number[]
+}
+
+export type Schema = {
+  readonly name: string
+  readonly quoted: string
+  /** The roles that USAGE was granted to, by oid; 0 is PUBLIC. */
+  readonly users: readonly number[]
+}
+
+/** A privilege that was granted. */
+export type Granted = {
+  /** The role by oid; 0 is PUBLIC. */
+  readonly to: number
+  /** `select`, `insert`, `update`, `delete`, `truncate`, … */
+  readonly privilege: string
+  /** Number of the column; null for the whole relation. */
+  readonly column: number | null
+}
+
+export type Column = {
+  readonly number: number
+  readonly name: string
+  readonly quoted: string
+  readonly type: string
+  readonly typeSchema: string
+  readonly isGenerated: boolean
+}
+
+export type Relation = {
+  readonly oid: number
+  readonly schema: string
+  readonly quotedSchema: string
+  readonly name: string
+  /** `schema.name` as SQL needs it. */
+  readonly quoted: string
+  /** `relkind`: table, partitioned table, foreign table, view, materialized view. */
+  readonly kind: 'r' | 'p' | 'f' | 'v' | 'm'
+  readonly owner: number
+  readonly rls: boolean
+  readonly forcesRls: boolean
+  /** Estimated number of rows; negative if unknown. */
+  readonly rows: number
+  readonly isOfExtension: boolean
+  readonly isPartition: boolean
+  readonly granted: readonly Granted[]
+  /** Partitions and tables that inherit from it. */
+  readonly children: readonly number[]
+  /** Storage parameters, such as `security_invoker=on`. */
+  readonly options: readonly string[]
+  /** The relations that a view reads directly. */
+  readonly reads: readonly number[]
+  /** The stored query of a view, if it was asked for. */
+  readonly tree: string | null
+  readonly columns: readonly Column[]
+}
+
+export type Index = {
+  readonly oid: number
+  readonly relation: number
+  readonly name: string
+  readonly quoted: string
+  /** Numbers of columns; 0 for an expression. */
+  readonly keys: readonly number[]
+  readonly isValid: boolean
+  readonly isUnique: boolean
+  readonly isPrimary: boolean
+  readonly isPartial: boolean
+  readonly isOfConstraint: boolean
+  readonly isOfPartition: boolean
+  /** How often it was used since the statistics were reset; null for an index without statistics. */
+  readonly scans: number | null
+  readonly definition: string
+}
+
+export type ForeignKey = {
+  readonly name: string
+  readonly relation: number
+  readonly columns: readonly number[]
+  readonly isOfPartition: boolean
+  readonly referencedSchema: string
+  readonly referenced: string
+  /** Quoted columns of the primary key of the table that it refers to. */
+  readonly primaryKey: readonly string[] | null
+  /** Whether it refers to a unique constraint other than the primary key. */
+  readonly refersToUnique: boolean | null
+}
+
+export type PolicyCommand = 'SELECT' | 'INSERT' | 'UPDATE' | 'DELETE' | 'ALL'
+
+export type PolicyRow = {
+  readonly relation: number
+  readonly name: string
+  readonly quoted: string
+  readonly command: PolicyCommand
+  readonly isPermissive: boolean
+  /** Roles by oid; 0 is PUBLIC. */
+  readonly roles: readonly number[]
+  readonly using: string | null
+  readonly check: string | null
+  readonly usingTree: string | null
+  readonly checkTree: string | null
+}
+
+export type FunctionRow = {
+  readonly oid: number
+  readonly schema: string
+  readonly name: string
+  readonly quoted: string
+  /** As in `drop function`. */
+  readonly arguments: string
+  /** `prokind`: function, procedure, aggregate, window function. */
+  readonly kind: 'f' | 'p' | 'a' | 'w'
+  readonly language: string
+  readonly owner: number
+  readonly isSecurityDefiner: boolean
+  readonly volatility: 'i' | 's' | 'v'
+  readonly cost: number
+  readonly returns: string
+  readonly setsSearchPath: boolean
+  readonly source: string
+  readonly sourceHash: string
+  /** The body of an SQL function that was parsed when it was created. */
+  readonly tree: string | null
+  /** The extension that it belongs to. */
+  readonly extension: string | null
+  readonly hasOwnPrivileges: boolean
+  /** The owner and all roles that EXECUTE was granted to, by oid; 0 is PUBLIC. */
+  readonly grantees: readonly number[]
+}
+
+export type Trigger = {
+  readonly relation: number
+  readonly name: string
+  readonly quoted: string
+  readonly function: number
+  readonly isBefore: boolean
+  readonly isOnUpdate: boolean
+}
+
+/** The parts, with their parameters. */
+type Parts = {
+  /** Takes names of roles that requests can have. */
+  readonly roles: Role
+  readonly schemas: Schema
+  /** Takes names of schemas whose views are read with their stored query. */
+  readonly relations: Relation
+  readonly indexes: Index
+  readonly 'foreign-keys': ForeignKey
+  readonly policies: PolicyRow
+  readonly functions: FunctionRow
+  readonly triggers: Trigger
+}
+
+/**
+ * Reads a part, which is in the order of names. Needs no privileges on what it describes. With an empty `search_path`, all
+ * names in definitions are qualified.
+ *
+ * @param names its parameter, if it has one
+ */
+export async function readPart<P extends keyof Parts>(
+  query: RunQuery,
+  part: P,
+  names?: readonly string[],
+): Promise<Parts[P][]> {
+  const { text, values } = introspectionQuery(`parts/${part}`, ...(names ? [JSON.stringify(names)] : []))
+  return (await query(text, [...values])).map(decodeRow<Parts[P]>)
+}
