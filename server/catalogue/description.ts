@@ -154,6 +154,13 @@ export type Trigger = {
   readonly isOnUpdate: boolean
 }
 
+/** What can be written to a relation by any role. */
+export type Writability = {
+  readonly relation: number
+  /** A bit set, `1 << command`: UPDATE 4, INSERT 8, DELETE 16. */
+  readonly events: number
+}
+
 /** The parts, with their parameters. */
 type Parts = {
   /** Takes names of roles that requests can have. */
@@ -161,6 +168,8 @@ type Parts = {
   readonly schemas: Schema
   /** Takes names of schemas whose views are read with their stored query. */
   readonly relations: Relation
+  /** Takes names of schemas. */
+  readonly writability: Writability
   readonly indexes: Index
   readonly 'foreign-keys': ForeignKey
   readonly policies: PolicyRow

@@ -1,5 +1,8 @@
 // The tables and views of the exposed schemas with their rows, for the matrix of who can do what.
-import { decodeRow, introspectionQuery } from '../../catalogue/introspection.ts'
+import { readPart, type Column, type Index, type PolicyRow, type Relation } from '../../catalogue/description.ts'
+import { columnsIn } from '../../catalogue/expression.ts'
+import { readNodeTree } from '../../catalogue/node-tree.ts'
+import { mayUseColumn } from '../../catalogue/rights.ts'
 import type { RunOwnerQuery } from './callers.ts'
 import { matrixCommands, type MatrixCommand } from './test-file.ts'
 
@@ -33,33 +36,72 @@ export type ProbedRelation = {
 /** Rows of a table that the matrix tries to write. */
 export const sampleLimit = 20
 
-type RelationRow = Omit<ProbedRelation, 'table' | 'rows' | 'commands'> & {
-  readonly generated: readonly string[]
-  readonly isInsertable: boolean
-  readonly isUpdatable: boolean
-}
+/** The bits of `Writability`. Updates and deletes are each for rows that are found by their key. */
+const bits = { insert: 8, updateAndDelete: 20 } as const
 
 /** Reads the relations of schemas in the order of their names, each with its first rows. */
 export async function readRelations(
   query: RunOwnerQuery,
   schemas: readonly string[],
 ): Promise<readonly ProbedRelation[]> {
-  const { text } = introspectionQuery('policy-test-relations')
-  const rows = await query(text, [JSON.stringify(schemas)])
+  const roles = (await readPart(query, 'roles', [])).filter(({ name }) => !name.startsWith('pg_'))
+  const all = await readPart(query, 'relations', [])
+  const indexes = await readPart(query, 'indexes')
+  const policies = await readPart(query, 'policies')
+  const writability = await readPart(query, 'writability', schemas)
+  const eventsOf = new Map(writability.map(({ relation, events }) => [relation, events]))
   const relations: ProbedRelation[] = []
-  for (const row of rows) {
-    const { generated, isInsertable, isUpdatable, ...found } = decodeRow<RelationRow>(row)
-    const isKeyed = found.primaryKey.length > 0 && !found.isView
+  for (const relation of all) {
+    const { oid, schema, name, kind, columns } = relation
+    if (!schemas.includes(schema) || relation.isPartition) continue
+    const isView = kind === 'v' || kind === 'm'
+    const primaryKey = primaryKeyOf(relation, indexes)
+    const policyColumns = columnsOfPolicies(relation, policies)
+    const events = eventsOf.get(oid) ?? 0
+    const isKeyed = primaryKey.length > 0 && !isView
     const commands = matrixCommands.filter((command) => {
       if (command === 'select') return true
-      if (command === 'move' && found.policyColumns.length === 0) return false
-      return isKeyed && (command === 'insert' ? isInsertable : isUpdatable)
+      if (command === 'move' && policyColumns.length === 0) return false
+      const wanted = command === 'insert' ? bits.insert : bits.updateAndDelete
+      return isKeyed && (events & wanted) === wanted
     })
-    const table = `${found.schema}.${found.name}`
-    const sample = isKeyed ? await readRows(query, found, generated) : []
-    relations.push({ ...found, table, commands, rows: sample })
+    const writable = (privilege: 'insert' | 'update'): ProbedRelation['insertable'] =>
+      Object.fromEntries(
+        roles
+          .map((role) => {
+            const allowed = columns.filter(
+              (it) => !it.isGenerated && mayUseColumn(role, relation, privilege, it.number),
+            )
+            return [role.name, namesOf(allowed)] as const
+          })
+          .filter(([, names]) => names.length > 0),
+      )
+    const generated = namesOf(columns.filter(({ isGenerated }) => isGenerated))
+    relations.push({
+      ...{ schema, name, table: `${schema}.${name}`, isView, primaryKey, policyColumns, commands },
+      insertable: writable('insert'),
+      updatable: writable('update'),
+      rows: isKeyed ? await readRows(query, { schema, name, primaryKey }, generated) : [],
+    })
   }
   return relations
+}
+
+const namesOf = (columns: readonly Column[]): string[] => columns.map(({ name }) => name)
+
+/** Names of the columns of the primary key, in its order. */
+function primaryKeyOf({ oid, columns }: Relation, indexes: readonly Index[]): string[] {
+  const key = indexes.find(({ relation, isPrimary }) => relation === oid && isPrimary)?.keys ?? []
+  return key.flatMap((number) => columns.find((column) => column.number === number)?.name ?? [])
+}
+
+/** Columns that a policy of the table mentions. */
+function columnsOfPolicies({ oid, columns }: Relation, policies: readonly PolicyRow[]): string[] {
+  const trees = policies.flatMap(({ relation, usingTree, checkTree }) =>
+    relation === oid ? [usingTree, checkTree].filter((tree) => tree !== null) : [],
+  )
+  const mentioned = new Set(trees.flatMap((tree) => [...columnsIn(readNodeTree(tree))]))
+  return namesOf(columns.filter(({ number, isGenerated }) => mentioned.has(number) && !isGenerated)).sort()
 }
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
