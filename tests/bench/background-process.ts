@@ -1,9 +1,9 @@
 // The process of `background-clients.ts`: sends requests while it is told to, each client after its last response.
-import { lowerPriority } from '../../server/common/low-priority.ts'
+import { constants, setPriority } from 'node:os'
 import type { BackgroundLoad } from './background-clients.ts'
 
 // In use, clients run on other machines: here they get the processor time that server and readers leave.
-lowerPriority()
+setPriority(constants.priority.PRIORITY_LOW)
 
 let goesOn = false
 let done = 0

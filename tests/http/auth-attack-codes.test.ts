@@ -1,7 +1,7 @@
 // Attacks on codes, links and PKCE, and on what responses and mails reveal.
 import { createHash, randomBytes } from 'node:crypto'
 import t from 'tap'
-import { HashProcesses } from '../../server/services/accounts/hashing/hash-processes.ts'
+import { HashProcesses } from '../../server/services/accounts/hash-processes.ts'
 import { codeOf, newAddress, password, sessionOf, type AuthAnswer, type Json } from '../support/auth.ts'
 import { cookieSettings, startMailingService } from '../support/mailing-service.ts'
 import { signToken } from '../support/token.ts'

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import type { Environment } from '../../server/config/config-sources.ts'
-import { HashProcesses } from '../../server/services/accounts/hashing/hash-processes.ts'
+import { HashProcesses } from '../../server/services/accounts/hash-processes.ts'
 import { startApplication } from '../support/application.ts'
 import { askAuth, codeOf, newAddress, password, type AskAuth, type AuthAnswer, type Json } from '../support/auth.ts'
 import { createMigratedDatabase } from '../support/database.ts'

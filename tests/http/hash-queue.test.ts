@@ -2,7 +2,7 @@
 import t from 'tap'
 import { Failure } from '../../server/http/envelope.ts'
 import { BoundedWork, type Bounds } from '../../server/services/accounts/bounded-work.ts'
-import type { PasswordHasher } from '../../server/services/accounts/hashing/hash-processes.ts'
+import type { PasswordHasher } from '../../server/services/accounts/hash-processes.ts'
 import { createPasswords, type Passwords } from '../../server/services/accounts/password.ts'
 import type { WorkClient } from '../../server/services/accounts/work-client.ts'
 import { password } from '../support/account.ts'

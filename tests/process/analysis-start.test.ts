@@ -58,7 +58,7 @@ t.test('frames that arrive while a model is being loaded are answered', async (t
   const app = await start(t, { IMAGE_CLASSIFIER: classifier })
   t.equal((await app.call('GET', `${prefix}/ready`)).status, 200)
   const [pid = 0] = await children()
-  t.equal(getPriority(pid), constants.priority.PRIORITY_LOW, 'requests go before images')
+  t.equal(getPriority(pid), constants.priority.PRIORITY_BELOW_NORMAL, 'requests go before images')
   process.kill(pid, 'SIGKILL')
   t.ok(await until(() => app.logged().some(({ msg }) => String(msg).includes('The analyser ended'))))
   const socket = new WebSocket(`${app.url.replace('http', 'ws')}${prefix}/ws/live-detect`)

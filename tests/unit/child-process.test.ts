@@ -1,5 +1,5 @@
 import t from 'tap'
-import { childEnvironment, childExecArgv, childProgram } from '../../server/common/child-process.ts'
+import { childEnvironment, childExecArgv, childProgram } from '../../server/services/background/process.ts'
 
 t.test('a child inherits neither a debugger nor a program', (t) => {
   t.strictSame(childExecArgv(['--inspect=9229', '--import=x', '--inspect-brk', '--max-semi-space-size=8']), [

@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
+import { constants } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
-import { HashProcess } from '../../server/services/accounts/hashing/hash-process.ts'
-import { HashProcesses } from '../../server/services/accounts/hashing/hash-processes.ts'
+import { HashProcesses } from '../../server/services/accounts/hash-processes.ts'
 import {
   hashPassword,
   isOutdated,
@@ -14,13 +14,10 @@ import {
   verifyHash,
 } from '../../server/services/accounts/password-hash.ts'
 import { childProcesses } from '../support/child-processes.ts'
-import { hashing, idle, lowestOf, newHashProcesses, priorityOf, slowHash } from '../support/hash-processes.ts'
+import { hashing, newHashProcesses, nicenessOf, slowHash } from '../support/hash-processes.ts'
 import { until } from '../support/until.ts'
 
 const isLinux = process.platform === 'linux'
-
-/** Milliseconds; longer than any test. */
-const longestIdle = 600_000
 
 t.test('tasks of several processes get their own results', async (t) => {
   const processes = new HashProcesses()
@@ -37,63 +34,25 @@ t.test('tasks of several processes get their own results', async (t) => {
   )
 })
 
-t.test('processes have the lowest priority, and each a session of its own', { skip: !isLinux }, async (t) => {
+t.test('requests go before all threads of the processes', { skip: !isLinux }, async (t) => {
   const started = await newHashProcesses()
-  const own = priorityOf('self')
-  const processes = new HashProcesses()
-  // At once: other users than root may change the priority of one session after the other.
-  await Promise.all([processes.hash('x'), processes.hash('y')])
-  const pids = lowestOf(await started())
-  t.equal(pids.length, 2)
+  const own = nicenessOf('self')
+  const processes = new HashProcesses({ size: 2 })
+  await Promise.all(['x', 'y', 'z'].map((password) => processes.hash(password)))
+  const pids = await started()
+  t.equal(pids.length, 2, 'their number is bounded')
   for (const pid of pids) {
-    t.strictSame(priorityOf(pid), { session: pid, niceness: 19, policy: idle })
-    if (!existsSync('/proc/self/autogroup')) continue
-    const isLowered = async (): Promise<boolean> => {
-      // The process may be about to change it between two tasks.
-      await processes.hash('z')
-      return readFileSync(`/proc/${pid}/autogroup`, 'utf8').includes('nice 19\n')
+    for (const thread of readdirSync(`/proc/${pid}/task`)) {
+      t.equal(nicenessOf(Number(thread)), constants.priority.PRIORITY_BELOW_NORMAL)
     }
-    t.ok(await until(isLowered), 'its session, too')
-    t.notMatch(readFileSync('/proc/self/autogroup', 'utf8'), /nice 19\n/)
   }
-  t.strictSame(priorityOf('self'), own, 'this one keeps its own')
-})
-
-t.test('sessions get a low priority without the rights of root', { skip: !isLinux }, async (t) => {
-  const url = new URL('../../server/services/accounts/hashing/hash-processes.ts', import.meta.url)
-  const folder = t.testdir({
-    'program.mjs': `
-      const { HashProcesses } = await import(${JSON.stringify(url.href)})
-      const processes = new HashProcesses()
-      await Promise.all(['a', 'b', 'c'].map((password) => processes.hash(password)))
-      console.log('ready')
-      process.stdin.resume()
-      process.stdin.on('close', () => process.exit())`,
-  })
-  const program = [process.execPath, ...process.execArgv, join(folder, 'program.mjs')]
-  // Without this right, Linux refuses all changes but one in a tenth of a second. Other users do not have it anyway.
-  const isRoot = process.getuid?.() === 0
-  const [command = '', ...args] = isRoot ? ['setpriv', '--bounding-set=-sys_admin', ...program] : program
-  const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] })
-  await once(child.stdout, 'data')
-  const pids = await childProcesses(child.pid ?? NaN, hashing)
-  t.equal(lowestOf(pids).length, 3)
-  if (existsSync('/proc/self/autogroup')) {
-    const areLow = (): boolean =>
-      lowestOf(pids).every((pid) => readFileSync(`/proc/${pid}/autogroup`, 'utf8').includes('nice 19\n'))
-    t.ok(await until(areLow))
-  }
-  child.stdin.end()
-  await once(child, 'exit')
+  t.equal(nicenessOf('self'), own, 'this one keeps its own')
 })
 
 t.test('an error of a task is reported, and the process goes on', async (t) => {
-  const hashProcess = new HashProcess('low', longestIdle)
-  await t.rejects(
-    hashProcess.run({ kind: 'hash', password: undefined as unknown as string }),
-    /A password could not be hashed: /,
-  )
-  t.equal(await hashProcess.run({ kind: 'verify', passwordHash: '!', password: 'x' }), false)
+  const processes = new HashProcesses({ size: 1 })
+  await t.rejects(processes.hash(undefined as unknown as string), /A password could not be hashed/)
+  t.equal(await processes.verify('!', 'x'), false)
 })
 
 t.test('the task of a process that is killed is repeated, once', { skip: !isLinux }, async (t) => {
@@ -106,28 +65,28 @@ t.test('the task of a process that is killed is repeated, once', { skip: !isLinu
     killed.push(pid)
     process.kill(pid, 'SIGKILL')
   }
-  const hashProcess = new HashProcess('low', longestIdle)
-  const repeated = hashProcess.run({ kind: 'verify', passwordHash: slowHash(), password: 'x' })
+  const processes = new HashProcesses({ size: 1 })
+  const repeated = processes.verify(slowHash(), 'x')
   await kill()
   t.equal(await repeated, false)
   const failed = t.rejects(
-    hashProcess.run({ kind: 'verify', passwordHash: slowHash(), password: 'x' }),
-    /A password could not be hashed: its process has ended with SIGKILL/,
+    processes.verify(slowHash(), 'x'),
+    /No hashing: the process that hashes passwords (?:ended during the hashing|does not start)/,
   )
   await kill()
   await kill()
   await failed
-  t.ok(verifyHash(String(await hashProcess.run({ kind: 'hash', password: 'y' })), 'y'))
+  t.ok(verifyHash(String(await processes.hash('y')), 'y'))
 })
 
 t.test('a process that is killed while idle fails no task', { skip: !isLinux }, async (t) => {
   const started = await newHashProcesses()
-  const hashProcess = new HashProcess('low', longestIdle)
-  await hashProcess.run({ kind: 'hash', password: 'x' })
+  const processes = new HashProcesses({ size: 1 })
+  await processes.hash('x')
   const [first = NaN] = await started()
   process.kill(first, 'SIGKILL')
   // Before this process has noticed.
-  t.ok(verifyHash(String(await hashProcess.run({ kind: 'hash', password: 'y' })), 'y'))
+  t.ok(verifyHash(String(await processes.hash('y')), 'y'))
   t.notOk((await started()).includes(first))
 })
 
@@ -146,7 +105,7 @@ t.test('whenever processes are killed, no caller gets the result of another', { 
         if (isRight !== (own === other)) t.fail(`${passwords[own]} for ${passwords[other]}: ${isRight}`)
         verified++
       } catch (error) {
-        if (!String(error).includes('its process has ended with SIGKILL')) t.fail(String(error))
+        if (!String(error).includes('the process that hashes passwords')) t.fail(String(error))
       }
     }
   }
@@ -166,21 +125,18 @@ t.test('whenever processes are killed, no caller gets the result of another', { 
 
 t.test('an idle process ends, and the next task starts another', { skip: !isLinux }, async (t) => {
   const started = await newHashProcesses()
-  const hashProcess = new HashProcess('low', 50)
-  await hashProcess.run({ kind: 'hash', password: 'x' })
+  const processes = new HashProcesses({ size: 1, longestIdle: 50 })
+  await processes.hash('x')
   t.ok(await until(async () => (await started()).length === 0))
-  t.ok(verifyHash(String(await hashProcess.run({ kind: 'hash', password: 'y' })), 'y'))
+  t.ok(verifyHash(String(await processes.hash('y')), 'y'))
   for (let round = 0; round < 3; round++) {
     await pause(50)
-    t.ok(
-      verifyHash(String(await hashProcess.run({ kind: 'hash', password: 'z' })), 'z'),
-      'a task at the moment of its end',
-    )
+    t.ok(verifyHash(String(await processes.hash('z')), 'z'), 'a task at the moment of its end')
   }
 })
 
 t.test('processes end with a server that is killed, and do not keep one running', { skip: !isLinux }, async (t) => {
-  const url = new URL('../../server/services/accounts/hashing/hash-processes.ts', import.meta.url)
+  const url = new URL('../../server/services/accounts/hash-processes.ts', import.meta.url)
   const folder = t.testdir({
     'program.mjs': `
       const { HashProcesses } = await import(${JSON.stringify(url.href)})
@@ -189,15 +145,6 @@ t.test('processes end with a server that is killed, and do not keep one running'
       const [slowHash] = process.argv.slice(2)
       if (slowHash) void processes.verify(slowHash, 'x')
       console.log('ready')`,
-    'abandoning.mjs': `
-      const { HashProcesses } = await import(${JSON.stringify(url.href)})
-      const processes = new HashProcesses({ patience: 100 })
-      await processes.hash('x')
-      console.log('ready')
-      process.stdin.once('data', async () => {
-        await processes.hash('y')
-        process.stdin.destroy()
-      })`,
   })
   const start = (...args: string[]) =>
     spawn(process.execPath, [...process.execArgv, join(folder, 'program.mjs'), ...args], {
@@ -208,25 +155,11 @@ t.test('processes end with a server that is killed, and do not keep one running'
   t.equal(code, 0)
 
   const working = start(slowHash())
-  let said = ''
-  working.stderr.on('data', (text: Buffer) => (said += text.toString()))
   await once(working.stdout, 'data')
-  t.equal(lowestOf(await childProcesses(working.pid ?? NaN, hashing)).length, 1)
+  const pids = await childProcesses(working.pid ?? NaN, hashing)
+  t.equal(pids.length, 1)
   working.kill('SIGKILL')
-  // The processes have it, too: it is closed when the last of them has ended.
-  await once(working.stderr, 'close')
-  t.equal(said, '')
-
-  const abandoning = spawn(process.execPath, [...process.execArgv, join(folder, 'abandoning.mjs')], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
-  await once(abandoning.stdout, 'data')
-  const [pid = NaN] = await childProcesses(abandoning.pid ?? NaN, hashing)
-  process.kill(pid, 'SIGSTOP')
-  t.teardown(() => process.kill(pid, 'SIGKILL'))
-  abandoning.stdin.write('go')
-  await once(abandoning, 'exit')
-  t.equal(abandoning.exitCode, 0, 'although a process has a task that it does not get done')
+  t.ok(await until(() => pids.every((pid) => !existsSync(`/proc/${pid}`))))
 })
 
 t.test('the placeholder is like a hash of ours', (t) => {

@@ -1,7 +1,7 @@
 // Transformation of images: parameters, sizes, formats, and files that are no images.
 import sharp from 'sharp'
 import t from 'tap'
-import { RefusedImage } from '../../server/services/image-process/child.ts'
+import { RefusedTask } from '../../server/services/background/program.ts'
 import { layoutOf } from '../../server/services/storage/render/transformer/layout.ts'
 import { prepareTransforming, transform } from '../../server/services/storage/render/transformer/transform.ts'
 import {
@@ -207,7 +207,7 @@ t.test('hostile files are transformed or rejected, without other effects', async
       { pixelLimit, threads: 1 },
     ).then(
       ({ type }) => type,
-      (error: unknown) => (error instanceof RefusedImage ? 'refused' : String(error)),
+      (error: unknown) => (error instanceof RefusedTask ? 'refused' : String(error)),
     )
     if (result === 'image/webp') done++
     else if (result !== 'refused') t.fail(`${name}: ${result}`)

@@ -1,17 +1,13 @@
 // Hashes and verifies passwords, in a bounded number of processes.
-import { availableParallelism } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { BoundedWork, type Bounds } from './bounded-work.ts'
-import { HashProcesses, type PasswordHasher } from './hashing/hash-processes.ts'
+import { HashProcesses, hashesAtOnce, type PasswordHasher } from './hash-processes.ts'
 import { isOutdated, placeholderHash } from './password-hash.ts'
 import type { WorkClient } from './work-client.ts'
 
-/**
- * At most half of the CPUs: a flood of sign-ins leaves the rest to other requests. A hash takes about 30 ms, so the last in
- * the queue waits for seconds, not minutes.
- */
+/** A hash takes about 30 ms, so the last in the queue waits for seconds, not minutes. */
 const defaultBounds: Bounds = {
-  atOnce: Math.min(2, Math.max(1, availableParallelism() >> 1)),
+  atOnce: hashesAtOnce,
   waiting: 100,
   waitingOfNetwork: 16,
 }

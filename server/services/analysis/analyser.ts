@@ -1,9 +1,10 @@
 // The queue in front of the analyser process, which decodes and analyses images.
-import { childProgram } from '../../common/child-process.ts'
-import { ImageQueue, type ImageQueueSettings, type ImageQueueStatus } from '../image-process/image-queue.ts'
+import type { PoolStatus, QueueSettings } from '../background/pool-options.ts'
+import { BackgroundPool } from '../background/pool.ts'
+import { childProgram } from '../background/process.ts'
 import type { AnalyserOptions, Analysis, ImageFault, ModelStates } from './analyser/message.ts'
 
-export type AnalyserSettings = AnalyserOptions & ImageQueueSettings
+export type AnalyserSettings = AnalyserOptions & QueueSettings
 
 /** Events for metrics and the log. Times are in seconds. */
 export type AnalyserObserver = {
@@ -14,15 +15,18 @@ export type AnalyserObserver = {
   readonly warned: (message: string) => void
 }
 
-export type AnalyserStatus = ImageQueueStatus<ModelStates>
+export type AnalyserStatus = PoolStatus<ModelStates>
 
 const program = childProgram(import.meta.url, './analyser/main')
 
+/** Milliseconds without an image after which the process ends, which has nothing to load. */
+const longestIdle = 60_000
+
 export class Analyser {
-  readonly #queue: ImageQueue<AnalyserOptions, ModelStates, null, Analysis, ImageFault>
+  readonly #pool: BackgroundPool<AnalyserOptions, ModelStates, null, Analysis, ImageFault>
 
   constructor({ queueLimit, timeout, ...options }: AnalyserSettings, observer: AnalyserObserver) {
-    this.#queue = new ImageQueue({
+    this.#pool = new BackgroundPool({
       queueLimit,
       timeout,
       program,
@@ -30,11 +34,14 @@ export class Analyser {
       texts: {
         process: 'analyser',
         work: 'analysis',
+        task: 'an image',
         timedOut: 'Inference timed out.',
         failed: 'Inference failed.',
       },
+      size: 1,
       // Loading models takes time, so the next process starts right away.
-      restarts: options.classifier !== null || options.detector !== null,
+      longestIdle: options.classifier !== null || options.detector !== null ? 'never' : longestIdle,
+      attempts: 1,
       describe: ({ decodeMilliseconds, inferenceMilliseconds }) => ({
         'rowhouse.image.decode_seconds': decodeMilliseconds / 1000,
         'rowhouse.image.inference_seconds': inferenceMilliseconds / 1000,
@@ -57,41 +64,41 @@ export class Analyser {
   }
 
   get status(): AnalyserStatus {
-    return this.#queue.status
+    return this.#pool.status
   }
 
   /** Whether the next image would be rejected. */
   get isFull(): boolean {
-    return this.#queue.isFull
+    return this.#pool.isFull
   }
 
   /** Number of images that wait. */
   get queueLength(): number {
-    return this.#queue.queueLength
+    return this.#pool.queueLength
   }
 
   /** Id of the process, or undefined when no analyser runs. */
   get pid(): number | undefined {
-    return this.#queue.pid
+    return this.#pool.pid
   }
 
   /** Starts the process unless it is running. Resolves when it is ready or has failed. */
   start(): Promise<AnalyserStatus> {
-    return this.#queue.start()
+    return this.#pool.start()
   }
 
   /**
    * Queues an image and analyses it.
    *
    * @param signal removes the image from the queue, because the client has disconnected
-   * @throws ImageTaskError
+   * @throws TaskError
    */
   analyse(image: Uint8Array, signal?: AbortSignal): Promise<Analysis> {
-    return this.#queue.run(image, null, signal)
+    return this.#pool.run(null, image, signal)
   }
 
   /** Ends the process and rejects all waiting images. */
   stop(): void {
-    this.#queue.stop()
+    this.#pool.stop()
   }
 }

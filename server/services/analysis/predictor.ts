@@ -79,7 +79,7 @@ export class Predictor {
    * Analyses one image.
    *
    * @param signal aborts when the client has disconnected
-   * @throws Problem 415, 413; ImageTaskError
+   * @throws Problem 415, 413; TaskError
    */
   analyse({ type, bytes }: UploadedImage, signal: AbortSignal): Promise<Analysis> {
     const { analyser, fileLimit } = this.#settings

@@ -7,7 +7,7 @@ import { isNotMigrated, isOverloaded, isUnreachable } from '../../postgres/datab
 import { ApiError, ofCredential } from '../../rest/errors.ts'
 import { sendWhole } from '../../common/incomplete-request.ts'
 import { StorageError } from '../storage/storage-error.ts'
-import { ImageTaskError } from '../image-process/image-queue.ts'
+import { TaskError } from '../background/pool-options.ts'
 import type { ImageFault } from './analyser/message.ts'
 
 /** `schemas/validation-error.json` */
@@ -60,7 +60,7 @@ export const problems = {
 /** The response to an expected error; undefined for an unexpected one. */
 export function problemOf(error: unknown): Problem | undefined {
   if (error instanceof Problem) return error
-  if (error instanceof ImageTaskError) return analysisProblem(error as ImageTaskError<ImageFault>)
+  if (error instanceof TaskError) return analysisProblem(error as TaskError<ImageFault>)
   if (error instanceof StorageError && error.statusCode < 500) {
     return new Problem(error.statusCode, `The image was not kept: ${error.message}.`, error.headers, error)
   }
@@ -80,7 +80,7 @@ export function problemOf(error: unknown): Problem | undefined {
   return undefined
 }
 
-function analysisProblem(error: ImageTaskError<ImageFault>): Problem {
+function analysisProblem(error: TaskError<ImageFault>): Problem {
   switch (error.failure) {
     case 'refused':
       return error.fault === 'too many pixels' ? new Problem(413, error.message) : problems.undecodable()

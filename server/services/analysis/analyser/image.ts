@@ -1,7 +1,7 @@
 // Decodes images to pixels. Only JPEG, PNG and WebP can be decoded in this process: all other loaders are blocked.
 // https://sharp.pixelplumbing.com/api-utility#block
 import sharp, { type Sharp } from 'sharp'
-import { RefusedImage } from '../../image-process/child.ts'
+import { RefusedTask } from '../../background/program.ts'
 import type { ImageFault } from './message.ts'
 
 /** Pixels in rows from the top, each as red, green and blue with 8 bits. */
@@ -16,7 +16,7 @@ export type DecodedImage = {
 }
 
 /** The image is invalid and cannot be analysed. */
-export class ImageError extends RefusedImage<ImageFault> {
+export class ImageError extends RefusedTask<ImageFault> {
   constructor(fault: ImageFault, message: string, cause?: unknown) {
     super(fault, message, cause)
     this.name = 'ImageError'

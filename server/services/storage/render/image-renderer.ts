@@ -1,6 +1,7 @@
 // Transforms images in a process of its own, which a hostile image may crash or hang without any effect on the server.
-import { childProgram } from '../../../common/child-process.ts'
-import { ImageQueue, ImageTaskError } from '../../image-process/image-queue.ts'
+import { TaskError } from '../../background/pool-options.ts'
+import { BackgroundPool } from '../../background/pool.ts'
+import { childProgram } from '../../background/process.ts'
 import { StorageError, storageErrors } from '../storage-error.ts'
 import type { TransformedImage, TransformerOptions, TransformFault, TransformTask } from './transformer/message.ts'
 
@@ -17,18 +18,20 @@ const pixelLimit = 50_000_000
 const queueLimit = 24
 /** Milliseconds, including waiting. */
 const timeout = 15_000
+/** Milliseconds without an image after which the process ends. */
+const longestIdle = 60_000
 
 export type RendererLimits = { readonly queueLimit: number; readonly timeout: number; readonly memory: number }
 
 export class ImageRenderer {
-  readonly #queue: ImageQueue<TransformerOptions, null, TransformTask, TransformedImage, TransformFault>
+  readonly #pool: BackgroundPool<TransformerOptions, null, TransformTask, TransformedImage, TransformFault>
   readonly #memory: number
   #used = 0
 
   /** @param limits for tests */
   constructor(warn: (message: string) => void, limits: Partial<RendererLimits> = {}) {
     this.#memory = limits.memory ?? mostMemory
-    this.#queue = new ImageQueue({
+    this.#pool = new BackgroundPool({
       queueLimit: limits.queueLimit ?? queueLimit,
       timeout: limits.timeout ?? timeout,
       program,
@@ -36,23 +39,21 @@ export class ImageRenderer {
       texts: {
         process: 'transformer of images',
         work: 'transformation',
+        task: 'an image',
         timedOut: 'Image request timed out',
         failed: 'Internal error',
       },
-      restarts: false,
-      observer: {
-        waited: () => undefined,
-        ready: () => undefined,
-        done: () => undefined,
-        killed: () => undefined,
-        warned: warn,
-      },
+      size: 1,
+      longestIdle,
+      attempts: 1,
+      describe: () => ({}),
+      observer: { warned: warn },
     })
   }
 
   /** Id of the process, or undefined when it is not running. */
   get pid(): number | undefined {
-    return this.#queue.pid
+    return this.#pool.pid
   }
 
   /**
@@ -71,19 +72,19 @@ export class ImageRenderer {
     signal: AbortSignal,
   ): Promise<TransformedImage> {
     if (size > largestSource) throw refused('The source image file is too large to process')
-    if (this.#queue.isFull || (this.#used > 0 && this.#used + size > this.#memory)) throw busy()
+    if (this.#pool.isFull || (this.#used > 0 && this.#used + size > this.#memory)) throw busy()
     this.#used += size
     try {
-      return await this.#queue.run(await read(), task, signal)
+      return await this.#pool.run(task, await read(), signal)
     } catch (error) {
-      throw error instanceof ImageTaskError ? errorOf(error as ImageTaskError<TransformFault>) : error
+      throw error instanceof TaskError ? errorOf(error as TaskError<TransformFault>) : error
     } finally {
       this.#used -= size
     }
   }
 
   stop(): void {
-    this.#queue.stop()
+    this.#pool.stop()
   }
 }
 
@@ -95,7 +96,7 @@ const unavailable = (message: string, cause?: unknown): StorageError =>
 
 const busy = (): StorageError => unavailable('Too many images are waiting to be transformed')
 
-function errorOf(error: ImageTaskError<TransformFault>): StorageError {
+function errorOf(error: TaskError<TransformFault>): StorageError {
   switch (error.failure) {
     case 'refused':
       return refused(error.message, error)

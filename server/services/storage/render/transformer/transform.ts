@@ -1,7 +1,7 @@
 // Transforms images. Only JPEG, PNG, WebP, GIF and AVIF can be decoded in this process: all other loaders are blocked.
 // https://sharp.pixelplumbing.com/api-utility#block
 import sharp, { type Sharp } from 'sharp'
-import { RefusedImage } from '../../../image-process/child.ts'
+import { RefusedTask } from '../../../background/program.ts'
 import { layoutOf, type Size } from './layout.ts'
 import type { TransformedImage, TransformerOptions, TransformFault, TransformTask } from './message.ts'
 
@@ -27,13 +27,13 @@ export function prepareTransforming(threads: number): void {
   sharp.concurrency(threads)
 }
 
-const refusal = (cause?: unknown): RefusedImage<TransformFault> =>
-  new RefusedImage('undecodable', 'The source image is invalid or unsupported for rendering', cause)
+const refusal = (cause?: unknown): RefusedTask<TransformFault> =>
+  new RefusedTask('undecodable', 'The source image is invalid or unsupported for rendering', cause)
 
 /**
  * Transforms an image: applies its EXIF orientation, drops all metadata, scales, crops and encodes it.
  *
- * @throws RefusedImage for anything but an image in a supported format, or with too many pixels
+ * @throws RefusedTask for anything but an image in a supported format, or with too many pixels
  */
 export async function transform(
   image: Uint8Array,
@@ -42,7 +42,7 @@ export async function transform(
 ): Promise<TransformedImage> {
   const { format: source, size } = await describe(image)
   if (size.width * size.height > pixelLimit) {
-    throw new RefusedImage<TransformFault>('too many pixels', 'The source image resolution is too large to process')
+    throw new RefusedTask<TransformFault>('too many pixels', 'The source image resolution is too large to process')
   }
   const { scaled, crop } = layoutOf(size, transformation)
   const target = targetOf(source, transformation.format, acceptsWebp)
@@ -76,7 +76,7 @@ async function describe(image: Uint8Array): Promise<{ readonly format: Format; r
     if (format === 'jpeg' || format === 'png' || format === 'webp' || format === 'gif') return { format, size }
     throw refusal()
   } catch (error) {
-    throw error instanceof RefusedImage ? error : refusal(error)
+    throw error instanceof RefusedTask ? error : refusal(error)
   }
 }
 
