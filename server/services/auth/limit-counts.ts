@@ -90,8 +90,7 @@ export function createAuthLimits({ settings, limits, trustedProxies }: LimitOpti
     rate: Rate,
     subject: readonly string[],
     number = 1,
-  ): Promise<number | undefined> =>
-    rate.events === 0 ? undefined : limits.count(limitOf(name, rate), subject, number)
+  ): Promise<number | undefined> => (rate.events === 0 ? undefined : limits.count(limitOf(name, rate), subject, number))
 
   function sentTooMany(name: ServiceLimit, seconds: number): AuthError {
     const { variable, rate } = serviceLimits[name](settings())
