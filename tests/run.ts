@@ -7,7 +7,7 @@ import { joinFiles } from './support/file-group.ts'
 
 /** What `npm test` leaves out, by the paths of the files. */
 const longGroups: readonly (readonly [what: string, files: RegExp])[] = [
-  ['the program as a process of its own', /^tests\/process\//],
+  ['the program as a process of its own', /\/process\//],
   [
     'attacks, floods and large bodies',
     /attack|hostile|overload|hang-ups|faults|races|revocation|secret-doors|path-spellings|memory|slow-|large-|hash-processes|hash-worker|heap|-limits\.|live-detection|spill|shutdown|end\.test/,
@@ -19,12 +19,10 @@ const longGroups: readonly (readonly [what: string, files: RegExp])[] = [
   ['S3, replicas, dumps and the package', /s3|replica|pooler|pgbouncer|storage-stores|package-|dump/],
 ]
 
-const folders = ['tests/unit', 'tests/http', 'tests/process']
-const files = folders.flatMap((folder) =>
-  readdirSync(folder)
-    .filter((name) => name.endsWith('.test.ts'))
-    .map((name) => join(folder, name)),
-)
+const files = readdirSync('tests', { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.test.ts'))
+  .map((name) => join('tests', name))
+  .sort()
 const groupOf = (file: string): string | undefined => longGroups.find(([, pattern]) => pattern.test(file))?.[0]
 
 const [which = 'short', ...options] = process.argv.slice(2)

@@ -34,7 +34,7 @@ function freeMemory() {
 // Programs of child processes, which are in the rooms of the server, need few modules, like unit tests: without the bundle
 // they start in a quarter of the time.
 const program = relative(fileURLToPath(new URL('..', import.meta.url)), process.argv[1] ?? '')
-const needsFew = !isMainThread || /^(?:tests\/unit|server\/.+)\/|\/groups\/unit-/.test(program)
+const needsFew = !isMainThread || /^(?:tests\/.+\/unit|server\/.+)\/|\/groups\/unit-/.test(program)
 const ofGroup = program.includes('/rowhouse-tests/groups/')
 const bundled = !needsFew && process.env.ROWHOUSE_TEST_BUNDLE !== '0'
 register('./typescript-hooks.mjs', import.meta.url, { data: { bundled, ofGroup } })

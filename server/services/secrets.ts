@@ -1,5 +1,5 @@
 // Every secret that a request can present: how hard it is to guess, how it is stored, which routes take it, and what limits
-// guesses. `tests/http/secret-doors.test.ts` compares the table with the routes, and guesses at each door.
+// guesses. `tests/auth/secret-doors.test.ts` compares the table with the routes, and guesses at each door.
 //
 // A network is an IPv4 address or an IPv6 /64; a /56 and a /48 may do two and four times as much (`limitedNetworks`). Limits
 // that a stranger can exhaust count per account and network, so that the owner is not locked out elsewhere. What has 128 bits

@@ -1,4 +1,4 @@
-// The long run of `tests/http/cache-differential.test.ts`: 100,000 requests, or `REQUESTS=`, with a seed that `SEED=` repeats.
+// The long run of `tests/rest/cache-differential.test.ts`: 100,000 requests, or `REQUESTS=`, with a seed that `SEED=` repeats.
 import t from 'tap'
 import { compareCaches, startCacheComparison } from '../support/cache-comparison.ts'
 import { testSeed } from '../support/seeded-random.ts'

@@ -23,12 +23,12 @@ export function joinFiles(files: readonly string[]): string[] {
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
   const alone = files.filter(
-    (file) => file.startsWith('tests/process/') || needsOwnProcess.test(readFileSync(new URL(file, root), 'utf8')),
+    (file) => file.includes('/process/') || needsOwnProcess.test(readFileSync(new URL(file, root), 'utf8')),
   )
   const groups = new Map<string, string[]>()
   const counts = new Map<string, number>()
   for (const file of files.filter((file) => !alone.includes(file))) {
-    const tier = file.split('/')[1] ?? ''
+    const tier = file.includes('/unit/') ? 'unit' : 'http'
     const count = counts.get(tier) ?? 0
     counts.set(tier, count + 1)
     const name = `${tier}-${String(Math.floor(count / (groupSizes[tier] ?? 8)) + 1).padStart(2, '0')}`

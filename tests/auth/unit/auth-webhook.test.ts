@@ -1,0 +1,68 @@
+// Targets of hooks, and the signatures of their HTTP calls.
+import { createHmac } from 'node:crypto'
+import t from 'tap'
+import { hookTarget } from '../../../server/services/auth/hooks/hook-target.ts'
+import { webhookKey, webhookSignature } from '../../../server/services/auth/hooks/webhook-signature.ts'
+
+const secret = 'MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
+
+t.test('signs as the example of Standard Webhooks', (t) => {
+  const key = webhookKey(`v1,whsec_${secret}`)
+  const message = { id: 'msg_p5jXN8AQM9LWM0D4loKWxJek', timestamp: 1614265330, body: '{"test": 2432232314}' }
+  t.equal(webhookSignature(message, key ? [key] : []), 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=')
+  t.end()
+})
+
+t.test('has one signature per key, so that keys can be rotated', (t) => {
+  const keys = [Buffer.alloc(24, 1), Buffer.alloc(24, 2)]
+  const message = { id: 'a', timestamp: 1, body: '{}' }
+  const expected = keys.map((key) => `v1,${createHmac('sha256', key).update('a.1.{}').digest('base64')}`)
+  t.strictSame(webhookSignature(message, keys).split(' '), expected)
+  t.equal(webhookSignature(message, []), '')
+  t.end()
+})
+
+t.test('reads only secrets of the form v1,whsec_<base64>', (t) => {
+  for (const text of [secret, `whsec_${secret}`, 'v1,whsec_short', `v1,whsec_${secret}!`, `v1a,whpk_${secret}`, '']) {
+    t.equal(webhookKey(text), undefined, text)
+  }
+  t.strictSame(webhookKey(`v1,whsec_${secret}`), Buffer.from(secret, 'base64'))
+  t.end()
+})
+
+const target = (uri: string, secrets: readonly string[] = []) =>
+  hookTarget('send_email', { enabled: true, uri, secrets })
+
+t.test('reads targets', (t) => {
+  t.strictSame(target('pg-functions://postgres/public/send_mail'), {
+    kind: 'postgres',
+    function: { schema: 'public', name: 'send_mail' },
+  })
+  t.strictSame(target('https://hooks.example.org/mail', [`v1,whsec_${secret}`]), {
+    kind: 'http',
+    url: 'https://hooks.example.org/mail',
+    keys: [Buffer.from(secret, 'base64')],
+  })
+  for (const host of ['localhost', '127.0.0.1', '[::1]', 'host.docker.internal']) {
+    t.match(target(`http://${host}:9000/`), { kind: 'http', url: `http://${host}:9000/` })
+  }
+  t.end()
+})
+
+t.test('names the setting of an invalid target', (t) => {
+  for (const uri of [
+    'http://hooks.example.org/mail',
+    'ftp://hooks.example.org/mail',
+    'pg-functions://postgres/public',
+    'pg-functions://postgres/public/send-mail',
+    'pg-functions://postgres/public/"x"',
+    'send_mail',
+    '',
+  ]) {
+    t.throws(() => target(uri), { message: /GOTRUE_HOOK_SEND_EMAIL_URI must / }, uri)
+  }
+  t.throws(() => target('https://hooks.example.org/', ['x']), {
+    message: /GOTRUE_HOOK_SEND_EMAIL_SECRETS must have the form/,
+  })
+  t.end()
+})
