@@ -1,15 +1,120 @@
-// Protects cookie-authenticated routes against pages of other sites. Browsers send cookies with every request, so a
-// write must come from our own pages, from an allowed origin, or from a client that is not a browser.
+// Cross-origin requests to everything beside the REST API, whose rules are PostgREST's (`rest/cors.ts`).
 // https://fetch.spec.whatwg.org/#http-cors-protocol, https://www.w3.org/TR/fetch-metadata/
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { RequestHandler } from 'express'
+import { corsHeaders, preflightHeaders } from '../rest/cors.ts'
 import { Failure } from './envelope.ts'
+
+/** What a service allows to pages of other origins. */
+export type CrossOriginRules = {
+  /** The origins that are allowed when the settings name none. */
+  readonly byDefault: 'every origin' | 'no origin'
+  /** Whether requests may have cookies. */
+  readonly credentials: boolean
+  /** `Access-Control-Allow-Methods` */
+  readonly methods: string
+  /** `Access-Control-Allow-Headers`. `as requested` where tokens, not headers, protect the service. */
+  readonly headers: 'as requested' | (() => string)
+  /** `Access-Control-Expose-Headers` */
+  readonly exposed?: string
+  /** `Access-Control-Max-Age`, in seconds. */
+  readonly maxAge: number
+}
+
+/** The rules of services that pages of every origin may use, because tokens, not cookies, identify their users. */
+export const tokenRules: CrossOriginRules = {
+  byDefault: 'every origin',
+  credentials: false,
+  methods: 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS',
+  headers: 'as requested',
+  maxAge: 86_400,
+}
+
+const cookieRules: CrossOriginRules = {
+  byDefault: 'no origin',
+  credentials: true,
+  methods: 'GET, HEAD, POST, PATCH, DELETE',
+  headers: () => 'Authorization, Content-Type',
+  exposed: 'Retry-After',
+  maxAge: 7200,
+}
+
+/**
+ * Sets the headers for an allowed origin, and responds to its preflight requests.
+ *
+ * @param origins those of the settings
+ * @returns whether it has responded
+ */
+export function answerCrossOrigin(
+  request: IncomingMessage,
+  response: ServerResponse,
+  origins: readonly string[],
+  rules: CrossOriginRules,
+): boolean {
+  response.appendHeader('Vary', 'Origin')
+  const allowed = allowedOrigin(request.headers.origin, origins, rules)
+  if (allowed === undefined) return false
+  response.setHeader('Access-Control-Allow-Origin', allowed)
+  if (rules.credentials) response.setHeader('Access-Control-Allow-Credentials', 'true')
+  if (rules.exposed !== undefined) response.setHeader('Access-Control-Expose-Headers', rules.exposed)
+  if (request.method !== 'OPTIONS' || request.headers['access-control-request-method'] === undefined) return false
+  const headers = allowedHeaders(request.headers['access-control-request-headers'], rules)
+  response.setHeader('Access-Control-Allow-Methods', rules.methods)
+  if (headers !== undefined) response.setHeader('Access-Control-Allow-Headers', headers)
+  response.setHeader('Access-Control-Max-Age', rules.maxAge)
+  response.writeHead(204).end()
+  return true
+}
+
+function allowedOrigin(
+  origin: string | undefined,
+  origins: readonly string[],
+  { byDefault }: CrossOriginRules,
+): string | undefined {
+  if (origin === undefined) return undefined
+  if (origins.length === 0 && byDefault === 'every origin') return '*'
+  return origins.includes(origin) ? origin : undefined
+}
+
+/** A list of header names. */
+const headerNames = /^[\w!#$%&'*+.^`|~-]+(?:\s*,\s*[\w!#$%&'*+.^`|~-]+)*$/
+
+function allowedHeaders(requested: string | undefined, { headers }: CrossOriginRules): string | undefined {
+  if (headers !== 'as requested') return headers()
+  return requested !== undefined && headerNames.test(requested) ? requested : undefined
+}
+
+/**
+ * The public routes beside the REST API: home page, health checks and OpenAPI document. Allows the same origins and headers
+ * as the REST API.
+ *
+ * @param allowedOrigins read at each request, because the settings may change
+ */
+export const publicCors =
+  (allowedOrigins: () => readonly string[]): RequestHandler =>
+  (request, response, next) => {
+    const { origin } = request.headers
+    response.appendHeader('Vary', 'Origin')
+    if (origin === undefined) {
+      next()
+      return
+    }
+    const method = request.headers['access-control-request-method']
+    const headers = request.headers['access-control-request-headers']
+    const preflight =
+      request.method === 'OPTIONS' && method !== undefined
+        ? preflightHeaders({ origin, method, headers }, allowedOrigins())
+        : undefined
+    for (const [name, value] of preflight ?? corsHeaders(origin, allowedOrigins())) response.setHeader(name, value)
+    if (preflight) response.writeHead(200, { 'Content-Length': 0 }).end()
+    else next()
+  }
 
 const safeMethods: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
- * Responds to preflight requests, and lets only allowed origins read responses, with credentials. Rejects writes from
- * pages of other origins.
+ * Protects routes with cookies, which browsers send with every request: lets only allowed origins read responses, and
+ * rejects writes from pages of other origins.
  *
  * @param allowedOrigins read at each request, because the settings may change; empty for no other origin
  * @throws Failure 403
@@ -17,20 +122,8 @@ const safeMethods: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD', 'OP
 export const crossOrigin =
   (allowedOrigins: () => readonly string[]): RequestHandler =>
   (request, response, next) => {
-    const { origin } = request.headers
-    response.appendHeader('Vary', 'Origin')
-    if (origin !== undefined && allowedOrigins().includes(origin)) {
-      response.setHeader('Access-Control-Allow-Origin', origin)
-      response.setHeader('Access-Control-Allow-Credentials', 'true')
-      response.setHeader('Access-Control-Expose-Headers', 'Retry-After')
-      if (request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined) {
-        response.setHeader('Access-Control-Allow-Methods', 'GET, HEAD, POST, PATCH, DELETE')
-        response.setHeader('Access-Control-Allow-Headers', 'Authorization, Content-Type')
-        response.setHeader('Access-Control-Max-Age', '7200')
-        response.writeHead(204).end()
-        return
-      }
-    } else if (!safeMethods.has(request.method) && !isFromHere(request)) {
+    if (answerCrossOrigin(request, response, allowedOrigins(), cookieRules)) return
+    if (!safeMethods.has(request.method) && !isTrustedOrigin(request, allowedOrigins())) {
       throw new Failure(403, 'Requests from pages of other sites are not accepted')
     }
     next()

@@ -4,12 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isBelow } from '../adapters/base-path.ts'
 import type { ServiceName } from '../config/config.ts'
 import { signsIn } from '../config/signing-in.ts'
-import { answerTokenCors, reflectedHeaders, type TokenCors } from '../http/token-cors.ts'
-
-const cors: TokenCors = {
-  methods: 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS',
-  allowedHeaders: reflectedHeaders,
-}
+import { answerCrossOrigin, tokenRules } from '../http/cross-origin.ts'
 
 /** Services that no server has, and what to use in their place. */
 const unknown: Readonly<Record<string, (restPath: string) => string>> = {
@@ -65,7 +60,7 @@ const respondWith = (path: string, message: string, allowedOrigins: () => readon
     }),
   )
   return (request, response) => {
-    if (answerTokenCors(request, response, allowedOrigins(), cors)) return
+    if (answerCrossOrigin(request, response, allowedOrigins(), tokenRules)) return
     response.writeHead(404, {
       'Content-Type': 'application/json; charset=utf-8',
       'Content-Length': body.length,

@@ -1,7 +1,7 @@
 // Home page, health checks, OpenAPI document and API reference.
 import express, { type RequestHandler } from 'express'
 import { requireBearerScheme } from '../../http/authorization-scheme.ts'
-import { publicCors } from '../../http/cors.ts'
+import { publicCors } from '../../http/cross-origin.ts'
 import { notFound } from '../../http/envelope.ts'
 import type { JsonSchema } from '../../http/json-schema.ts'
 import type { Route } from '../../http/route.ts'

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import type { ErrorRequestHandler, RequestHandler, Router } from 'express'
-import { publicCors } from '../../http/cors.ts'
+import { publicCors } from '../../http/cross-origin.ts'
 import { exactRouter } from '../../http/exact-router.ts'
 import { givenRequestId, noteRequestId } from '../../http/request-log.ts'
 import { mountRoutes } from '../../http/route-router.ts'

@@ -1,9 +1,8 @@
 // The router of `/storage/v1`, on Node's own requests and responses: Express would take longer than a small download.
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { answerCrossOrigin, tokenRules, type CrossOriginRules } from '../../http/cross-origin.ts'
 import { noteRoute } from '../../http/request-log.ts'
-import { answerTokenCors } from '../../http/token-cors.ts'
 import type { DtoValidator } from '../../validation/validator.ts'
-import { storageCors } from './storage-cors.ts'
 import type { StorageContext } from './storage-context.ts'
 import { storageErrors } from './storage-error.ts'
 import { sendS3Refusal } from './s3-refusal.ts'
@@ -26,6 +25,27 @@ type PreparedRoute = {
   readonly handle: (request: StorageRequest) => Promise<void>
 }
 
+/** All headers are allowed as requested: metadata and resumable uploads have many. */
+const crossOriginRules: CrossOriginRules = {
+  ...tokenRules,
+  exposed: [
+    'Content-Range',
+    'ETag',
+    'X-Transformations',
+    'Location',
+    'Upload-Offset',
+    'Upload-Length',
+    'Upload-Metadata',
+    'Upload-Expires',
+    'Tus-Version',
+    'Tus-Resumable',
+    'Tus-Max-Size',
+    'Tus-Extension',
+    'Tus-Checksum-Algorithm',
+    'Upload-Defer-Length',
+  ].join(', '),
+}
+
 /** Responds to every request to a target below `/storage/v1`. */
 export function storageRouter({ context, routes, validator, allowedOrigins }: StorageRouterOptions): StorageHandler {
   const table = new Map<string, PreparedRoute[]>()
@@ -42,7 +62,7 @@ export function storageRouter({ context, routes, validator, allowedOrigins }: St
     }
   }
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    if (answerTokenCors(request, response, allowedOrigins(), storageCors)) return
+    if (answerCrossOrigin(request, response, allowedOrigins(), crossOriginRules)) return
     const target = (request.url ?? '').slice(storagePath.length)
     const end = target.indexOf('?')
     const given = segmentsOf(withoutSlash(end < 0 ? target : target.slice(0, end)))
