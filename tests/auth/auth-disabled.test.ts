@@ -109,16 +109,3 @@ t.test('changing the password', async (t) => {
   const body = { email: session.user.email, password: 'the next one' }
   t.equal((await ask('POST', '/token?grant_type=password', { body })).status, 200)
 })
-
-t.test('without the service, expired rows of its rate limits are not deleted', async (t) => {
-  const minutes = 60_000
-  for (const [services, timers] of [
-    ['rest', 0],
-    ['rest,auth', 1],
-  ] as const) {
-    const calls = t.capture(globalThis, 'setTimeout', globalThis.setTimeout)
-    await startApplication(t, database.authenticatorUri, { SERVICES: services })
-    t.equal(calls().filter(({ args }) => args[1] === 5 * minutes).length, timers, services)
-    calls.restore()
-  }
-})

@@ -2,7 +2,6 @@
 // time than most files. What the files import as `tap` is their subtest (`../typescript-hooks.mjs`).
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import tap from 'tap'
 
 const root = new URL('../../', import.meta.url)
 const folder = new URL('node_modules/.cache/rowhouse-tests/groups/', root)
@@ -45,6 +44,8 @@ export function joinFiles(files: readonly string[]): string[] {
 
 /** Runs files one after the other. One that fails does not keep the others from running. */
 export async function runFiles(files: readonly string[]): Promise<void> {
+  // Not in the program that joins the files, which would become a test itself.
+  const { default: tap } = await import('tap')
   for (const file of files) {
     await tap.test(file, { timeout: 1_200_000 }, async (t) => {
       Object.assign(globalThis, { testOfFile: t })
