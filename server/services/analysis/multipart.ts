@@ -2,12 +2,11 @@
 import type { IncomingMessage } from 'node:http'
 import { Busboy, type BusboyHeaders, type BusboyInstance } from '@fastify/busboy'
 import type { BodyShare } from '../../rest/request/body-budget.ts'
-import { freeBuffer, isUnread } from '../../common/free-buffer.ts'
+import { JoinedPieces } from '../../common/joined-pieces.ts'
 import { mediaTypeOf } from './image-type.ts'
 import { Problem, problems } from './problem.ts'
 import { receivePieces } from './receive.ts'
 import type { UploadSettings, Upload, UploadedImage } from './uploaded-images.ts'
-import type { UploadMemory } from './upload-memory.ts'
 
 /** Maximum number of text fields, and the maximum bytes of one. */
 const mostFields = 64
@@ -18,10 +17,6 @@ const longestName = 255
 const longestPartHeader = 16 * 1024
 /** Bytes that are parsed before a form with too many parts is refused: thousands of parts fit into a piece. */
 const mostAtOnce = 8 * 1024
-/** Bytes of the pieces that are kept until a form is read. */
-const mostKept = 8 * 1024 * 1024
-/** Their number, which a client chooses by the size of its chunks. */
-const mostPieces = 8192
 
 const malformed = (cause?: unknown): Problem => new Problem(400, 'There was an error parsing the body', {}, cause)
 
@@ -35,12 +30,10 @@ export async function readMultipart(
   request: IncomingMessage,
   settings: UploadSettings,
   share: BodyShare,
-  memory: UploadMemory,
 ): Promise<Upload> {
   const { bodyLimit, batchLimit } = settings
   const parser = createParser(request, batchLimit + mostOtherFiles + 1)
-  const form = new Form(settings, memory)
-  const given = new GivenPieces(isUnread(request))
+  const form = new Form(settings)
   const parsed = form.fillFrom(parser)
   // Awaited below. Without this handler, an earlier rejection would be unhandled.
   parsed.catch(() => undefined)
@@ -49,18 +42,16 @@ export async function readMultipart(
       request,
       { limit: bodyLimit, share, tooLarge: () => problems.bodyTooLarge(bodyLimit) },
       (piece) => {
-        given.add(piece)
         let accepts = true
         for (let at = 0; at < piece.length; at += mostAtOnce) {
           form.throwFault()
           accepts = parser.write(piece.subarray(at, at + mostAtOnce))
         }
-        return accepts ? 'kept' : drained(parser, parsed)
+        return accepts ? undefined : drained(parser, parsed)
       },
     )
     parser.end()
     await parsed
-    given.free()
     return form
   } finally {
     parser.destroy()
@@ -94,42 +85,15 @@ function drained(parser: BusboyInstance, parsed: Promise<void>): Promise<void> {
   })
 }
 
-/**
- * The pieces that the parser has got. Until it has read the whole form, some may wait in one of its streams. Of a large form,
- * the first ones are kept, and the others left to garbage collection.
- */
-class GivenPieces {
-  readonly #isAlone: boolean
-  readonly #pieces: Buffer[] = []
-  #bytes = 0
-
-  /** @param isAlone whether nobody else has the pieces */
-  constructor(isAlone: boolean) {
-    this.#isAlone = isAlone
-  }
-
-  add(piece: Buffer): void {
-    if (!this.#isAlone || this.#pieces.length === mostPieces || this.#bytes + piece.length > mostKept) return
-    this.#bytes += piece.length
-    this.#pieces.push(piece)
-  }
-
-  free(): void {
-    for (const piece of this.#pieces.splice(0)) freeBuffer(piece)
-  }
-}
-
 class Form implements Upload {
   readonly images: UploadedImage[] = []
   readonly fields = new Map<string, string[]>()
   readonly #settings: UploadSettings
-  readonly #memory: UploadMemory
   #fault: Problem | undefined
   #imageCount = 0
 
-  constructor(settings: UploadSettings, memory: UploadMemory) {
+  constructor(settings: UploadSettings) {
     this.#settings = settings
-    this.#memory = memory
   }
 
   /** Resolves when the parser has read everything. */
@@ -148,18 +112,18 @@ class Form implements Upload {
         }
         const index = this.#imageCount++
         if (this.#imageCount > batchLimit) tooMany()
-        const file = this.#memory.open()
+        let file = new JoinedPieces()
         let size = 0
         stream.on('data', (piece: Buffer) => {
           size += piece.length
-          if (size <= fileLimit && !this.#fault) file.append(piece)
-          else file.free()
+          if (size <= fileLimit && !this.#fault) file.add(piece)
+          else file = new JoinedPieces()
         })
         stream.on('end', () => {
           this.images[index] = {
             name: (filename as string | undefined)?.slice(0, longestName) ?? '',
             type: mediaTypeOf(type),
-            bytes: size > fileLimit ? undefined : file.bytes,
+            bytes: size > fileLimit ? undefined : file.join(),
           }
         })
       })

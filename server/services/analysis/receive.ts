@@ -1,7 +1,6 @@
 // Receives the body of a request in chunks, limited by the memory budget.
 import type { IncomingMessage } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
-import { freeBuffer, isUnread } from '../../common/free-buffer.ts'
 import { JoinedPieces } from '../../common/joined-pieces.ts'
 import type { BodyShare } from '../../rest/request/body-budget.ts'
 import { problems } from './problem.ts'
@@ -21,13 +20,7 @@ export class ClientGone extends Error {
 }
 
 /**
- * What was done with a piece: `copied` if nothing refers to it any more, so that its memory can be freed; a promise if the next
- * piece is to wait for it.
- */
-export type Taken = 'copied' | 'kept' | Promise<void>
-
-/**
- * Passes the chunks of a body to `take`.
+ * Passes the chunks of a body to `take`, which may return a promise that the next chunk waits for.
  *
  * @param share counts the received bytes against the budget; reading pauses while the budget is exhausted
  * @throws the result of `tooLarge` as soon as the body is known to exceed `limit` bytes; ClientGone; the errors of `share`
@@ -36,20 +29,13 @@ export type Taken = 'copied' | 'kept' | Promise<void>
 export function receivePieces(
   request: IncomingMessage,
   { limit, share, tooLarge }: { readonly limit: number; readonly share: BodyShare; readonly tooLarge: () => Error },
-  take: (piece: Buffer) => Taken,
+  take: (piece: Buffer) => Promise<void> | undefined,
 ): Promise<void> {
   if (Number(request.headers['content-length'] ?? 0) > limit) return Promise.reject(tooLarge())
   return new Promise((resolve, reject) => {
-    const isAlone = isUnread(request)
     let size = 0
     let turnEnd = bytesPerTurn
     let pending: Promise<unknown> | undefined
-    const handOver = (piece: Buffer): Promise<void> | undefined => {
-      const taken = take(piece)
-      if (taken instanceof Promise) return taken
-      if (taken === 'copied' && isAlone) freeBuffer(piece)
-      return undefined
-    }
     const stop = (): void => {
       request.off('data', onData).off('end', onEnd).off('error', onClose).off('close', onClose)
     }
@@ -67,7 +53,7 @@ export function receivePieces(
       const room = share.grow(size)
       let taken: Promise<unknown> | undefined
       try {
-        taken = room ? room.then(() => handOver(piece)) : handOver(piece)
+        taken = room ? room.then(() => take(piece)) : take(piece)
       } catch (error) {
         fail(error)
         return
@@ -104,7 +90,7 @@ export async function receive(
   const pieces = new JoinedPieces()
   await receivePieces(request, { limit, share, tooLarge }, (piece) => {
     pieces.add(piece)
-    return 'kept'
+    return undefined
   })
   return pieces.join()
 }

@@ -6,12 +6,11 @@ import { decodeBase64Image } from './base64-image.ts'
 import { looksLikeImage, mediaTypeOf } from './image-type.ts'
 import { readMultipart } from './multipart.ts'
 import { Problem, problems } from './problem.ts'
-import { receive, receivePieces } from './receive.ts'
+import { receive } from './receive.ts'
 import { optionNames } from './store-options.ts'
-import { UploadMemory } from './upload-memory.ts'
 import type { Upload, UploadSettings } from './uploaded-images.ts'
 
-/** An upload whose memory is reserved until it is released. Then the bytes of its images must not be used any more. */
+/** An upload whose memory is reserved until it is released. */
 export type HeldUpload = Upload & { readonly release: () => void }
 
 /** Maximum bytes of JSON besides the image. */
@@ -32,13 +31,9 @@ export async function readUpload(request: IncomingMessage, settings: UploadSetti
     throw new Problem(415, 'The content encoding of the body is not supported.')
   }
   const share = settings.budget.open()
-  const memory = new UploadMemory()
-  const release = (): void => {
-    memory.free()
-    share.release()
-  }
+  const release = (): void => share.release()
   try {
-    const { images, fields } = await uploadOf(request, settings, share, memory)
+    const { images, fields } = await uploadOf(request, settings, share)
     return { images, fields, release }
   } catch (error) {
     release()
@@ -46,15 +41,10 @@ export async function readUpload(request: IncomingMessage, settings: UploadSetti
   }
 }
 
-async function uploadOf(
-  request: IncomingMessage,
-  settings: UploadSettings,
-  share: BodyShare,
-  memory: UploadMemory,
-): Promise<Upload> {
+async function uploadOf(request: IncomingMessage, settings: UploadSettings, share: BodyShare): Promise<Upload> {
   const type = mediaTypeOf(request.headers['content-type'])
   const { fileLimit, bodyLimit, acceptsSingle } = settings
-  if (type === 'multipart/form-data') return readMultipart(request, settings, share, memory)
+  if (type === 'multipart/form-data') return readMultipart(request, settings, share)
   if (!acceptsSingle) return none
   if (type === 'application/json') {
     const limit = Math.min(bodyLimit, Math.ceil(fileLimit / 3) * 4 + jsonOverhead)
@@ -63,14 +53,7 @@ async function uploadOf(
   const isBinary = type.startsWith('image/') || type === 'application/octet-stream'
   if (!isBinary) return none
   const limit = Math.min(bodyLimit, fileLimit)
-  const tooLarge = (): Problem => problems.fileTooLarge(fileLimit)
-  const { 'content-length': length } = request.headers
-  const file = memory.open(length === undefined ? undefined : Math.min(Number(length), limit))
-  await receivePieces(request, { limit, share, tooLarge }, (piece) => {
-    file.append(piece)
-    return 'copied'
-  })
-  const { bytes } = file
+  const bytes = await receive(request, limit, share, () => problems.fileTooLarge(fileLimit))
   // Some HTTP clients also send this type without a file.
   if (type === 'application/octet-stream' && !looksLikeImage(bytes)) return none
   return { ...none, images: [{ name: '', type, bytes }] }

@@ -26,7 +26,7 @@ export async function joinByCopying(
 ): Promise<StoredBytes> {
   const source = joinedBytes(keys, (key) => store.get(key))
   try {
-    return await store.put(to, source, { ...options, ownsChunks: true })
+    return await store.put(to, source, options)
   } finally {
     // A store that fails leaves its source open.
     source.destroy()

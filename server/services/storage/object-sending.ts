@@ -1,8 +1,5 @@
 // Sends the bytes of an object.
-import type { ServerResponse } from 'node:http'
-import { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { freeBuffer } from '../../common/free-buffer.ts'
 import { byteRange, isByteRange } from './byte-range.ts'
 import { isNotModified, objectHeaders, rangeApplies, type HeaderOptions } from './object-headers.ts'
 import { findAndRead, type StoredObject } from './object-reading.ts'
@@ -61,31 +58,7 @@ async function sendBytes(
     ...(range ? { 'Content-Range': `bytes ${range.start}-${range.end}/${size}` } : {}),
   })
   if (Buffer.isBuffer(source)) response.end(source)
-  else await pipeline(source, freeing(response)).catch(ifClientIsGone)
-}
-
-/** Sends chunks, and frees the memory of each when the operating system has it. */
-function freeing(response: ServerResponse): Writable {
-  const sink = new Writable({
-    write: (chunk: Buffer, _encoding, done) => {
-      // The event `drain` can come earlier: when the response had to wait for others on its connection.
-      const hasRoom = response.write(chunk, (error) => {
-        if (!error) freeBuffer(chunk)
-      })
-      if (hasRoom) done()
-      else response.once('drain', done)
-    },
-    final: (done) => {
-      response.end(done)
-    },
-    destroy: (error, done) => {
-      if (error) response.destroy()
-      done(error)
-    },
-  })
-  if (response.destroyed) sink.destroy()
-  else response.once('close', () => sink.destroy())
-  return sink
+  else await pipeline(source, response).catch(ifClientIsGone)
 }
 
 function partOf(header: string, size: number): ByteRange {

@@ -22,8 +22,6 @@ export type PutOptions = {
   /** A larger source is rejected with `TooManyBytesError`. */
   readonly maxBytes: number
   readonly signal?: AbortSignal
-  /** Whether nobody else needs the chunks of the source, so that their memory can be freed early. */
-  readonly ownsChunks?: boolean
 }
 
 /** The first and last byte of a part, both included. */

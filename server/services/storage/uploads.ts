@@ -1,6 +1,5 @@
 // Uploads an object: permission of the caller, then the bytes, then the row.
 import { randomUUID } from 'node:crypto'
-import { isUnread } from '../../common/free-buffer.ts'
 import { allowLongUpload } from '../../http/long-upload.ts'
 import { AcceptedVersion, bucketLimits, largestUpload, requireAllowedType } from './bucket-rule.ts'
 import { sniffed } from './content-sniffing.ts'
@@ -23,7 +22,6 @@ export async function uploadObject(
   { bucket, name, owner, isUpsert }: Omit<NewObject, 'userMetadata'>,
 ): Promise<WrittenObject> {
   const { context, scope, request } = call
-  const ownsChunks = isUnread(request)
   const allowed = await bucketLimits(context, bucket)
   const source = await readUpload(request)
   try {
@@ -38,7 +36,7 @@ export async function uploadObject(
       ...(declaredLength === undefined ? {} : { contentLength: declaredLength }),
     })
     const key = { bucket, name, version: randomUUID() }
-    const stored = await receive(call, key, source, { maxBytes, ownsChunks })
+    const stored = await receive(call, key, source, { maxBytes })
     const accepted = AcceptedVersion.received(context, allowed, key, { size: stored.size, type: source.contentType })
     return await writeObject({ context, scope }, object, accepted, metadataText(stored, source), replaceable)
   } catch (error) {
@@ -51,7 +49,7 @@ async function receive(
   { context: { store }, request }: Pick<StorageCall<unknown>, 'context' | 'request'>,
   key: ObjectKey,
   { bytes, contentType, cacheControl }: UploadSource,
-  options: Pick<PutOptions, 'maxBytes' | 'ownsChunks'>,
+  options: Pick<PutOptions, 'maxBytes'>,
 ): ReturnType<StorageContext['store']['put']> {
   const hasArrived = allowLongUpload(request)
   try {

@@ -4,7 +4,6 @@ import { close as closeFile, open as openFile, read as readInto } from 'node:fs'
 import { link, mkdir, open, opendir, readdir, readFile, rename, stat, unlink, type FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
-import { freeBuffer } from '../../../common/free-buffer.ts'
 import { syncFolder } from '../../../common/sync-folder.ts'
 import {
   MissingBytesError,
@@ -69,7 +68,7 @@ export class FileStore implements ObjectStore {
     await removeFile(probe)
   }
 
-  async put(key: ObjectKey, source: Readable, { maxBytes, signal, ownsChunks }: PutOptions): Promise<StoredBytes> {
+  async put(key: ObjectKey, source: Readable, { maxBytes, signal }: PutOptions): Promise<StoredBytes> {
     return this.#write(key, async (file) => {
       const hash = createHash('md5')
       let size = 0
@@ -80,7 +79,6 @@ export class FileStore implements ObjectStore {
         waiting = []
         waitingSize = 0
         if (full.length > 0) await writeAll(file, full)
-        if (ownsChunks === true) for (const chunk of full) freeBuffer(chunk)
       }
       // A request must stay open for the response when its body is refused.
       const chunks = source.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>
@@ -126,7 +124,7 @@ export class FileStore implements ObjectStore {
   async copy(from: ObjectKey, to: ObjectKey): Promise<StoredBytes> {
     const source = await this.get(from)
     try {
-      const options = { contentType: '', cacheControl: '', maxBytes: Number.MAX_SAFE_INTEGER, ownsChunks: true }
+      const options = { contentType: '', cacheControl: '', maxBytes: Number.MAX_SAFE_INTEGER }
       return await this.put(to, source, options)
     } finally {
       source.destroy()

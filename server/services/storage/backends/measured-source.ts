@@ -1,10 +1,9 @@
 // Counts and hashes the bytes of an upload on their way to a store.
 import { createHash } from 'node:crypto'
 import type { Readable } from 'node:stream'
-import { freeBuffer } from '../../../common/free-buffer.ts'
 import { TooManyBytesError, type PutOptions } from '../object-store.ts'
 
-type SourceOptions = Pick<PutOptions, 'maxBytes' | 'signal' | 'ownsChunks'>
+type SourceOptions = Pick<PutOptions, 'maxBytes' | 'signal'>
 
 /** A source whose bytes are counted and hashed on their way. */
 export class MeasuredSource {
@@ -25,7 +24,7 @@ export class MeasuredSource {
    * gets its response through it.
    */
   async *chunks(): AsyncGenerator<Buffer> {
-    const { signal, ownsChunks } = this.#options
+    const { signal } = this.#options
     const abort = (): void => {
       // The iterator may have stopped listening for errors when this one is emitted.
       this.#source.once('error', () => undefined)
@@ -38,7 +37,6 @@ export class MeasuredSource {
         const chunk = await this.#next(chunks)
         if (chunk === undefined) break
         yield chunk
-        if (ownsChunks === true) freeBuffer(chunk)
       }
     } finally {
       signal?.removeEventListener('abort', abort)

@@ -142,7 +142,7 @@ export class S3Store implements ObjectStore {
         const { ContentType: contentType = '', CacheControl: cacheControl = '' } = head
         const source = await this.get(from)
         try {
-          return await this.put(to, source, { contentType, cacheControl, maxBytes: size, ownsChunks: true })
+          return await this.put(to, source, { contentType, cacheControl, maxBytes: size })
         } finally {
           source.destroy()
         }

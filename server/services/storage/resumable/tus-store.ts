@@ -101,7 +101,7 @@ export class TusStore extends DataStore {
       const stored = await this.#context.store.put(
         { bucket: upload.bucket, name: upload.name, version },
         incoming.next(length === null ? size : Math.min(size, length - position)),
-        { contentType: '', cacheControl: '', maxBytes: size, ownsChunks: true },
+        { contentType: '', cacheControl: '', maxBytes: size },
       )
       const part: Part = { start: position, size: stored.size, version }
       position += stored.size
