@@ -121,18 +121,19 @@ t.test('reads that wait for a lock are not refused, nor is the burst after it', 
   const { url, service } = await startApplication(t, uri, {
     PGRST_DB_ANON_ROLE: anonymous,
     PGRST_DB_POOL: '2',
+    // Long enough that a busy machine gives the burst its turns in time.
     LOAD_SHEDDING_WAIT: '500',
   })
   const read = (): Promise<number> => fetch(`${url}/rest/v1/films`).then(({ status }) => status)
-  const held = Array.from({ length: 50 }, () => fetch(`${url}/rest/v1/rpc/locked`).then(({ status }) => status))
+  const held = Array.from({ length: 10 }, () => fetch(`${url}/rest/v1/rpc/locked`).then(({ status }) => status))
   t.ok(await latch.isAwaited(2))
-  t.ok(await until(() => service.database.statistics.waiting === 48))
+  t.ok(await until(() => service.database.statistics.waiting === 8))
   await pause(700)
-  const reads = Array.from({ length: 50 }, read)
-  t.ok(await until(() => service.database.statistics.waiting === 98))
+  const reads = Array.from({ length: 10 }, read)
+  t.ok(await until(() => service.database.statistics.waiting === 18))
   await latch.release()
   t.ok((await Promise.all([...held, ...reads])).every((status) => status === 200))
-  t.strictSame(new Set(await Promise.all(Array.from({ length: 200 }, read))), new Set([200]), 'the burst')
+  t.strictSame(new Set(await Promise.all(Array.from({ length: 40 }, read))), new Set([200]), 'the burst')
   t.notMatch(await service.metrics.text(), /rowhouse_shed_requests_total\{reason="pool"\} [1-9]/)
 })
 
