@@ -21,6 +21,9 @@ export const hashOf = (...parts: readonly string[]): string =>
 /** Milliseconds between a refusal and the next statement: another process may give back the attempt that has succeeded. */
 const longestRefusal = 250
 
+/** What the counts can hold: more is no limit. */
+const mostEvents = 1e9
+
 export class Limits {
   readonly #leases: Leases
 
@@ -48,10 +51,11 @@ export class Limits {
     await this.#leaseOf(limit, subject).giveBack(number)
   }
 
-  #leaseOf({ name, events, period }: Limit, subject: readonly string[]): Lease {
+  #leaseOf({ name, events: wanted, period }: Limit, subject: readonly string[]): Lease {
+    const events = Math.min(wanted, mostEvents)
     // A limit that has changed counts from the beginning.
     const text = JSON.stringify([name, events, period, hashOf(...subject)])
-    return this.#leases.of(text, { perSecond: events / period, burst: events })
+    return this.#leases.of(text, { perSecond: Math.min(events / period, mostEvents), burst: events })
   }
 }
 

@@ -216,6 +216,15 @@ t.test('registrations are counted by address and by e-mail', async (t) => {
   t.equal(invalid.status, 400)
 })
 
+t.test('limits that are too high to count are no limits', async (t) => {
+  const [accountLimit, accountTotalLimit, addressLimit] = [1e12, 1e15, 1e300]
+  const { call } = await startService(t, database.authenticatorUri, { accountLimit, accountTotalLimit, addressLimit })
+  t.strictSame(
+    await statuses(t, ...Array.from({ length: 20 }, () => () => guess(call, 'ann@example.org'))),
+    Array<number>(20).fill(401),
+  )
+})
+
 t.test('the stored counts contain no address', async (t) => {
   const { rows } = await database.query('select subject from rowhouse_limits.buckets')
   t.ok(rows.length > 0)

@@ -24,23 +24,25 @@ const tick = () => {
   peak = Math.max(peak, process.memoryUsage.rss())
 }
 
-setInterval(tick, interval).unref()
-
 const collect = () => {
   setFlagsFromString('--expose-gc')
   runInNewContext('gc')()
 }
 
-process.on('message', (request) => {
-  tick()
-  if (request === 'collect') collect()
-  const { heapUsed, external, rss } = process.memoryUsage()
-  process.send?.({ cpu: last - begun, busy, peak, rss, heap: heapUsed + external })
-  begun = last = used()
-  busy = 0
-  peak = rss
-})
-// The channel must not keep the process running.
-process.channel?.unref()
-// The server does not outlive a test that was ended.
-process.on('disconnect', () => process.exit())
+/** Background processes inherit `--import`, and have channels for their tasks. */
+if (process.argv[1]?.endsWith('main.js')) {
+  setInterval(tick, interval).unref()
+  process.on('message', (request) => {
+    tick()
+    if (request === 'collect') collect()
+    const { heapUsed, external, rss } = process.memoryUsage()
+    process.send?.({ cpu: last - begun, busy, peak, rss, heap: heapUsed + external })
+    begun = last = used()
+    busy = 0
+    peak = rss
+  })
+  // The channel must not keep the process running.
+  process.channel?.unref()
+  // The server does not outlive a test that was ended.
+  process.on('disconnect', () => process.exit())
+}
