@@ -25,6 +25,11 @@ await database.query(`
   create trigger leave after insert or update on public.notes for each row execute function public.leave_by_trigger();
   create constraint trigger leave after insert on public.late deferrable initially deferred
     for each row execute function public.leave_by_trigger();
+  -- PostgreSQL runs no rules for statements in WITH, so that foreign keys are the only way to write another table.
+  create table public.parents (id int primary key);
+  create table public.children (id int references public.parents on delete cascade, leave text);
+  create function public.leave_on_delete() returns trigger language plpgsql as $$ begin execute old.leave; return null; end $$;
+  create trigger leave after delete on public.children for each row execute function public.leave_on_delete();
   -- All that one caller can find of another in a session.
   create function public.session_state() returns json language sql as $$ select json_build_object(
     'settings', (select json_object_agg(name, setting order by name) from pg_settings
@@ -131,6 +136,24 @@ for (const sharing of ['all', 'none']) {
         t.strictSame(await state(), clean, `${way}: ${statements}`)
         t.equal(await send('/notes', { text: 'next' }), 201, 'the next caller may write')
       }
+    }
+  })
+
+  t.test(`deletions that cascade, with db-pool-sharing = ${sharing}`, async (t) => {
+    const { call } = await start(t, sharing)
+    const state = async (): Promise<unknown> => (await call('POST', '/rest/v1/rpc/session_state', { body: {} })).body
+    const send = async (method: string, path: string, body?: unknown): Promise<void> => {
+      const answer = await call(method, `/rest/v1${path}`, { body, headers: ann })
+      t.ok(answer.status < 300, `${method} ${path}: ${answer.status}`)
+    }
+    for (let each = 0; each < 3; each++) await send('POST', '/parents', [])
+    const clean = await state()
+    for (const leave of ['default_transaction_read_only', 'app.tenant'].map((name) => setting(name, 'on'))) {
+      await send('POST', '/parents', { id: 1 })
+      await send('POST', '/children', { id: 1, leave })
+      t.strictSame(await state(), clean)
+      await send('DELETE', '/parents?id=eq.1')
+      t.strictSame(await state(), clean, leave)
     }
   })
 
