@@ -24,33 +24,21 @@ export const hasAnyRight = (role: Role, { owner, granted }: Relation): boolean =
 
 /** What a role may do with a relation. Without USAGE on its schema, no statement can name it. */
 export function extentOf(role: Role, relation: Relation, privilege: Privilege): Extent {
-  if (
-    hasRight(
-      role,
-      granteesOf(relation, privilege, (column) => column === null),
-    )
-  )
-    return 'all'
-  return hasRight(
-    role,
-    granteesOf(relation, privilege, () => true),
-  )
-    ? 'columns'
-    : null
+  if (hasPrivilege(role, relation, privilege, (column) => column === null)) return 'all'
+  return hasPrivilege(role, relation, privilege, () => true) ? 'columns' : null
 }
 
 /** @param number of the column */
 export const mayUseColumn = (role: Role, relation: Relation, privilege: Privilege, number: number): boolean =>
-  hasRight(
-    role,
-    granteesOf(relation, privilege, (column) => column === null || column === number),
-  )
+  hasPrivilege(role, relation, privilege, (column) => column === null || column === number)
 
-const granteesOf = (
+/** Whether a role has a privilege by what was granted on one of the columns that are included; null is the whole relation. */
+function hasPrivilege(
+  role: Role,
   { granted }: Relation,
   privilege: Privilege,
   isIncluded: (column: number | null) => boolean,
-): number[] => [
-  privilege === 'select' ? ofAllTables.reading : ofAllTables.writing,
-  ...granted.flatMap((it) => (it.privilege === privilege && isIncluded(it.column) ? [it.to] : [])),
-]
+): boolean {
+  const grantees = granted.filter((it) => it.privilege === privilege && isIncluded(it.column)).map(({ to }) => to)
+  return hasRight(role, [privilege === 'select' ? ofAllTables.reading : ofAllTables.writing, ...grantees])
+}

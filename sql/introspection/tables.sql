@@ -21,19 +21,23 @@ relations as materialized (
     and c.relnamespace not in ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)
   order by n.nspname, c.relname
 ),
--- Partitions, and tables that a view reads: what runs when they are written.
-steps as materialized (
-  select inhparent as relation, inhrelid as member from pg_inherits
+-- How writing a relation writes others. 0: the same row, in partitions and in the tables that a view reads. Otherwise other rows,
+-- when events occur that are bits as below: by foreign keys to it when it is changed or deleted from, and by its rules.
+links as materialized (
+  select inhparent as relation, inhrelid as member, 0 as events from pg_inherits
   union all
-  select rule.ev_class, d.refobjid
+  select confrelid, conrelid, 20 from pg_constraint
+  where contype = 'f' and (confupdtype in ('c', 'n', 'd') or confdeltype in ('c', 'n', 'd'))
+  union all
+  select rule.ev_class, d.refobjid, case rule.ev_type when '1' then 0 else 28 end
   from pg_rewrite rule
   join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = rule.oid and d.refclassid = 'pg_class'::regclass
-  where rule.ev_type = '1' and d.refobjid <> rule.ev_class
+  where d.refobjid <> rule.ev_class
 ),
 reached as (
   select oid as relation, oid as member from relations
   union
-  select reached.relation, steps.member from reached join steps on steps.relation = reached.member
+  select reached.relation, links.member from reached join links on links.relation = reached.member and links.events = 0
 ),
 -- Triggers of applications, and all that may write the row again, or return another one: those after the write, those instead
 -- of it, and the actions of a foreign key that refers to its own table. The events are bits as below.
@@ -70,18 +74,6 @@ effects as materialized (
   left join pg_index i on d.classid = 'pg_class'::regclass and i.indexrelid = d.objid
   where d.refclassid = 'pg_proc'::regclass
     and coalesce(a.adrelid, c.conrelid, p.polrelid, r.ev_class, i.indrelid) is not null
-),
--- How writing a relation writes others: as above, by foreign keys to it when it is changed or deleted from, and by its rules.
-links as materialized (
-  select relation, member, 0 as events from steps
-  union all
-  select confrelid, conrelid, 20 from pg_constraint
-  where contype = 'f' and (confupdtype in ('c', 'n', 'd') or confdeltype in ('c', 'n', 'd'))
-  union all
-  select rule.ev_class, d.refobjid, 28
-  from pg_rewrite rule
-  join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = rule.oid and d.refclassid = 'pg_class'::regclass
-  where rule.ev_type <> '1' and d.refobjid <> rule.ev_class
 ),
 -- Relations that run functions themselves (0), or when others are written with them.
 spreading as (
