@@ -42,6 +42,7 @@ export class Analyser {
       // Loading models takes time, so the next process starts right away.
       longestIdle: options.classifier !== null || options.detector !== null ? 'never' : longestIdle,
       attempts: 1,
+      tracedAs: 'image',
       describe: ({ decodeMilliseconds, inferenceMilliseconds }) => ({
         'rowhouse.image.decode_seconds': decodeMilliseconds / 1000,
         'rowhouse.image.inference_seconds': inferenceMilliseconds / 1000,

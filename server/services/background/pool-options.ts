@@ -42,7 +42,9 @@ export type PoolOptions<Options extends object, State, Result> = QueueSettings &
   readonly longestIdle: number | 'never'
   /** How often a task is tried when processes end during it. */
   readonly attempts: number
-  /** What traces say about a result. Without it, tasks are not traced. */
+  /** What tasks are called in traces: `image`. Without it, they are not traced. */
+  readonly tracedAs?: string
+  /** Further attributes of a trace, by the result. */
   readonly describe?: (result: Result) => Readonly<Record<string, number>>
   readonly observer?: Partial<PoolObserver<State, Result>>
 }

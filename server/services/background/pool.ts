@@ -1,8 +1,8 @@
 // A pool of background processes: a bounded queue in front of a bounded number of processes, with a deadline per task. A
 // process starts at first use, ends when it is idle, and is replaced when it hangs or ends.
 //
-// `tinypool` and `piscina` do not fit: they copy the bytes of an image as a message while no request is served, kill a child
-// with SIGTERM first, do not report what it has prepared, and start one that crashes at its start again without a pause.
+// `tinypool` does not fit: it copies the bytes of an image as a message while no request is served, kills a child with SIGTERM
+// first, does not report what it has prepared, and starts one that crashes at its start again without a pause.
 import { requestScope, type CallEnd } from '../../common/request-scope.ts'
 import type { ProcessMessage, TaskReply } from './message.ts'
 import { TaskError, type PoolObserver, type PoolOptions, type PoolStatus } from './pool-options.ts'
@@ -106,14 +106,14 @@ export class BackgroundPool<Options extends object, State, Task, Result, Fault =
     if (signal?.aborted === true) return Promise.reject(cancelled())
     if (this.isFull) return Promise.reject(busy())
     return new Promise((resolve, reject) => {
-      const { describe, timeout } = this.#options
-      const traced = describe && this.#trace(bytes.length)
+      const { tracedAs, describe, timeout } = this.#options
+      const traced = tracedAs === undefined ? undefined : this.#trace(tracedAs, bytes.length)
       const leave = (): void => this.#withdraw(job, cancelled())
       const done = (error: string | undefined, result?: Result): void => {
         clearTimeout(job.timer)
         signal?.removeEventListener('abort', leave)
         const described = result === undefined ? {} : describe?.(result)
-        traced?.({ attributes: { 'rowhouse.image.wait_seconds': job.waited, ...described }, error })
+        traced?.({ attributes: { [`rowhouse.${tracedAs}.wait_seconds`]: job.waited, ...described }, error })
       }
       const job: Job<Task, Result> = {
         task,
@@ -138,11 +138,11 @@ export class BackgroundPool<Options extends object, State, Task, Result, Fault =
     for (const { process } of this.#members) process.kill('the server is stopping')
   }
 
-  #trace(bytes: number): ((end: CallEnd) => void) | undefined {
+  #trace(subject: string, bytes: number): ((end: CallEnd) => void) | undefined {
     return requestScope.getStore()?.call({
-      name: `image ${this.#options.texts.work}`,
+      name: `${subject} ${this.#options.texts.work}`,
       kind: 'internal',
-      attributes: { 'rowhouse.image.bytes': bytes },
+      attributes: { [`rowhouse.${subject}.bytes`]: bytes },
     })
   }
 

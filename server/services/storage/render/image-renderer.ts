@@ -46,7 +46,7 @@ export class ImageRenderer {
       size: 1,
       longestIdle,
       attempts: 1,
-      describe: () => ({}),
+      tracedAs: 'image',
       observer: { warned: warn },
     })
   }
