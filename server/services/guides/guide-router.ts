@@ -1,5 +1,6 @@
 // The routes of the guides as pages: `GET /` is the README, or the result of a search with `?q=`; `GET /{topic}` is a guide.
 import type { Request, Response, Router } from 'express'
+import { lazy } from '../../common/lazy.ts'
 import { exactRouter } from '../../http/exact-router.ts'
 import type { PageLink } from './guide-page.ts'
 import type { GuidePages } from './guide-pages.ts'
@@ -7,12 +8,7 @@ import { guideSecurityPolicy } from './guide-style.ts'
 
 /** @param links to other pages of the server, relative to the first page */
 export function guideRouter(links: readonly PageLink[]): Router {
-  let loading: Promise<GuidePages> | undefined
-  const pages = (): Promise<GuidePages> =>
-    (loading ??= load(links).catch((error: unknown) => {
-      loading = undefined
-      throw error
-    }))
+  const pages = lazy(() => load(links))
   const router = exactRouter()
   router.get('/', async (request, response) => {
     const [path = ''] = request.originalUrl.split('?', 1)

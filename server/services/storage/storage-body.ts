@@ -1,6 +1,6 @@
 // JSON bodies of `/storage/v1`.
 import type { IncomingMessage } from 'node:http'
-import { limitedBytes } from '../../common/limited-bytes.ts'
+import { limitedBytes } from '../limited-bytes.ts'
 import { mostSigns, readJsonBytes } from '../../text/json-text.ts'
 import type { DtoValidator } from '../../validation/validator.ts'
 import { storageErrors } from './storage-error.ts'

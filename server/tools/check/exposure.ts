@@ -82,7 +82,10 @@ function exposedRelation(
   const { kind, schema, name, rls } = relation
   const owner = view.role(relation.owner)
   return {
-    ...{ kind: kinds[kind], schema, name, rls },
+    kind: kinds[kind],
+    schema,
+    name,
+    rls,
     owner: owner?.name ?? String(relation.owner),
     ownerBypassesRls: owner?.bypassesRls ?? false,
     securityInvoker: view.isInvoker(relation),
@@ -114,7 +117,12 @@ const grantsOf = (role: Role, relation: Relation, canUse: boolean): RelationRole
 function exposedFunction(view: SchemaView, roles: readonly Role[], routine: FunctionRow): ExposedFunction {
   const { schema, name, extension, owner, isSecurityDefiner } = routine
   return {
-    ...{ kind: 'function', schema, name, arguments: routine.arguments, extension, securityDefiner: isSecurityDefiner },
+    kind: 'function',
+    schema,
+    name,
+    arguments: routine.arguments,
+    extension,
+    securityDefiner: isSecurityDefiner,
     owner: view.role(owner)?.name ?? String(owner),
     roles: roles.map((role) => ({
       name: role.name,

@@ -37,7 +37,10 @@ export async function readService(url: URL, limit = responseTime): Promise<Servi
   const { date, server } = response.headers
   const time = date === undefined ? NaN : Date.parse(date)
   return {
-    ...{ status: response.statusCode ?? 0, server: server === undefined ? null : String(server), validTo, isTrusted },
+    status: response.statusCode ?? 0,
+    server: server === undefined ? null : String(server),
+    validTo,
+    isTrusted,
     clock: Number.isNaN(time) ? undefined : { name: 'the service', time, before, after, unit: 1000 },
     ready: parsed(text),
   }

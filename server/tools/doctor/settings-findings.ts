@@ -136,14 +136,24 @@ export function settingsFindings(config: Config, isEmbedded: boolean): DoctorFin
   // With the embedded database, the server takes secrets from its data folder.
   const settings = isEmbedded ? [] : [...missingSecrets(config), ...missingAddresses(config)]
   const missing = settings.map(({ name, consequence }): DoctorFinding => ({
-    ...{ area: 'settings', code: 'setting_missing', level: 'WARN', subject: name, what: 'It is not set.' },
+    area: 'settings',
+    code: 'setting_missing',
+    level: 'WARN',
+    subject: name,
+    what: 'It is not set.',
     why: `${consequence.charAt(0).toUpperCase()}${consequence.slice(1)}.`,
     advice: 'Set it; see “rowhouse help settings”.',
   }))
   const broken = rules
     .filter(({ applies }) => applies(config, isEmbedded))
     .map(({ code, level, subject, what, why, advice }): DoctorFinding => ({
-      ...{ area: 'settings', code, level, subject, what: what(config), why, advice },
+      area: 'settings',
+      code,
+      level,
+      subject,
+      what: what(config),
+      why,
+      advice,
     }))
   return [...missing, ...broken]
 }

@@ -78,7 +78,13 @@ export async function readRelations(
       )
     const generated = namesOf(columns.filter(({ isGenerated }) => isGenerated))
     relations.push({
-      ...{ schema, name, table: `${schema}.${name}`, isView, primaryKey, policyColumns, commands },
+      schema,
+      name,
+      table: `${schema}.${name}`,
+      isView,
+      primaryKey,
+      policyColumns,
+      commands,
       insertable: writable('insert'),
       updatable: writable('update'),
       rows: isKeyed ? await readRows(query, { schema, name, primaryKey }, generated) : [],

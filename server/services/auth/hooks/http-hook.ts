@@ -1,8 +1,8 @@
 // Hooks as HTTP endpoints: signed POST requests, retried when the endpoint cannot be reached.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { limitedBytes } from '../../../common/limited-bytes.ts'
-import { tracedFetch } from '../../../common/traced-fetch.ts'
+import { limitedBytes } from '../../limited-bytes.ts'
+import { tracedFetch } from '../../traced-fetch.ts'
 import { AuthError } from '../auth-error.ts'
 import { readHookResponse, type HookResponse } from './hook-response.ts'
 import type { HttpHookTarget } from './hook-target.ts'

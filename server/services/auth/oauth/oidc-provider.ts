@@ -3,7 +3,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createRemoteJWKSet, customFetch, decodeProtectedHeader, jwtVerify, type JWTPayload } from 'jose'
 import type * as OpenId from 'openid-client'
-import { tracedFetch } from '../../../common/traced-fetch.ts'
+import { tracedFetch } from '../../traced-fetch.ts'
 import { googleIssuer, knownMetadata } from './known-endpoints.ts'
 import type { ProviderClaims } from './provider-user.ts'
 

@@ -1,5 +1,5 @@
 // `fetch` with the trace context of the request that causes it.
-import { requestScope } from './request-scope.ts'
+import { requestScope } from '../common/request-scope.ts'
 
 export const tracedFetch: typeof fetch = async (input, init) => {
   const scope = requestScope.getStore()

@@ -1,5 +1,5 @@
 // Receives bytes whose number is not known before.
-import { JoinedPieces } from './joined-pieces.ts'
+import { JoinedPieces } from '../common/joined-pieces.ts'
 
 /**
  * The bytes of all chunks. Stops reading as soon as there are more than `limit`.
