@@ -53,7 +53,7 @@ type Sent = {
 
 /**
  * Headers that a request of a batch may have. All others are those of the client. The server has the same list
- * (`server/rest/batch/part-headers.ts`); the client shares no files with it, because it also runs in browsers.
+ * (`server/rest/extensions/batch/part-headers.ts`); the client shares no files with it, because it also runs in browsers.
  */
 export const ownHeaders: ReadonlySet<string> = new Set([
   'accept',

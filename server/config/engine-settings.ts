@@ -51,7 +51,7 @@ export const engineSettings: { readonly [K in keyof Values]: Setting<Values[K]> 
     type: types.integer({ min: 0, max: 1_000_000_000 }),
     default: 100_000,
     description:
-      'Maximum number of [`Idempotency-Key`s](../rest/idempotency.md) that a caller may use in 24 hours; further ones get 429. Numbers above 5000 are estimated from a part of the keys, and let up to a fifth more through. `0`: unlimited.',
+      'Maximum number of [`Idempotency-Key`s](../rest/extensions/idempotency/README.md) that a caller may use in 24 hours; further ones get 429. Numbers above 5000 are estimated from a part of the keys, and let up to a fifth more through. `0`: unlimited.',
   }),
   idempotencyMaxBytes: service({
     name: 'idempotency-max-bytes',
@@ -148,7 +148,7 @@ export const engineSettings: { readonly [K in keyof Values]: Setting<Values[K]> 
     default: null,
     example: '"row_version"',
     description:
-      'Column with the version of a row, for [conditional requests](../rest/conditional.md): a trigger must change it with every update. Relations without it use the system column `xmin`, which views do not have.',
+      'Column with the version of a row, for [conditional requests](../rest/extensions/conditional-requests/README.md): a trigger must change it with every update. Relations without it use the system column `xmin`, which views do not have.',
   }),
   dbPoolSharing: service({
     name: 'db-pool-sharing',

@@ -1,7 +1,7 @@
 // What the stages of a request use besides the request.
 import type { SchemaCache } from '../catalogue/schema-cache.ts'
 import type { Database, Caller, Consistency } from './database.ts'
-import type { ExportSlots } from './export/export-slots.ts'
+import type { ExportSlots } from './extensions/exports/export-slots.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { BodyValidator } from './validation.ts'
 

@@ -1,28 +1,34 @@
 // Runs the stages of a request in order: parse, plan, build SQL, run, respond. Each stage has its own folder.
-import { admissionStatements, refusalOf, repeatedResponse, requestOnce, ResponseOnce } from './answer-once.ts'
+import {
+  admissionStatements,
+  refusalOf,
+  repeatedResponse,
+  requestOnce,
+  ResponseOnce,
+} from './extensions/idempotency/answer-once.ts'
 import type { PipelineStatement, TransactionResult } from './database.ts'
 import type { Identity } from '../identity/identity.ts'
-import { respondRowByKey } from './response/row-by-key.ts'
+import { respondRowByKey } from './extensions/rows-by-key/row-by-key-response.ts'
 import { ApiError } from './errors.ts'
-import type { RowBody } from './export/row-body.ts'
-import { streamRows } from './export/stream-rows.ts'
+import type { RowBody } from './extensions/exports/row-body.ts'
+import { streamRows } from './extensions/exports/stream-rows.ts'
 import { inspectDocument, inspectStatements } from './openapi/inspect.ts'
 import type { LegacyName } from './plan/embed-path.ts'
 import { legacyTargetNames } from './plan/planner.ts'
 import type { CrudPlan } from './plan/plan.ts'
 import { prepare, prepareWithoutVersion, type Prepared } from './cache/prepare.ts'
-import { isStreamable } from './plan/streamable.ts'
-import type { RoleColumns } from './plan/starred.ts'
+import { isStreamable } from './extensions/exports/streamable.ts'
+import type { RoleColumns } from './extensions/readable-columns/starred.ts'
 import type { HttpRequest } from './request/api-request.ts'
-import type { IdempotentRequest } from './request/idempotency-key.ts'
+import type { IdempotentRequest } from './extensions/idempotency/idempotency-key.ts'
 import type { Notices } from './response/finish.ts'
 import { respondInfo } from './response/info.ts'
-import { withPageHeaders } from './response/page-links.ts'
+import { withPageHeaders } from './extensions/keyset-pages/page-links.ts'
 import { respond, respondInspect } from './response/respond.ts'
 import type { RestResponse, ResultRow } from './response/result.ts'
-import { addDocumentValidator, addValidator } from './response/validator.ts'
+import { addDocumentValidator, addValidator } from './extensions/conditional-requests/validator.ts'
 import { drop, rowOf, run, runCrud } from './run-plan.ts'
-import { storedStatements } from './sql/stored-response.ts'
+import { storedStatements } from './extensions/idempotency/stored-response.ts'
 import type { AnswerContext } from './answer-context.ts'
 
 /** Returns the milliseconds since its previous call. */

@@ -9,7 +9,7 @@ import { rollsBack } from './request/preferences.ts'
 import type { IsolationLevel } from '../catalogue/routine.ts'
 import type { Snapshot } from './snapshot.ts'
 import { render } from './sql/fragment.ts'
-import { readableColumnsStatement } from './sql/readable-columns.ts'
+import { readableColumnsStatement } from './extensions/readable-columns/readable-columns-sql.ts'
 import { namedSession } from './sql/session.ts'
 import { preRequestStatement } from './sql/settings.ts'
 

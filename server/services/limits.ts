@@ -1,9 +1,9 @@
 // Limits of services, such as wrong passwords of an account: so many events in a period, which all processes count together.
 import { createHash } from 'node:crypto'
 import type { RunQuery } from '../postgres/run-query.ts'
-import { DatabaseCounts, type Counts } from '../rest/limits/counts.ts'
-import { Leases } from '../rest/limits/leases.ts'
-import type { Lease } from '../rest/limits/lease.ts'
+import { DatabaseCounts, type Counts } from '../rest/extensions/limits/counts.ts'
+import { Leases } from '../rest/extensions/limits/leases.ts'
+import type { Lease } from '../rest/extensions/limits/lease.ts'
 
 export type Limit = {
   /** Distinguishes its counts from those of other limits. */

@@ -6,7 +6,7 @@ import { connect, type ConnectOptions, type ReplicaEvent } from '../../server/po
 import type { ReplicatedDatabase } from '../../server/postgres/replicas/replicated-database.ts'
 import type { ReplicaStatistics } from '../../server/postgres/replicas/replica.ts'
 import { linksOf } from '../support/page-walk.ts'
-import { PositionTokens } from '../../server/rest/request/position-token.ts'
+import { PositionTokens } from '../../server/rest/extensions/read-your-writes/position-token.ts'
 import { startReplication } from '../support/replication.ts'
 import { until } from '../support/until.ts'
 

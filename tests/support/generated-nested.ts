@@ -1,6 +1,6 @@
 // Random nested writes, over `fixtures/nested-random.sql`: trees of rows, and the requests that write them. At most one
 // row of a tree is faulty, so that the error does not depend on the order in which rows are written.
-import { pointerToken } from '../../server/rest/plan/nested-errors.ts'
+import { pointerToken } from '../../server/rest/extensions/nested-writes/nested-errors.ts'
 import type { Random } from './seeded-random.ts'
 
 export type TableName = 'firms' | 'badges' | 'projects' | 'tasks' | 'notes' | 'skills'

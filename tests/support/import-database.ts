@@ -1,7 +1,7 @@
 // A database with tables for imports, and the REST API on it.
 import type { Test } from 'tap'
 import { nodeHandler } from '../../server/adapters/node.ts'
-import type { ImportEvent } from '../../server/rest/import-progress.ts'
+import type { ImportEvent } from '../../server/rest/extensions/imports/import-progress.ts'
 import { createRest, type Rest } from '../../server/index.ts'
 import { connect } from '../../server/postgres/index.ts'
 import type { RestOptionSettings } from '../../server/rest/rest-options.ts'

@@ -3,7 +3,12 @@
 import { randomBytes } from 'node:crypto'
 import type { HttpRequest } from '../request/api-request.ts'
 import { beginsLikeFilter, isOperator } from '../request/filter.ts'
-import { hasCursorForm, type PageCursor, type PageCursors, type ScopedCursor } from '../request/page-cursor.ts'
+import {
+  hasCursorForm,
+  type PageCursor,
+  type PageCursors,
+  type ScopedCursor,
+} from '../extensions/keyset-pages/page-cursor.ts'
 import { utf8Text, parseQueryString } from '../request/query-string.ts'
 import { keyPart, partKind } from './shape-key.ts'
 import { isCallPath } from '../request/resource.ts'

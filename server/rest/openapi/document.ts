@@ -2,7 +2,7 @@
 // https://docs.postgrest.org/en/stable/references/api/openapi.html, https://spec.openapis.org/oas/v2.0.html
 import type { RestSettings } from '../settings.ts'
 import { firstLine } from './comment.ts'
-import { batchPath } from './batch-path.ts'
+import { batchPath } from '../extensions/batch/batch-document.ts'
 import { tableDefinition } from './definition.ts'
 import { relationModel, type VisibleSchema } from './model.ts'
 import { stringify, type OrderedJson } from './ordered-json.ts'

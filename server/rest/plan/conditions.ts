@@ -1,7 +1,7 @@
 // Passes that add filters and logic trees to the relations that they apply to.
 import { qualifiedKey } from '../../catalogue/identifier.ts'
 import type { Table } from '../../catalogue/table.ts'
-import { withHavingHint } from '../request/having-hint.ts'
+import { withHavingHint } from '../extensions/distinct/having-hint.ts'
 import type { AtPath } from '../request/field.ts'
 import type { FieldLogicTree } from './field.ts'
 import { resolveFilter, resolveLogic } from './field-resolution.ts'

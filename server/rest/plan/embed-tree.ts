@@ -5,7 +5,7 @@ import { allRows, type RowRange } from '../request/range.ts'
 import type { JoinType, SelectItem } from '../request/select.ts'
 import type { FieldLogicTree, FieldOrderTerm, PlannedSelectField } from './field.ts'
 import { resolveField, toOutput } from './field-resolution.ts'
-import type { GroupConditions, PlannedDistinct } from './grouping.ts'
+import type { GroupConditions, PlannedDistinct } from '../extensions/distinct/grouping.ts'
 import type { PlanContext } from './plan-context.ts'
 
 /** An embed as the request specifies it. For the root, only the name is set. */

@@ -1,7 +1,7 @@
 // The plan of a write.
 import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
 import type { PlannedField, PlannedLogicTree } from './field.ts'
-import type { Precondition } from './row-version.ts'
+import type { Precondition } from '../extensions/conditional-requests/row-version.ts'
 
 /** The versions of which the row to write must have one. */
 export type RequiredVersions = Extract<Precondition, { kind: 'version' }>

@@ -2,9 +2,9 @@
 import type { RestSettings } from '../settings.ts'
 import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
 import type { SchemaCache } from '../../catalogue/schema-cache.ts'
-import type { RoleColumns } from './starred.ts'
+import type { RoleColumns } from '../extensions/readable-columns/starred.ts'
 import type { ApiRequest } from '../request/api-request.ts'
-import type { VersionSettings } from './row-version.ts'
+import type { VersionSettings } from '../extensions/conditional-requests/row-version.ts'
 
 export type PlanSettings = Pick<
   RestSettings,

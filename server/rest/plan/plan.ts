@@ -6,9 +6,9 @@ import type { MediaType } from '../media-type.ts'
 import type { InvokeMethod, Mutation } from '../request/api-request.ts'
 import type { CallPlan } from './call-plan.ts'
 import type { MutatePlan } from './mutate-plan.ts'
-import type { PagePlan } from './page-plan.ts'
+import type { PagePlan } from '../extensions/keyset-pages/page-plan.ts'
 import type { ReadPlan } from './read-plan.ts'
-import type { Precondition, RowVersion } from './row-version.ts'
+import type { Precondition, RowVersion } from '../extensions/conditional-requests/row-version.ts'
 
 type Output = {
   readonly handler: MediaHandler

@@ -3,7 +3,7 @@ import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
 import type { Relationship } from '../../catalogue/relationship.ts'
 import type { RowRange } from '../request/range.ts'
 import type { AggregateFunction, JoinType } from '../request/select.ts'
-import type { GroupConditions, PlannedDistinct } from './grouping.ts'
+import type { GroupConditions, PlannedDistinct } from '../extensions/distinct/grouping.ts'
 import type { FieldFilter, PlannedLogicTree, PlannedOrderTerm, PlannedSelectField } from './field.ts'
 
 /** Name of the CTE with the result of a mutation or a function. The root of such a plan reads from it. */

@@ -2,7 +2,7 @@
 import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
 import type { MediaType } from '../media-type.ts'
 import type { BodyProblem } from '../validation.ts'
-import type { PageInput } from './page-cursor.ts'
+import type { PageInput } from '../extensions/keyset-pages/page-cursor.ts'
 import type { Preferences } from './preferences.ts'
 import type { QueryParams } from './query-params.ts'
 import type { RowRange } from './range.ts'

@@ -24,7 +24,7 @@ import {
 } from './combinators.ts'
 import { end, failed, noParseError, parse } from './parser.ts'
 import type { Parser, TrailingText } from './parser.ts'
-import { withHavingHint } from './having-hint.ts'
+import { withHavingHint } from '../extensions/distinct/having-hint.ts'
 
 const simpleOperators = ['neq', 'cs', 'cd', 'ov', 'sl', 'sr', 'nxr', 'nxl', 'adj'] as const
 // If one name is a prefix of another, the longer one must come first, since the first match is taken.

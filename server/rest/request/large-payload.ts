@@ -12,7 +12,7 @@ import { jsonRows } from './json-rows.ts'
 import { parseRequestHead, type RequestHead, type RequestSettings } from './parse-api-request.ts'
 import { bodyIsRead, invalidJson, noObjects, unequalKeys } from './payload.ts'
 import { pick } from './payload-check.ts'
-import { parseRowByKey } from './row-by-key.ts'
+import { parseRowByKey } from '../extensions/rows-by-key/row-by-key-request.ts'
 
 /** Rows that are checked at a time. */
 const rowsAtOnce = 200

@@ -19,7 +19,7 @@ import {
 } from './combinators.ts'
 import { parse } from './parser.ts'
 import type { Parser, TrailingText } from './parser.ts'
-import { withHavingHint } from './having-hint.ts'
+import { withHavingHint } from '../extensions/distinct/having-hint.ts'
 
 /** `{1,2}`: an array, whose commas are part of the value. */
 const array = map(sequence<[string, string, string]>(literal('{'), run(noneOf('{}'), 0), literal('}')), (parts) =>

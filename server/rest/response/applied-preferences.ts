@@ -1,7 +1,7 @@
 // The header `Preference-Applied`: the preferences that affected the plan. RFC 7240, section 3.
 import type { CrudPlan } from '../plan/plan.ts'
 import type { RequestShape } from '../request/api-request.ts'
-import { isStreamable } from '../plan/streamable.ts'
+import { isStreamable } from '../extensions/exports/streamable.ts'
 import { preferenceApplied } from '../request/preferences.ts'
 import type { Preferences } from '../request/preferences.ts'
 

@@ -7,8 +7,8 @@ import type { Fragment } from './fragment.ts'
 import { column, identifier, qualified, unqualified } from './identifier.ts'
 import { join } from './fragment.ts'
 import { payloadAlias, payloadSql } from './payload.ts'
-import { hasVersion, versionConditions } from './row-version.ts'
-import { stagedSql } from './staging.ts'
+import { hasVersion, versionConditions } from '../extensions/conditional-requests/row-version-sql.ts'
+import { stagedSql } from '../extensions/imports/staging.ts'
 
 type InsertPlan = MutatePlan & { kind: 'insert' }
 type UpdatePlan = MutatePlan & { kind: 'update' }

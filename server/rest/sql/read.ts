@@ -1,15 +1,15 @@
 // Reads of a relation, with its embeds as lateral joins.
 import { embedsByAlias, type ReadPlan, type RelationSelectField } from '../plan/read-plan.ts'
-import { distinctSql } from './distinct.ts'
-import type { RowVersion } from '../plan/row-version.ts'
+import { distinctSql } from '../extensions/distinct/distinct-sql.ts'
+import type { RowVersion } from '../extensions/conditional-requests/row-version.ts'
 import { conditionsOf, joinConditionsOf, whereSql } from './filter.ts'
 import { join } from './fragment.ts'
 import type { Fragment } from './fragment.ts'
 import { fromSql, relationOf } from './from.ts'
-import { havingSql } from './having.ts'
+import { havingSql } from '../extensions/distinct/having-sql.ts'
 import { column, identifier, unqualified } from './identifier.ts'
 import { isAllRows, limitSql, orderSql, type LimitForm } from './order.ts'
-import { versionSql } from './row-version.ts'
+import { versionSql } from '../extensions/conditional-requests/row-version-sql.ts'
 import { groupSql, relationSelectSql, selectFieldSql, spreadArraySql } from './select.ts'
 
 function joinedSql(selected: RelationSelectField, embed: ReadPlan, limits: LimitForm): Fragment {

@@ -14,9 +14,9 @@ import { bodySql, resultAlias, sourceName } from './handler.ts'
 import { locationSql, noLocation } from './location.ts'
 import { countsInserted, mutateStatement } from './mutate.ts'
 import { isAllRows, type LimitForm } from './order.ts'
-import { pageSql } from './page.ts'
+import { pageSql } from '../extensions/keyset-pages/page-sql.ts'
 import { readStatement } from './read.ts'
-import { matchedCount, readVersion, writtenVersion } from './row-version.ts'
+import { matchedCount, readVersion, writtenVersion } from '../extensions/conditional-requests/row-version-sql.ts'
 
 /** The part of the request that the statement depends on, in addition to the plan. */
 export type StatementShape = Pick<RequestShape, 'preferences' | 'topLevelRange'>

@@ -2,7 +2,7 @@
 // values of a query string.
 import type { ArchiveEvent } from '../../postgres/backup/wal-receiver.ts'
 import type { RequestLine } from '../../http/request-log.ts'
-import type { ImportEvent } from '../../rest/import-progress.ts'
+import type { ImportEvent } from '../../rest/extensions/imports/import-progress.ts'
 import type { RequestSummary } from './request-record.ts'
 
 export type LogEvent =

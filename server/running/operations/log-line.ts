@@ -3,7 +3,7 @@ import type { Level } from 'pino'
 import type { LogLevel } from '../../config/config.ts'
 import type { ArchiveEvent } from '../../postgres/backup/wal-receiver.ts'
 import type { RequestLine } from '../../http/request-log.ts'
-import type { ImportEvent } from '../../rest/import-progress.ts'
+import type { ImportEvent } from '../../rest/extensions/imports/import-progress.ts'
 import { withCode } from '../../rest/sql-errors.ts'
 import type { LogEvent } from './log-event.ts'
 

@@ -1,7 +1,7 @@
 // The rate limit of images per caller, which all processes count together in the database.
 import { isUnreachable } from '../../postgres/database-error.ts'
 import type { RunQuery } from '../../postgres/run-query.ts'
-import { DatabaseCounts, LocalCounts, type Counts } from '../../rest/limits/counts.ts'
+import { DatabaseCounts, LocalCounts, type Counts } from '../../rest/extensions/limits/counts.ts'
 import { Limits } from '../limits.ts'
 import type { Caller } from './caller.ts'
 import { problems } from './problem.ts'

@@ -7,7 +7,7 @@ const folder = new URL('../../../server/', import.meta.url)
 export type Guide = {
   /** Relative to the folder `server`. */
   readonly file: string
-  /** The path of its file without `server/`, `README` and the suffix: `rest/batch`, `running/deploy`. */
+  /** The path of its file without `server/`, `extensions/`, `README` and the suffix: `rest/batch`, `running/deploy`. */
   readonly topic: string
   readonly title: string
   /** The first paragraph: what the guide is for. */
@@ -16,7 +16,11 @@ export type Guide = {
 }
 
 /** The topic of the page whose path is relative to the folder of the guides; that of the first page is `start`. */
-const topicOf = (file: string): string => file.replace(/\.md$/, '').replace(/(?:^|\/)README$/, '') || 'start'
+const topicOf = (file: string): string =>
+  file
+    .replace(/\.md$/, '')
+    .replace('/extensions/', '/')
+    .replace(/(?:^|\/)README$/, '') || 'start'
 
 /** The README of the project as a guide: the first page, which lists the others. Undefined where it is not installed. */
 export async function readOverview(): Promise<Guide | undefined> {

@@ -1,7 +1,7 @@
 // Limits of services under attack: several processes, floods of subjects, a database that fails or has no counts.
 import t from 'tap'
 import { Limits, databaseLimits, type Limit } from '../../../server/services/limits.ts'
-import { LocalCounts, type Counts } from '../../../server/rest/limits/counts.ts'
+import { LocalCounts, type Counts } from '../../../server/rest/extensions/limits/counts.ts'
 
 const limit: Limit = { name: 'guess', events: 3, period: 900 }
 

@@ -1,12 +1,12 @@
 // References of a batch: in JSON bodies, and in urls, where a value must stay one value of PostgREST's grammar.
 import t from 'tap'
 import { ownHeaders } from '../../../server/client/batch.ts'
-import { parseBatch } from '../../../server/rest/batch/batch-request.ts'
+import { parseBatch } from '../../../server/rest/extensions/batch/batch-request.ts'
 import { JsonDocument } from '../../../server/text/json-document.ts'
 import { jsonElements, jsonMembers } from '../../../server/text/json-members.ts'
-import { ofPart } from '../../../server/rest/batch/part-headers.ts'
-import { BatchResults, bodyTemplate, fillBody } from '../../../server/rest/batch/references.ts'
-import { fillUrl, urlTemplate } from '../../../server/rest/batch/url-template.ts'
+import { ofPart } from '../../../server/rest/extensions/batch/part-headers.ts'
+import { BatchResults, bodyTemplate, fillBody } from '../../../server/rest/extensions/batch/references.ts'
+import { fillUrl, urlTemplate } from '../../../server/rest/extensions/batch/url-template.ts'
 import { ApiError } from '../../../server/rest/errors.ts'
 import { parseQueryParams } from '../../../server/rest/request/query-params.ts'
 

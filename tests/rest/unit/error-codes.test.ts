@@ -22,14 +22,14 @@ const restTable = 'server/rest/error-codes.ts'
 const constructors: readonly string[] = [
   'server/rest/errors.ts',
   'server/rest/extension-errors.ts',
-  'server/rest/batch/batch-errors.ts',
-  'server/rest/plan/nested-errors.ts',
-  'server/rest/request/page-errors.ts',
+  'server/rest/extensions/batch/batch-errors.ts',
+  'server/rest/extensions/nested-writes/nested-errors.ts',
+  'server/rest/extensions/keyset-pages/page-errors.ts',
 ]
 /** The files that create errors with other codes: copies, PostgreSQL's codes, and those that SQL raises. */
 const withOtherCodes: readonly string[] = [
   'server/rest/api-error.ts',
-  'server/rest/batch/batch-errors.ts',
+  'server/rest/extensions/batch/batch-errors.ts',
   'server/rest/errors.ts',
   'server/rest/sql-errors.ts',
 ]

@@ -1,12 +1,12 @@
 // The readers of imported bodies: rows, line numbers and faults, in pieces of any size.
 import t, { type Test } from 'tap'
 import { ApiError, errors } from '../../../server/rest/errors.ts'
-import { ImportProgress, type ImportEvent } from '../../../server/rest/import-progress.ts'
-import { CsvReader } from '../../../server/rest/request/csv-rows.ts'
+import { ImportProgress, type ImportEvent } from '../../../server/rest/extensions/imports/import-progress.ts'
+import { CsvReader } from '../../../server/rest/extensions/imports/csv-rows.ts'
 import { csvPayload } from '../../../server/rest/request/csv.ts'
-import type { RowReader, RowReaderOptions } from '../../../server/rest/request/import-rows.ts'
-import { NdjsonReader } from '../../../server/rest/request/ndjson.ts'
-import { arraySize, CopyData } from '../../../server/rest/sql/copy-data.ts'
+import type { RowReader, RowReaderOptions } from '../../../server/rest/extensions/imports/import-rows.ts'
+import { NdjsonReader } from '../../../server/rest/extensions/imports/ndjson.ts'
+import { arraySize, CopyData } from '../../../server/rest/extensions/imports/copy-data.ts'
 import { seededRandom, testSeed } from '../../support/seeded-random.ts'
 
 type Read = { rows: (readonly [number, unknown])[]; keys: readonly string[]; fault?: string; line?: number | undefined }

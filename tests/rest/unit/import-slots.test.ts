@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import type { Caller } from '../../../server/rest/database.ts'
-import { ImportSlots } from '../../../server/rest/import-slots.ts'
+import { ImportSlots } from '../../../server/rest/extensions/imports/import-slots.ts'
 
 const present: Caller = { isGone: false, onGone: () => () => undefined }
 const never = (): Promise<undefined> => new Promise(() => undefined)

@@ -1,8 +1,8 @@
 // Leases of requests that several processes take from shared counts, on a clock of the test.
 import t from 'tap'
 import type { Rate } from '../../../server/identity/limits.ts'
-import { LocalCounts, type Counts, type Grant } from '../../../server/rest/limits/counts.ts'
-import { Lease, type LeaseState } from '../../../server/rest/limits/lease.ts'
+import { LocalCounts, type Counts, type Grant } from '../../../server/rest/extensions/limits/counts.ts'
+import { Lease, type LeaseState } from '../../../server/rest/extensions/limits/lease.ts'
 import { seededRandom, testSeed } from '../../support/seeded-random.ts'
 
 /** Lets all promises settle whose results are known. */

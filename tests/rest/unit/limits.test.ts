@@ -3,10 +3,10 @@ import t from 'tap'
 import type { Identity } from '../../../server/identity/identity.ts'
 import { exactClaims } from '../../../server/identity/jwt/exact-claims.ts'
 import { parseLimits, stricterLimit, type Limits } from '../../../server/identity/limits.ts'
-import { costCheck, costError } from '../../../server/rest/response/cost-check.ts'
+import { costCheck, costError } from '../../../server/rest/extensions/limits/cost-check.ts'
 import { checkEmbedDepth } from '../../../server/rest/plan/embed-depth.ts'
-import { RateLimiter } from '../../../server/rest/limits/rate-limiter.ts'
-import { DatabaseCounts, LocalCounts } from '../../../server/rest/limits/counts.ts'
+import { RateLimiter } from '../../../server/rest/extensions/limits/rate-limiter.ts'
+import { DatabaseCounts, LocalCounts } from '../../../server/rest/extensions/limits/counts.ts'
 
 t.test('values', (t) => {
   const rate = 'a number from 0.001 to 1000000'

@@ -2,9 +2,9 @@
 // bodies, and what caches keep of them.
 import t, { type Test } from 'tap'
 import { loadConfig } from '../../../server/config/load.ts'
-import { Conditions } from '../../../server/rest/batch/value-context.ts'
-import { fillUrl, urlTemplate } from '../../../server/rest/batch/url-template.ts'
-import { parseBatch } from '../../../server/rest/batch/batch-request.ts'
+import { Conditions } from '../../../server/rest/extensions/batch/value-context.ts'
+import { fillUrl, urlTemplate } from '../../../server/rest/extensions/batch/url-template.ts'
+import { parseBatch } from '../../../server/rest/extensions/batch/batch-request.ts'
 import { prepare, type Prepared } from '../../../server/rest/cache/prepare.ts'
 import { ApiError } from '../../../server/rest/errors.ts'
 import { updateAll } from '../../../server/rest/plan/embed-path.ts'

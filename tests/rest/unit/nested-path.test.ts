@@ -1,9 +1,9 @@
 // The place in the body that an error of a nested write is about.
 import t from 'tap'
 import { ApiError } from '../../../server/rest/errors.ts'
-import { locateError } from '../../../server/rest/response/nested-path.ts'
+import { locateError } from '../../../server/rest/extensions/nested-writes/nested-path.ts'
 import { unknownField } from '../../../server/rest/plan/field-resolution.ts'
-import type { RowsStep } from '../../../server/rest/plan/nested-write.ts'
+import type { RowsStep } from '../../../server/rest/extensions/nested-writes/nested-write.ts'
 import { cpuTime } from '../../support/cpu-time.ts'
 
 const stepOf = (texts: readonly string[]): RowsStep => ({

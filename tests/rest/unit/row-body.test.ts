@@ -3,8 +3,8 @@ import { mock } from 'node:test'
 import { Writable } from 'node:stream'
 import t from 'tap'
 import type { Caller } from '../../../server/rest/database.ts'
-import { chooseEncoding, encodings } from '../../../server/rest/export/content-encoding.ts'
-import { RowBody } from '../../../server/rest/export/row-body.ts'
+import { chooseEncoding, encodings } from '../../../server/rest/extensions/exports/content-encoding.ts'
+import { RowBody } from '../../../server/rest/extensions/exports/row-body.ts'
 
 const nobody: Caller = { isGone: false, onGone: () => () => undefined }
 const line = Buffer.from(`{"text":"${'x'.repeat(1000)}"}`)

@@ -1,8 +1,8 @@
 // SQL of the steps of a nested write where it depends on more than the tables of requests show.
 import t from 'tap'
-import type { NestedConflict, RowsStep } from '../../../server/rest/plan/nested-write.ts'
+import type { NestedConflict, RowsStep } from '../../../server/rest/extensions/nested-writes/nested-write.ts'
 import { render } from '../../../server/rest/sql/fragment.ts'
-import { nestedStatement } from '../../../server/rest/sql/nested-write.ts'
+import { nestedStatement } from '../../../server/rest/extensions/nested-writes/nested-sql.ts'
 import { field } from '../../support/plans.ts'
 
 const upsert = (more: Partial<NestedConflict>): RowsStep => ({

@@ -60,7 +60,7 @@ t.test('the tarball contains the program, its types and its data only', async (t
     'sql/introspection/tables.sql',
     'README.md',
     'server/README.md',
-    'server/rest/batch/README.md',
+    'server/rest/extensions/batch/README.md',
     'LICENSE',
   ]) {
     t.ok(paths.includes(path), path)

@@ -1,0 +1,24 @@
+// The parts of a read plan for `distinct` and `having`.
+import type { AggregateFunction } from '../../request/select.ts'
+import type { LogicTree } from '../../request/filter.ts'
+import type { Field } from '../../request/field.ts'
+import type { FieldFilter, PlannedSelectField } from '../../plan/field.ts'
+
+/** A condition on an aggregate of a field, or on the field itself if there is no aggregate. */
+export type PlannedGroupFilter = Omit<FieldFilter, 'kind'> & {
+  readonly aggregate: AggregateFunction | null
+  readonly cast: string | null
+  readonly aggregateCast: string | null
+}
+
+export type GroupConditions = readonly LogicTree<PlannedGroupFilter>[]
+
+/** What rows differ in: an expression as in the select list, or a field of an embed. */
+export type PlannedDistinctKey =
+  | { readonly kind: 'expression'; readonly expression: PlannedSelectField }
+  /** `relation` is the alias of the embed's join. */
+  | { readonly kind: 'relation'; readonly relation: string; readonly field: Field }
+
+/** `rows`: everything that is selected. Any other row with the same keys is left out. */
+export type PlannedDistinct =
+  { readonly kind: 'rows' } | { readonly kind: 'on'; readonly keys: readonly PlannedDistinctKey[] }
