@@ -16,6 +16,7 @@ export type AgainstResult = {
   /** Of the same round, this build / the other one: medians over the rounds. */
   readonly perSecondRatio: number | undefined
   readonly cpuRatio: number | undefined
+  readonly databaseRatio: number | undefined
   readonly own: readonly Sample[]
   readonly other: readonly Sample[]
 }
@@ -49,6 +50,7 @@ async function playBoth(workload: Workload, against: Against): Promise<AgainstRe
     workload,
     requests: workload.requests(dataset),
     connections: options.connections,
+    database: postgres.pid,
   }
   const samples = { own: [] as Sample[], other: [] as Sample[] }
   for (const server of [builds.own, builds.other]) await measure(server, exercise, options.warmUpSeconds)
@@ -70,6 +72,7 @@ async function playBoth(workload: Workload, against: Against): Promise<AgainstRe
     workload: workload.name,
     perSecondRatio: ratio(({ perSecond }) => perSecond),
     cpuRatio: ratio(({ cpuMicroseconds }) => cpuMicroseconds),
+    databaseRatio: ratio(({ databaseMicroseconds }) => databaseMicroseconds),
     ...samples,
   }
 }
@@ -77,8 +80,8 @@ async function playBoth(workload: Workload, against: Against): Promise<AgainstRe
 function table(results: readonly AgainstResult[]): string {
   const middle = (samples: readonly Sample[], of: (sample: Sample) => number | undefined): string =>
     figure(median(samples.flatMap((sample) => of(sample) ?? [])))
-  const titles = ['workload', 'req/s', 'other', 'ratio', 'CPU µs/req', 'other', 'ratio']
-  const lines = results.map(({ workload, own, other, perSecondRatio, cpuRatio }) => [
+  const titles = ['workload', 'req/s', 'other', 'ratio', 'CPU µs/req', 'other', 'ratio', 'DB µs/req', 'other', 'ratio']
+  const lines = results.map(({ workload, own, other, perSecondRatio, cpuRatio, databaseRatio }) => [
     workload,
     middle(own, ({ perSecond }) => perSecond),
     middle(other, ({ perSecond }) => perSecond),
@@ -86,6 +89,9 @@ function table(results: readonly AgainstResult[]): string {
     middle(own, ({ cpuMicroseconds }) => cpuMicroseconds),
     middle(other, ({ cpuMicroseconds }) => cpuMicroseconds),
     cpuRatio?.toFixed(3) ?? '–',
+    middle(own, ({ databaseMicroseconds }) => databaseMicroseconds),
+    middle(other, ({ databaseMicroseconds }) => databaseMicroseconds),
+    databaseRatio?.toFixed(3) ?? '–',
   ])
   return alignedTable([titles, ...lines])
 }

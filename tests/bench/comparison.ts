@@ -46,7 +46,8 @@ async function runWorkload(
   statementsOf: StatementsOf | undefined,
 ): Promise<WorkloadResult> {
   const requests = workload.requests(dataset)
-  const exercise: Exercise = { generator, workload, requests, connections: options.connections }
+  const { connections } = options
+  const exercise: Exercise = { generator, workload, requests, connections, database: postgres.pid }
   const rival = workload.mount === 'rest' ? postgrest : undefined
   const admin = postgres.adminUri(databaseName)
   const samples = { rowhouse: [] as Sample[], postgrest: [] as Sample[], pgbench: [] as number[] }

