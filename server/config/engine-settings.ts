@@ -164,7 +164,7 @@ export const engineSettings: { readonly [K in keyof Values]: Setting<Values[K]> 
     type: types.boolean,
     default: false,
     description:
-      'Whether `*` in `select`, or no `select`, means [the columns that the role may read](../rest/README.md#columns-that-the-role-may-read). Otherwise it means all columns, as in PostgREST.',
+      'Whether `*` in `select`, or no `select`, means [the columns that the role may read](../rest/extensions/readable-columns/README.md). Otherwise it means all columns, as in PostgREST.',
   }),
   dbTxBlock: service({
     name: 'db-tx-block',

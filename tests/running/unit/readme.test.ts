@@ -34,6 +34,16 @@ t.test('the README and the guides are short, and say first what they are for', (
   t.end()
 })
 
+t.test('each room, service and extension has a guide', async (t) => {
+  const below = async (folder: string): Promise<string[]> =>
+    (await readdir(new URL(folder, root), { withFileTypes: true }))
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => `${folder}${name}/README.md`)
+  const wanted = await Promise.all(['server/', 'server/services/', 'server/rest/extensions/'].map(below))
+  const paths = new Set(guides.map(({ path }) => path))
+  for (const path of wanted.flat()) t.ok(paths.has(path), path)
+})
+
 t.test('the pages of settings match the program', (t) => {
   t.strictSame(settingsWithoutPage, [], 'every setting belongs to a task')
   const start = guideText('server/config/README.md')
