@@ -1,9 +1,9 @@
 // Cross-origin requests to everything beside the REST API, whose rules are PostgREST's (`rest/cors.ts`).
 // https://fetch.spec.whatwg.org/#http-cors-protocol, https://www.w3.org/TR/fetch-metadata/
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { RequestHandler } from 'express'
 import { corsHeaders, preflightHeaders } from '../rest/cors.ts'
 import { Failure } from './envelope.ts'
+import type { Guard } from './router.ts'
 
 /** What a service allows to pages of other origins. */
 export type CrossOriginRules = {
@@ -66,6 +66,12 @@ export function answerCrossOrigin(
   return true
 }
 
+/** @param origins read at each request, because the settings may change */
+export const crossOriginGuard =
+  (origins: () => readonly string[], rules: CrossOriginRules): Guard =>
+  (request, response) =>
+    answerCrossOrigin(request, response, origins(), rules)
+
 function allowedOrigin(
   origin: string | undefined,
   origins: readonly string[],
@@ -91,14 +97,11 @@ function allowedHeaders(requested: string | undefined, { headers }: CrossOriginR
  * @param allowedOrigins read at each request, because the settings may change
  */
 export const publicCors =
-  (allowedOrigins: () => readonly string[]): RequestHandler =>
-  (request, response, next) => {
+  (allowedOrigins: () => readonly string[]): Guard =>
+  (request, response) => {
     const { origin } = request.headers
     response.appendHeader('Vary', 'Origin')
-    if (origin === undefined) {
-      next()
-      return
-    }
+    if (origin === undefined) return false
     const method = request.headers['access-control-request-method']
     const headers = request.headers['access-control-request-headers']
     const preflight =
@@ -107,7 +110,7 @@ export const publicCors =
         : undefined
     for (const [name, value] of preflight ?? corsHeaders(origin, allowedOrigins())) response.setHeader(name, value)
     if (preflight) response.writeHead(200, { 'Content-Length': 0 }).end()
-    else next()
+    return preflight !== undefined
   }
 
 const safeMethods: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD', 'OPTIONS'])
@@ -120,13 +123,13 @@ const safeMethods: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD', 'OP
  * @throws Failure 403
  */
 export const crossOrigin =
-  (allowedOrigins: () => readonly string[]): RequestHandler =>
-  (request, response, next) => {
-    if (answerCrossOrigin(request, response, allowedOrigins(), cookieRules)) return
+  (allowedOrigins: () => readonly string[]): Guard =>
+  (request, response) => {
+    if (answerCrossOrigin(request, response, allowedOrigins(), cookieRules)) return true
     if (!safeMethods.has(request.method) && !isTrustedOrigin(request, allowedOrigins())) {
       throw new Failure(403, 'Requests from pages of other sites are not accepted')
     }
-    next()
+    return false
   }
 
 /** Whether the request comes from our own pages, from an allowed origin, or from a client that is not a browser. */

@@ -1,6 +1,5 @@
 // The envelope of all responses of `/auth` and `/report`: `{status, …}`, see `schemas/*-response-dto.json`.
 import type { ServerResponse } from 'node:http'
-import type { ErrorRequestHandler, RequestHandler } from 'express'
 import { jsonObject, jsonTexts } from '../text/json-members.ts'
 import type { Fault } from '../validation/fault.ts'
 
@@ -120,15 +119,6 @@ function sendText(
   response.end(text)
 }
 
-/** Responds with 405 and the allowed methods. */
-export const methodNotAllowed =
-  (...allowed: readonly string[]): RequestHandler =>
-  (request) => {
-    throw new Failure(405, `The method ${request.method} is not allowed here`, {
-      headers: { Allow: allowed.join(', ') },
-    })
-  }
-
 const maxPath = 200
 
 /** The failure of an unknown path: `Cannot POST /x`. Leaves out the query string, which may contain secrets. */
@@ -138,41 +128,9 @@ export function unknownPath(method: string | undefined, target: string): Failure
   return new Failure(404, `Cannot ${method} ${shown}`, { error: 'Not Found' })
 }
 
-export const notFound: RequestHandler = (request) => {
-  throw unknownPath(request.method, request.originalUrl)
-}
-
-/**
- * Sends the response to an error: `fail` for an error of the client, otherwise `error`, without the cause.
- *
- * @param onError receives errors that are not the client's
- * @param failureOf maps other errors, such as those of the database
- */
-export const errorResponder =
-  (
-    onError: (error: unknown) => void,
-    failureOf: (error: unknown) => Failure | undefined = () => undefined,
-  ): ErrorRequestHandler =>
-  (error: unknown, _request, response, next) => {
-    if (response.headersSent) {
-      next(error)
-      return
-    }
-    const failure = ownFailure(error) ?? failureOf(error)
-    if (!failure || failure.statusCode >= 500) onError(error)
-    sendFailure(response, failure ?? new Failure(500, 'Something went wrong on the server'))
-  }
-
 /** `{status: "fail" or "error", statusCode, message, error?, details?}` */
 export function sendFailure(response: ServerResponse, failure: Failure): void {
   const { statusCode, message, error, fieldErrors, headers } = failure
   const status = statusCode >= 500 ? 'error' : 'fail'
   send(response, statusCode, { status, statusCode, message, error, details: fieldErrors && { fieldErrors } }, headers)
-}
-
-function ownFailure(error: unknown): Failure | undefined {
-  if (error instanceof Failure) return error
-  // Express throws this for a path with invalid percent-encoding.
-  if (error instanceof URIError) return new Failure(400, 'The address is not valid')
-  return undefined
 }

@@ -1,60 +1,94 @@
-// Reads and validates JSON bodies.
-import type { Request, Response } from 'express'
-import { readJsonBytes } from '../text/json-text.ts'
+// Receives, reads and validates JSON bodies.
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import express from 'express'
+import { readJsonBytes, type JsonFault } from '../text/json-text.ts'
 import type { DtoValidator } from '../validation/validator.ts'
-import { bodyReceiver, type BodyFault } from './body-bytes.ts'
-import { Failure, failures } from './envelope.ts'
+import type { Fault } from '../validation/fault.ts'
 
-/** Reads the JSON body of a request, and validates it. */
-export type BodyReader = <T>(request: Request, response: Response, validate: DtoValidator) => Promise<T>
+/** A body, and the text that it was read from. */
+export type JsonBody = { readonly value: unknown; readonly text: string }
 
 /**
- * A reader of bodies of at most `limit` bytes (after decompression).
+ * Reads the JSON body of a request, and validates it.
  *
- * @throws Failure 415 for another content type, encoding or charset; 413 for a larger body; 400 with the faults of an
- *   invalid body
+ * @param isOptional whether an empty body is `{}`
  */
-export function bodyReader(limit: number): BodyReader {
-  const receive = bodyReceiver(limit, (fault, cause) => failureOf(fault, limit, cause))
-  return async <T>(request: Request, response: Response, validate: DtoValidator): Promise<T> => {
-    if (!isJson(request.headers['content-type'] ?? ''))
-      throw new Failure(415, 'The body must be application/json in UTF-8')
-    const body = parse(await receive(request, response))
-    const faults = validate(body)
-    if (faults.length > 0) throw failures.faults(faults)
-    // The validator has checked the type.
-    return body as T
-  }
+export type JsonBodyReader = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  validate: DtoValidator,
+  isOptional?: boolean,
+) => Promise<JsonBody>
+
+/** Receives a body of any content type; without a body it returns no bytes. */
+export type BodyReceiver = (request: IncomingMessage, response: ServerResponse) => Promise<Buffer>
+
+/** Which JSON bodies a service accepts, and its errors for others. */
+export type JsonBodyRules = {
+  readonly receive: BodyReceiver
+  /** @throws the error of a content type that is refused before the body is received */
+  readonly checkType?: (type: string | undefined) => void
+  /** @throws the error of a content type that is refused for a body with so many bytes */
+  readonly checkReceived?: (type: string | undefined, size: number) => void
+  /** See `readJsonBytes`. */
+  readonly mostSigns?: number
+  /** Whether `null` is read as `{}`. */
+  readonly nullIsEmpty?: boolean
+  readonly notJson: (fault: JsonFault) => Error
+  readonly invalid: (first: Fault, all: readonly Fault[]) => Error
 }
 
-/** `application/json`, whose only charset is UTF-8 (RFC 8259, section 8.1). */
-function isJson(contentType: string): boolean {
-  const [type = '', ...parameters] = contentType.toLowerCase().split(';')
-  return (
-    type.trim() === 'application/json' &&
-    parameters.every((parameter) => {
-      const [name = '', value = ''] = parameter.split('=')
-      return name.trim() !== 'charset' || /^\s*"?utf-?8"?\s*$/.test(value)
+/** @returns a reader that throws the errors of the rules */
+export const jsonBodyReader =
+  ({ receive, checkType, checkReceived, mostSigns, nullIsEmpty, notJson, invalid }: JsonBodyRules): JsonBodyReader =>
+  async (request, response, validate, isOptional = false) => {
+    const type = request.headers['content-type']
+    checkType?.(type)
+    const bytes = await receive(request, response)
+    if (bytes.length === 0 && isOptional) return { value: {}, text: '{}' }
+    checkReceived?.(type, bytes.length)
+    const reading = readJsonBytes(bytes, mostSigns)
+    if (reading.kind === 'fault') throw notJson(reading.fault)
+    const { text } = reading
+    const value = nullIsEmpty === true ? (reading.value ?? {}) : reading.value
+    const faults = validate(value)
+    const [fault] = faults
+    if (fault) throw invalid(fault, faults)
+    return { value, text }
+  }
+
+/** Why a body was not received. */
+export type BodyFault = 'too large' | 'unsupported encoding' | 'unreadable'
+
+/**
+ * Receives bodies through Express, which decompresses them.
+ *
+ * @param limit bytes, after decompression
+ * @param errorOf the error that the receiver throws; `cause` is that of Express's body parser, if it found the fault
+ */
+export function bodyReceiver(limit: number, errorOf: (fault: BodyFault, cause?: unknown) => Error): BodyReceiver {
+  const receive = express.raw({ type: () => true, limit })
+  return async (request, response) => {
+    requireLength(request, limit, () => errorOf('too large'))
+    await new Promise<void>((resolve, reject) => {
+      receive(request, response, (error?: unknown) => {
+        if (error === undefined) resolve()
+        else reject(errorOf(faultOf(error), error))
+      })
     })
-  )
-}
-
-function parse(bytes: Buffer): unknown {
-  if (bytes.length === 0) throw new Failure(400, 'The body is empty')
-  const reading = readJsonBytes(bytes)
-  if (reading.kind === 'fault') throw new Failure(400, `The body ${reading.fault}`)
-  return reading.value
-}
-
-function failureOf(fault: BodyFault, limit: number, cause: unknown): Failure {
-  switch (fault) {
-    case 'too large':
-      return new Failure(413, `The body is larger than ${limit} bytes`)
-    case 'unsupported encoding':
-      return new Failure(415, 'The content encoding of the body is not supported')
-    case 'unreadable':
-      return new Failure(400, 'The body could not be read', { cause })
-    default:
-      return fault satisfies never
+    const { body: bytes } = request as IncomingMessage & { readonly body?: unknown }
+    // Without a body, `express.raw` sets no buffer.
+    return Buffer.isBuffer(bytes) ? bytes : Buffer.alloc(0)
   }
+}
+
+/** @throws the result of `tooLarge`, before a large body is received */
+export function requireLength({ headers }: IncomingMessage, limit: number, tooLarge: () => Error): void {
+  if (Number(headers['content-length'] ?? 0) > limit) throw tooLarge()
+}
+
+/** The fault of an error of Express's body parser, by its status. */
+function faultOf(error: unknown): BodyFault {
+  const status = typeof error === 'object' && error !== null && 'status' in error ? error.status : undefined
+  return status === 413 ? 'too large' : status === 415 ? 'unsupported encoding' : 'unreadable'
 }

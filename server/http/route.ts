@@ -1,19 +1,31 @@
-// Route definitions, from which both the router and the OpenAPI document are derived.
-import type { Request, RequestHandler, Response } from 'express'
-import type { Validator } from '../validation/validator.ts'
-import { sendSuccess, type Success } from './envelope.ts'
-import type { BodyReader } from './json-body.ts'
-import type { JsonSchema } from './json-schema.ts'
+// Route definitions, from which both the routers and the OpenAPI document are derived.
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { DtoValidator } from '../validation/validator.ts'
+import type { JsonBodyReader } from './json-body.ts'
 import type { PathParameter } from './path-id.ts'
-import { readQuery } from './query-string.ts'
-import { bodyFailures, invalid, notAnId, otherSite, serverErrors, type SchemaOf } from './service-response.ts'
-import type { SecurityName, ServiceParameter, ServiceResponse, ServiceRoute } from './service-route.ts'
+import type { SchemaOf } from './service-response.ts'
+import type { ServiceParameter, ServiceResponse, ServiceRoute } from './service-route.ts'
 
-/** What the handlers of all routes need. */
+/** What all routes need to be prepared. */
 export type RouteTools = {
-  readonly validator: Pick<Validator, 'forDto'>
-  readonly readBody: BodyReader
+  readonly validator: { readonly forDto: (id: string) => DtoValidator }
+  readonly readBody: JsonBodyReader
 }
+
+/** What the router has read of the request target. */
+export type RoutedTarget = {
+  /** Path parameters by name, decoded. */
+  readonly parameters: Readonly<Record<string, string>>
+  /** The target below the path of the router, with the query string. */
+  readonly target: string
+}
+
+/** Responds to the requests of a route. Its errors are answered by the dialect of the router. */
+export type RouteHandler = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  routed: RoutedTarget,
+) => void | Promise<void>
 
 /** A route for the router and the document. `Tools` is what its handler needs. */
 export type Route<Tools = RouteTools> = ServiceRoute & {
@@ -24,165 +36,139 @@ export type Route<Tools = RouteTools> = ServiceRoute & {
    *
    * @throws Error when a JSON Schema that the route names does not exist
    */
-  readonly prepare: (tools: Tools) => RequestHandler
+  readonly prepare: (tools: Tools) => RouteHandler
 }
 
 /** Responses by status. */
 export type Responses = Readonly<Record<number, ServiceResponse>>
 
-/** Who may call a route, and how the router identifies the caller. */
-export type Access<Caller> = {
-  /** Credentials, of which one is required; empty for a route that is open to everyone. */
-  readonly security: readonly SecurityName[]
-  /** Responses to callers without access. */
-  readonly errors: Responses
-  /** @throws Failure one of `errors` */
-  readonly identify: (request: Request, response: Response) => Caller | Promise<Caller>
+/** What the definitions of all dialects have. */
+export type RouteDefinition = Pick<ServiceRoute, 'method' | 'path' | 'id' | 'summary' | 'description' | 'bodies'> & {
+  /** Path parameters by name. */
+  readonly pathParameters?: Readonly<Record<string, PathParameter<unknown>>>
+  /** Schema of the JSON body. */
+  readonly body?: SchemaOf<unknown>
+  /** Whether a missing body is `{}`, as some clients send it. */
+  readonly bodyOptional?: boolean
+  /** Leaves the route out of the OpenAPI document. Routes for HEAD and OPTIONS are left out anyway. */
+  readonly hidden?: boolean
+}
+
+/** A request of a route whose parts have been read. The types of a definition say what its parts are. */
+export type RouteCall<Caller, Query> = {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly caller: Caller
+  readonly query: Query
+  /** Path parameters by name. */
+  readonly path: Readonly<Record<string, unknown>>
+  /** Undefined without a schema of the body. */
+  readonly body: unknown
+  /** The JSON of the body; empty without a schema of the body. */
+  readonly bodyText: string
+  readonly target: string
+}
+
+/** What a dialect does with each request of a route, in this order; path and body are read before `respond`. */
+export type RouteSteps<Caller, Query> = {
+  /** Identifies the caller. */
+  readonly identify: (request: IncomingMessage, response: ServerResponse) => Caller | Promise<Caller>
+  /** Reads the query string, and counts the request if it has a limit. */
+  readonly readQuery: (request: IncomingMessage, target: string) => Query | Promise<Query>
+  /** Calls the handler of the definition, and sends its reply. */
+  readonly respond: (call: RouteCall<Caller, Query>) => Promise<void>
   /**
    * Called when the request fails, if `identify` leaves checks to the handler, which may not have reached them: the
    * error of a caller without access comes before all others.
-   *
-   * @throws Failure one of `errors`
    */
-  readonly confirm?: (caller: Caller) => Promise<void>
+  readonly confirm?: ((caller: Caller) => Promise<void>) | undefined
 }
 
-/** The query string of a route, with its JSON Schema. */
-export type QueryParameters<Query> = {
-  readonly schema: SchemaOf<Query>
-  /** Descriptions by name. */
-  readonly parameters: Readonly<Record<string, string>>
-  readonly required: boolean
-  /** Names of parameters that are numbers. */
-  readonly numeric: readonly string[]
-}
-
-/** The validated parts of a request. */
-export type Call<Caller, Path, Query, Body> = {
-  readonly caller: Caller
-  readonly path: Path
-  readonly query: Query
-  readonly body: Body
-  readonly request: Request
-  /** For headers only: the router sends the status and the body. */
-  readonly response: Response
-}
-
-type RouteDefinition<Caller, Path, Query, Body> = Omit<
-  ServiceRoute,
-  'security' | 'parameters' | 'body' | 'responses'
-> & {
-  readonly access: Access<Caller>
-  /** Path parameters by name. */
-  readonly pathParameters?: { readonly [Name in keyof Path]: PathParameter<Path[Name]> }
-  readonly query?: QueryParameters<Query>
-  readonly body?: SchemaOf<Body>
-  readonly success: { readonly status: number; readonly response: ServiceResponse }
-  /**
-   * Error responses of the handler itself. Those that follow from the other parts are added: those of `access`, 400 for
-   * parameters, 400, 413 and 415 for a body, 403 for writes from pages of other sites, 500 and 503.
-   */
-  readonly errors?: Responses
-  /** @throws Failure one of `errors` */
-  readonly handler: (call: Call<Caller, Path, Query, Body>) => Success | Promise<Success>
+/** How the definitions of a service are described, and how their requests are answered. */
+export type RouteDialect<Definition extends RouteDefinition, Tools extends RouteTools, Caller, Query> = {
+  /** Path that the paths of the definitions are below. */
+  readonly basePath: string
+  /** Path parameters that the definitions do not describe themselves. */
+  readonly pathParameters?: DescribedParameters
+  /** The description of a route. Path parameters are added. */
+  readonly describe: (definition: Definition) => Pick<
+    ServiceRoute,
+    'tag' | 'security' | 'optionalSecurity' | 'responses'
+  > & {
+    readonly parameters: readonly ServiceParameter[]
+  }
+  readonly prepare: (definition: Definition, tools: Tools) => RouteSteps<Caller, Query>
 }
 
 /**
- * A route whose responses are in the envelope. It identifies the caller first, then checks the path, the query string
- * and the body, in this order.
+ * A route in the dialect of its service.
  *
- * @throws Error when the path and `pathParameters` have different names
+ * @throws Error when the path and the path parameters have different names
  */
-export function defineRoute<Caller, Path = Record<never, never>, Query = undefined, Body = undefined>(
-  definition: RouteDefinition<Caller, Path, Query, Body>,
-): Route {
-  const { method, path, id, tag, summary, description, access, body } = definition
-  const parameters = parametersOf(definition)
+export function defineRoute<Definition extends RouteDefinition, Tools extends RouteTools, Caller, Query>(
+  dialect: RouteDialect<Definition, Tools, Caller, Query>,
+  definition: Definition,
+): Route<Tools> {
+  const { method, path, id, summary, description, body, bodies } = definition
+  const hidden = definition.hidden === true || method === 'head' || method === 'options'
+  const { parameters: more, ...described } = dialect.describe(definition)
+  const parameters = [...pathParametersOf(definition, hidden, dialect.pathParameters), ...more]
   return {
+    ...described,
     method,
-    path,
+    path: dialect.basePath + path,
     id,
-    tag,
     summary,
-    ...(description === undefined ? {} : { description }),
-    security: access.security,
     ...(parameters.length === 0 ? {} : { parameters }),
+    ...(description === undefined ? {} : { description }),
     ...(body === undefined ? {} : { body }),
-    responses: responsesOf(definition),
-    prepare: (tools) => handlerOf(definition, tools),
+    ...(bodies === undefined ? {} : { bodies }),
+    ...(hidden ? { hidden } : {}),
+    prepare: (tools) => handlerOf(definition, dialect.prepare(definition, tools), tools),
   }
 }
 
-function parametersOf<Caller, Path, Query, Body>({
-  id,
-  path,
-  pathParameters,
-  query,
-}: RouteDefinition<Caller, Path, Query, Body>): readonly ServiceParameter[] {
-  const described = Object.entries<PathParameter<unknown>>(pathParameters ?? {})
-  const names = Array.from(path.matchAll(/\{([^}]*)\}/g), ([, name]) => name)
-  if (names.join() !== described.map(([name]) => name).join()) {
+type DescribedParameters = Readonly<Record<string, Pick<ServiceParameter, 'description' | 'schema'>>>
+
+function pathParametersOf(
+  { id, path, pathParameters = {} }: RouteDefinition,
+  isHidden: boolean,
+  common: DescribedParameters = {},
+): readonly ServiceParameter[] {
+  const names = Array.from(path.matchAll(/\{\*?([^}]*)\}/g), ([, name = '']) => name)
+  const own = Object.keys(pathParameters)
+  const described = names.flatMap((name) => {
+    const parameter = pathParameters[name] ?? common[name]
+    return parameter
+      ? [{ name, in: 'path' as const, description: parameter.description, schema: parameter.schema }]
+      : []
+  })
+  if ((described.length < names.length && !isHidden) || own.some((name) => !names.includes(name))) {
     throw new Error(`route ${id}: the path and the parameters have different names`)
   }
-  return [
-    ...described.map(([name, { description, schema }]) => ({ name, in: 'path' as const, description, schema })),
-    ...Object.entries(query?.parameters ?? {}).map(([name, description]) => ({
-      name,
-      in: 'query' as const,
-      description,
-      required: query?.required === true,
-      schema: { $ref: `${query?.schema.$ref}#/properties/${name}` } satisfies JsonSchema,
-    })),
-  ]
+  return described
 }
 
-const responsesOf = <Caller, Path, Query, Body>({
-  method,
-  access,
-  pathParameters,
-  query,
-  body,
-  success,
-  errors,
-}: RouteDefinition<Caller, Path, Query, Body>): Responses => ({
-  ...serverErrors,
-  ...(method === 'get' ? none : { 403: otherSite }),
-  ...access.errors,
-  ...(pathParameters ? { 400: notAnId } : none),
-  ...(query ? { 400: invalid('The query is not valid.') } : none),
-  ...(body ? bodyFailures : none),
-  ...errors,
-  [success.status]: success.response,
-})
-
-const none: Responses = {}
-
-function handlerOf<Caller, Path, Query, Body>(
-  { access, pathParameters, query, body, success, handler }: RouteDefinition<Caller, Path, Query, Body>,
+function handlerOf<Caller, Query>(
+  { pathParameters = {}, body: schema, bodyOptional = false }: RouteDefinition,
+  { identify, readQuery, respond, confirm }: RouteSteps<Caller, Query>,
   { validator, readBody }: RouteTools,
-): RequestHandler {
-  const readers = Object.entries<PathParameter<unknown>>(pathParameters ?? {})
-  const numeric = new Set(query?.numeric)
-  const validateQuery = query && validator.forDto(query.schema.$ref)
-  const validateBody = body && validator.forDto(body.$ref)
-  return async (request, response) => {
-    const caller = await access.identify(request, response)
-    // The types of parts that the definition leaves out are their defaults.
-    const respond = async (): Promise<Success> => {
-      const path = Object.fromEntries(readers.map(([name, { read }]) => [name, read(String(request.params[name]))]))
-      return handler({
-        caller,
-        path: path as Path,
-        query: (validateQuery && readQuery<Query>(request, numeric, validateQuery)) as Query,
-        body: (validateBody && (await readBody<Body>(request, response, validateBody))) as Body,
-        request,
-        response,
-      })
-    }
+): RouteHandler {
+  const readers = Object.entries(pathParameters)
+  const validate = schema && validator.forDto(schema.$ref)
+  return async (request, response, { parameters, target }) => {
+    const caller = await identify(request, response)
     try {
-      sendSuccess(response, success.status, await respond())
+      const query = await readQuery(request, target)
+      const path =
+        readers.length === 0
+          ? parameters
+          : Object.fromEntries(readers.map(([name, { read }]) => [name, read(parameters[name] ?? '')]))
+      const read = validate && (await readBody(request, response, validate, bodyOptional))
+      const [body, bodyText] = [read?.value, read?.text ?? '']
+      await respond({ request, response, caller, query, path, body, bodyText, target })
     } catch (error) {
-      await access.confirm?.(caller)
+      await confirm?.(caller)
       throw error
     }
   }

@@ -29,8 +29,8 @@ export type ServiceResponse = {
 
 /** In schemas, `{ $ref: 'urn:…' }` refers to a schema of `schemas/` by its `$id`. */
 export type ServiceRoute = {
-  readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete'
-  /** Parameters are written `{name}`. */
+  readonly method: 'get' | 'head' | 'post' | 'put' | 'patch' | 'delete' | 'options'
+  /** `{name}` is a parameter of one segment, `{*name}` at the end one of any number of segments. */
   readonly path: string
   /** Unique name of the operation. */
   readonly id: string

@@ -6,8 +6,9 @@ import { exactRouter, isAmbiguous } from '../http/exact-router.ts'
 import type { Log } from './operations/log.ts'
 import type { RequestRecorder } from './operations/request-recorder.ts'
 import { logRequests } from '../http/request-log.ts'
+import type { MountedRouter } from '../http/router.ts'
 import { isBelow } from '../adapters/base-path.ts'
-import { storagePath } from '../services/storage/storage-route.ts'
+import { storagePath } from '../services/storage/dialect.ts'
 import type { NodeHandler } from '../adapters/node.ts'
 import { serverName } from '../common/version.ts'
 
@@ -19,7 +20,7 @@ export type AppOptions = {
   /** Mount path of the REST API: `/rest/v1`, or `/`. */
   readonly restBasePath: string
   /** The other routes by their first path segment: `report`, `auth`, `health` …; that of `/` is empty. */
-  readonly services: ReadonlyMap<string, express.Router | Handler>
+  readonly services: ReadonlyMap<string, express.Router | MountedRouter>
   /** The image analysis, and its mount path, if the server has it. */
   readonly analysis: { readonly path: string; readonly router: express.Router } | undefined
   /** The storage service at `/storage/v1`, if the server has it. */

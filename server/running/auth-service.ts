@@ -4,6 +4,7 @@ import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/config-sources.ts'
 import { listensOnLoopback } from '../config/loopback.ts'
 import { exactRouter } from '../http/exact-router.ts'
+import type { MountedRouter } from '../http/router.ts'
 import type { JwtSettings, JwtVerifier } from '../identity/jwt/jwt.ts'
 import { verificationSecret } from '../identity/jwt/key-set.ts'
 import { TokenSigner } from '../identity/jwt/token-signer.ts'
@@ -15,7 +16,6 @@ import type { SessionSettings } from '../services/accounts/session.ts'
 import { cookieRules } from '../services/auth/cookie-rules.ts'
 import { createAuth, type AuthOptions, type AuthService } from '../services/auth/create-auth.ts'
 import { createTokenDoor } from '../services/auth/token-door.ts'
-import type { Handler } from './app.ts'
 import { embeddedVariable } from './embedded-environment.ts'
 import { workerIndex } from './workers.ts'
 
@@ -93,9 +93,9 @@ export function startSignIn({ config, env, current, ...options }: SignInOptions)
 
 /** Mounts `/auth/v1` before the other routes below `/auth`. */
 export function withAuth(
-  services: ReadonlyMap<string, Router | Handler>,
+  services: ReadonlyMap<string, Router | MountedRouter>,
   auth: Pick<AuthService, 'router'>,
-): ReadonlyMap<string, Router | Handler> {
+): ReadonlyMap<string, Router | MountedRouter> {
   const router = exactRouter()
   router.use('/v1', auth.router)
   const cookieDoor = services.get('auth')

@@ -7,8 +7,8 @@ import type { Config, ServiceName } from '../config/config.ts'
 import type { Environment } from '../config/config-sources.ts'
 import { listensOnLoopback } from '../config/loopback.ts'
 import { signsIn } from '../config/signing-in.ts'
-import { bodyReader } from '../http/json-body.ts'
-import { createRouters, type RouteTable } from '../http/route-router.ts'
+import { envelopeBodyReader, envelopeDialect } from '../http/envelope-dialect.ts'
+import { createRouters, type RouteTable } from '../http/router.ts'
 import { authenticate } from '../identity/authenticate.ts'
 import type { ApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
 import type { JwtVerifier } from '../identity/jwt/jwt.ts'
@@ -88,10 +88,8 @@ export async function compose(options: CompositionOptions): Promise<Composition>
     : undefined
   const unusable = (): Promise<string | undefined> => analysis?.unusable() ?? Promise.resolve(undefined)
   const routers = createRouters(await tablesOf(parts, signIn, unusable), {
-    validator,
-    readBody: bodyReader(config.bodyLimit),
-    onError,
-    failureOf: databaseFailure,
+    dialect: envelopeDialect,
+    tools: { validator, readBody: envelopeBodyReader(config.bodyLimit), onError, failureOf: databaseFailure },
   })
   const storage = has('storage')
     ? await startStorage({
@@ -269,9 +267,12 @@ async function tablesOf(
       schemas: await readUsedSchemas(config),
       version,
       routes: () => [
-        ...describedRoutes([...tables, ...(signsIn(config.services) ? [{ routes: authRoutes }] : [])]),
-        ...(has('analysis') ? analysisRoutes(config.imageBasePath) : []),
-        ...(has('storage') ? storageRoutes.flatMap(({ description }) => description ?? []) : []),
+        ...describedRoutes([
+          ...tables,
+          ...(signsIn(config.services) ? [{ routes: authRoutes }] : []),
+          ...(has('analysis') ? [{ routes: analysisRoutes(config.imageBasePath) }] : []),
+          ...(has('storage') ? [{ routes: storageRoutes }] : []),
+        ]),
       ],
     }),
   })

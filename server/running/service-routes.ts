@@ -1,6 +1,6 @@
 // All routes besides the REST resources. The routers and `/openapi.json` are derived from these tables.
 import type { ServiceRoute } from '../http/service-route.ts'
-import type { RouteTable } from '../http/route-router.ts'
+import type { RouteTable } from '../http/router.ts'
 import { accountsTable, type AccountsSettings } from '../services/accounts/accounts-table.ts'
 import { reportTable, type ReportSettings } from '../services/report/report-routes.ts'
 import { operationTables, type OperationParts } from './operations/operation-routes.ts'

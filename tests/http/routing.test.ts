@@ -71,7 +71,7 @@ const services: Readonly<Record<string, Reading>> = {
     ignoresTrailingSlash: true,
   },
   storage: {
-    routes: storageRoutes.map(({ method, path }) => ({ method, path: `/storage/v1${path}` })),
+    routes: storageRoutes,
     unknownPath: (method, target) => {
       const below = target.slice('/storage/v1'.length)
       const isOfStorage = /^\/(?:bucket|object|render|vector|cdn)(?:\/|$)/.test(below)

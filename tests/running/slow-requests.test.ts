@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import express from 'express'
 import t from 'tap'
 import { Failure } from '../../server/http/envelope.ts'
-import { bodyReader } from '../../server/http/json-body.ts'
+import { envelopeBodyReader } from '../../server/http/envelope-dialect.ts'
 import { requestTimeouts } from '../../server/running/request-timeouts.ts'
 import { startApplication } from '../support/application.ts'
 import type { Answer } from '../support/call.ts'
@@ -80,7 +80,7 @@ for (const [title, sent, drip] of rows) {
 }
 
 t.test('incomplete bodies of the other routes', async (t) => {
-  const read = bodyReader(1000)
+  const read = envelopeBodyReader(1000)
   const routes = express().post('/', (request, response) => {
     read(request, response, () => []).then(
       () => response.end('read'),

@@ -1,7 +1,7 @@
 // The tables of the service's routes without a service: no handler is called.
 import { serviceTables } from '../../server/running/service-routes.ts'
 import { TokenSigner } from '../../server/identity/jwt/token-signer.ts'
-import type { RouteTable } from '../../server/http/route-router.ts'
+import type { RouteTable } from '../../server/http/router.ts'
 import { noRules } from './service.ts'
 
 const notCalled = (): never => {

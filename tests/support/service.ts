@@ -2,9 +2,9 @@
 import { randomUUID } from 'node:crypto'
 import express from 'express'
 import type { Test } from 'tap'
-import { bodyReader } from '../../server/http/json-body.ts'
 import { Failure } from '../../server/http/envelope.ts'
-import { createRouters } from '../../server/http/route-router.ts'
+import { envelopeBodyReader, envelopeDialect } from '../../server/http/envelope-dialect.ts'
+import { createRouters } from '../../server/http/router.ts'
 import { accountsTable, type AccountsSettings } from '../../server/services/accounts/accounts-table.ts'
 import type { TokenSettings } from '../../server/services/accounts/access-token.ts'
 import { databaseLimits } from '../../server/services/limits.ts'
@@ -110,10 +110,13 @@ export async function startService(
   // A bare router is sufficient: the routers use only Node's requests and responses.
   const root = express.Router()
   const routers = createRouters([accountsTable(settings), reportTable(settings)], {
-    validator: await createValidator(),
-    readBody: bodyReader(10_000),
-    onError: (error) => logged.push(error),
-    failureOf: databaseFailure,
+    dialect: envelopeDialect,
+    tools: {
+      validator: await createValidator(),
+      readBody: envelopeBodyReader(10_000),
+      onError: (error) => logged.push(error),
+      failureOf: databaseFailure,
+    },
   })
   for (const [segment, router] of routers) root.use(`/${segment}`, router)
   const url = await listen(t, (request, response) => {

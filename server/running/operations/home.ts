@@ -2,8 +2,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import Negotiator from 'negotiator'
 import type { ServiceName } from '../../config/config.ts'
-import { authPath } from '../../services/auth/auth-route.ts'
-import { storagePath } from '../../services/storage/storage-route.ts'
+import { authPath } from '../../services/auth/dialect.ts'
+import { storagePath } from '../../services/storage/dialect.ts'
 
 export type Home = {
   readonly version: string

@@ -1,11 +1,11 @@
 // Home page, health checks, OpenAPI document and API reference.
-import express, { type RequestHandler } from 'express'
+import express from 'express'
 import { requireBearerScheme } from '../../http/authorization-scheme.ts'
 import { publicCors } from '../../http/cross-origin.ts'
-import { notFound } from '../../http/envelope.ts'
+import { unknownPath } from '../../http/envelope.ts'
 import type { JsonSchema } from '../../http/json-schema.ts'
-import type { Route } from '../../http/route.ts'
-import type { RouteTable } from '../../http/route-router.ts'
+import type { Route, RouteHandler } from '../../http/route.ts'
+import { originalTarget, type RouteTable } from '../../http/router.ts'
 import { dto, record, text } from '../../http/service-response.ts'
 import { entrypoint } from '../../services/analysis/description.ts'
 import { guideRouter } from '../../services/guides/guide-router.ts'
@@ -109,7 +109,7 @@ function documentRoutes(handler: Handler): readonly Route[] {
 }
 
 /** A separate Express application, because `sendFile` needs more than a router. */
-const docsApplication = ({ restBasePath, hasMailbox }: OperationParts): RequestHandler =>
+const docsApplication = ({ restBasePath, hasMailbox }: OperationParts): express.Express =>
   express()
     .disable('x-powered-by')
     .enable('case sensitive routing')
@@ -133,8 +133,17 @@ const docsApplication = ({ restBasePath, hasMailbox }: OperationParts): RequestH
       notFound,
     )
 
+const notFound: express.RequestHandler = (request) => {
+  throw unknownPath(request.method, originalTarget(request))
+}
+
 /** The page, the files that it loads, and the guides, which are hidden. */
-function docsRoutes(application: RequestHandler): readonly Route[] {
+function docsRoutes(application: express.Express): readonly Route[] {
+  // The application responds, or fails.
+  const handle: RouteHandler = (request, response) =>
+    new Promise((_resolve, reject) => {
+      application(request as express.Request, response as express.Response, reject)
+    })
   const route: Route = {
     ...operation,
     path: '/docs/',
@@ -144,7 +153,7 @@ function docsRoutes(application: RequestHandler): readonly Route[] {
       200: { description: 'A page.', media: 'text/html', schema: text },
       304: { description: 'The page has not changed.' },
     },
-    prepare: () => application,
+    prepare: () => handle,
   }
   return [
     route,

@@ -7,12 +7,12 @@ import { failures, sendFailure } from '../../http/envelope.ts'
 import { corsHeaders } from '../../rest/cors.ts'
 import { errorBody, errors } from '../../rest/errors.ts'
 import { problems } from '../../services/analysis/problem.ts'
-import { authPath } from '../../services/auth/auth-route.ts'
+import { authPath } from '../../services/auth/dialect.ts'
 import { sendAuthError } from '../../services/auth/auth-response.ts'
 import { authErrors } from '../../services/auth/auth-error.ts'
 import { storageErrors } from '../../services/storage/storage-error.ts'
 import { errorBody as storageErrorBody } from '../../services/storage/storage-response.ts'
-import { storagePath } from '../../services/storage/storage-route.ts'
+import { storagePath } from '../../services/storage/dialect.ts'
 
 export type OverloadResponseOptions = {
   /** Mount path of the image analysis; undefined without it. */

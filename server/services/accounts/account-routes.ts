@@ -1,9 +1,10 @@
 // `/auth/me` and `/auth/sessions`: the account of the signed-in user.
-import type { Request } from 'express'
+import type { IncomingMessage } from 'node:http'
 import { clientAddress, clientNetwork } from '../../http/client-address.ts'
 import { Failure, failures } from '../../http/envelope.ts'
 import { uuidParameter } from '../../http/path-id.ts'
-import { defineRoute, type Route } from '../../http/route.ts'
+import { defineEnvelopeRoute } from '../../http/envelope-dialect.ts'
+import type { Route } from '../../http/route.ts'
 import { done, dto, failure, success } from '../../http/service-response.ts'
 import { changeAccount, deleteAccount, findPassword, normalisedEmail, userDto } from './account.ts'
 import type { AccountRules } from './account-rules.ts'
@@ -30,7 +31,7 @@ export function accountRoutes(settings: AccountSettings): readonly Route[] {
   const { query, passwords, limits, rules, trustedProxies } = settings
 
   /** Checks the password of the signed-in account, and returns its hash. */
-  async function confirmPassword(request: Request, { account }: Session, password: string): Promise<string> {
+  async function confirmPassword(request: IncomingMessage, { account }: Session, password: string): Promise<string> {
     const { id, email } = account
     const attempt = { password, address: normalisedEmail(email), network: clientNetwork(request, trustedProxies) }
     const owner = await attemptPassword(
@@ -43,7 +44,7 @@ export function accountRoutes(settings: AccountSettings): readonly Route[] {
   }
 
   return [
-    defineRoute({
+    defineEnvelopeRoute({
       method: 'get',
       path: '/auth/me',
       id: 'showAccount',
@@ -55,7 +56,7 @@ export function accountRoutes(settings: AccountSettings): readonly Route[] {
         details: { ...userDto(account), appRole, createdAt: registeredAt },
       }),
     }),
-    defineRoute({
+    defineEnvelopeRoute({
       method: 'patch',
       path: '/auth/me',
       id: 'changeAccount',
@@ -96,7 +97,7 @@ export function accountRoutes(settings: AccountSettings): readonly Route[] {
         return { details: { ...userDto(changed), appRole: caller.appRole, createdAt } }
       },
     }),
-    defineRoute({
+    defineEnvelopeRoute({
       method: 'delete',
       path: '/auth/me',
       id: 'deleteAccount',
@@ -121,7 +122,7 @@ export function accountRoutes(settings: AccountSettings): readonly Route[] {
         return { message: 'user deleted successfully' }
       },
     }),
-    defineRoute({
+    defineEnvelopeRoute({
       method: 'get',
       path: '/auth/sessions',
       id: 'listSessions',
@@ -137,7 +138,7 @@ export function accountRoutes(settings: AccountSettings): readonly Route[] {
         }
       },
     }),
-    defineRoute({
+    defineEnvelopeRoute({
       method: 'delete',
       path: '/auth/sessions/{id}',
       id: 'revokeSessions',

@@ -1,7 +1,7 @@
 // `/auth`: sign up, sign in, sign out, get tokens, manage the account.
 import { requireBearerScheme } from '../../http/authorization-scheme.ts'
 import { crossOrigin } from '../../http/cross-origin.ts'
-import type { RouteTable } from '../../http/route-router.ts'
+import type { RouteTable } from '../../http/router.ts'
 import type { TokenSigner } from '../../identity/jwt/token-signer.ts'
 import type { TokenSettings } from './access-token.ts'
 import { accountRoutes } from './account-routes.ts'

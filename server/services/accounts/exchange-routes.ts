@@ -2,9 +2,10 @@
 //
 // Both are credentials of one session: it is listed once, and ends with both. Pages of other sites can use neither route:
 // `crossOrigin` rejects their requests, and no page can make a browser add an `Authorization` header to a simple one.
-import type { Request } from 'express'
+import type { IncomingMessage } from 'node:http'
 import { Failure, JsonText } from '../../http/envelope.ts'
-import { defineRoute, type Access, type Route } from '../../http/route.ts'
+import { defineEnvelopeRoute, type Access } from '../../http/envelope-dialect.ts'
+import type { Route } from '../../http/route.ts'
 import { dto, failure, success } from '../../http/service-response.ts'
 import { userDto } from './account.ts'
 import { setsCookie } from './account-response.ts'
@@ -28,7 +29,7 @@ export type TokenDoor = {
    *
    * @throws Failure 401
    */
-  readonly sessionOf: (request: Request) => Promise<TokenSession>
+  readonly sessionOf: (request: IncomingMessage) => Promise<TokenSession>
 }
 
 export type ExchangeSettings = SessionSettings & { readonly tokenDoor: TokenDoor }
@@ -36,7 +37,7 @@ export type ExchangeSettings = SessionSettings & { readonly tokenDoor: TokenDoor
 export function exchangeRoutes(settings: ExchangeSettings): readonly Route[] {
   const { tokenDoor } = settings
   return [
-    defineRoute({
+    defineEnvelopeRoute({
       method: 'post',
       path: '/auth/tokens',
       id: 'issueTokens',
@@ -55,7 +56,7 @@ export function exchangeRoutes(settings: ExchangeSettings): readonly Route[] {
         return { details: new JsonText(tokens) }
       },
     }),
-    defineRoute({
+    defineEnvelopeRoute({
       method: 'post',
       path: '/auth/session',
       id: 'addCookie',

@@ -1,6 +1,6 @@
 // Access rules of the account and report routes: callers with a session, or everyone.
 import { failures } from '../../http/envelope.ts'
-import type { Access } from '../../http/route.ts'
+import type { Access } from '../../http/envelope-dialect.ts'
 import { failure } from '../../http/service-response.ts'
 import { SessionCaller } from './session-caller.ts'
 import { currentSession, requireSession, type Session, type SessionSettings } from './session.ts'

@@ -1,8 +1,9 @@
 // `/auth/signup`, `/auth/signin`, `/auth/signout` and `/auth/token`.
-import type { Request, Response } from 'express'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { clientAddress, clientNetwork } from '../../http/client-address.ts'
 import { Failure, failures } from '../../http/envelope.ts'
-import { defineRoute, type Access, type Route } from '../../http/route.ts'
+import { defineEnvelopeRoute, type Access } from '../../http/envelope-dialect.ts'
+import type { Route } from '../../http/route.ts'
 import { done, dto, failure, success } from '../../http/service-response.ts'
 import type { TokenSigner } from '../../identity/jwt/token-signer.ts'
 import { accessTokens, type TokenSettings } from './access-token.ts'
@@ -52,7 +53,7 @@ export function signInRoutes(settings: SignInSettings): readonly Route[] {
   })
 
   return [
-    defineRoute({
+    defineEnvelopeRoute({
       method: 'post',
       path: '/auth/signup',
       id: 'signUp',
@@ -83,7 +84,7 @@ export function signInRoutes(settings: SignInSettings): readonly Route[] {
         return { details: userDto(account) }
       },
     }),
-    defineRoute({
+    defineEnvelopeRoute({
       method: 'post',
       path: '/auth/signin',
       id: 'signIn',
@@ -123,7 +124,7 @@ export function signInRoutes(settings: SignInSettings): readonly Route[] {
         return { message: 'user signed in successfully', details: userDto(account) }
       },
     }),
-    defineRoute({
+    defineEnvelopeRoute({
       method: 'post',
       path: '/auth/signout',
       id: 'signOut',
@@ -137,7 +138,7 @@ export function signInRoutes(settings: SignInSettings): readonly Route[] {
         return { message: 'user logged out successfully' }
       },
     }),
-    defineRoute({
+    defineEnvelopeRoute({
       method: 'post',
       path: '/auth/token',
       id: 'createToken',
@@ -167,7 +168,7 @@ function signingOut(settings: SessionSettings): Access<Session> {
   const access = endingSession(settings)
   return {
     ...access,
-    identify: async (request: Request, response: Response) => {
+    identify: async (request: IncomingMessage, response: ServerResponse) => {
       try {
         return await access.identify(request, response)
       } catch (error) {

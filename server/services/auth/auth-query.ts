@@ -1,5 +1,5 @@
 // The query string of a request.
-import type { Request } from 'express'
+import type { IncomingMessage } from 'node:http'
 import { authErrors } from './auth-error.ts'
 
 /**
@@ -7,7 +7,7 @@ import { authErrors } from './auth-error.ts'
  *
  * @throws AuthError 400 for the character NUL, which PostgreSQL cannot store
  */
-export function queryOf({ url }: Pick<Request, 'url'>): URLSearchParams {
+export function queryOf({ url = '' }: Pick<IncomingMessage, 'url'>): URLSearchParams {
   const start = url.indexOf('?')
   const query = new URLSearchParams(start < 0 ? '' : url.slice(start + 1))
   for (const [name, text] of query) {

@@ -14,7 +14,7 @@ import type { Sessions } from './sessions.ts'
 import type { AuthSettings } from './settings.ts'
 import type { Passwords } from '../accounts/password.ts'
 import type { AttemptLimits } from '../accounts/attempt-limit.ts'
-import type { Request } from 'express'
+import type { IncomingMessage } from 'node:http'
 
 export type AuthResources = {
   /** Read at each request, because the settings can be reloaded. */
@@ -44,7 +44,7 @@ export type AuthResources = {
   /** The claim `iss` of access tokens. */
   readonly issuer: () => string
   /** Public URL of `/auth/v1` for a request, without a slash at the end. */
-  readonly externalUrl: (request: Request) => string
+  readonly externalUrl: (request: IncomingMessage) => string
   /** Number of proxies in front of this server. */
   readonly trustedProxies: number
   /** Whether the server is for development: an embedded database, and only clients on the same machine. */
@@ -59,9 +59,9 @@ export type AuthResources = {
 
 export type AuthCallers = {
   /** @throws AuthError 401 `no_authorization`; 403 `bad_jwt`, `user_not_found`, `session_not_found`, `user_banned` */
-  readonly user: (request: Request) => Promise<AuthUser>
+  readonly user: (request: IncomingMessage) => Promise<AuthUser>
   /** The user of a token that was verified. @throws AuthError 403 `user_not_found`, `session_not_found`, `user_banned` */
   readonly userOf: (subject: AuthSubject) => Promise<AuthUser>
   /** @throws AuthError 401 `no_authorization`; 403 `bad_jwt`, `not_admin` */
-  readonly admin: (request: Request) => Promise<AuthAdmin>
+  readonly admin: (request: IncomingMessage) => Promise<AuthAdmin>
 }

@@ -1,10 +1,8 @@
 // Responses of `/auth/v1`.
 import type { ServerResponse } from 'node:http'
-import type { ErrorRequestHandler } from 'express'
 import { sendWhole } from '../../common/incomplete-request.ts'
 import { requestIdFor } from '../../http/request-log.ts'
-import { AuthError } from './auth-error.ts'
-import { authErrorOf, loggedError } from './database-auth-error.ts'
+import type { AuthError } from './auth-error.ts'
 
 type Headers = Readonly<Record<string, string>>
 
@@ -52,21 +50,3 @@ function errorId(response: ServerResponse): { readonly error_id?: string } {
   const id = requestIdFor(response)
   return id === null ? {} : { error_id: id }
 }
-
-/**
- * Sends the response to an error.
- *
- * @param onError receives errors that are not the client's, to log them
- */
-export const authErrorResponder =
-  (onError: (error: unknown) => void): ErrorRequestHandler =>
-  (error: unknown, _request, response, next) => {
-    if (response.headersSent) {
-      next(error)
-      return
-    }
-    const known = authErrorOf(error)
-    // The owner of the database reads about errors of triggers in the log, whatever their status.
-    if (known.status >= 500 || 'database' in known.body) onError(loggedError(known.cause ?? error))
-    sendAuthError(response, known)
-  }

@@ -1,6 +1,6 @@
 // All routes of `/auth/v1`. Add a line for a new table of routes.
 import { adminRoutes } from './admin/admin-routes.ts'
-import type { AuthRoute } from './auth-route.ts'
+import type { AuthRoute } from './dialect.ts'
 import { infoRoutes } from './info-routes.ts'
 import { identityRoutes } from './oauth/identity-routes.ts'
 import { oauthRoutes } from './oauth/oauth-routes.ts'

@@ -1,5 +1,5 @@
 // Identifies the callers of `/auth/v1` by their bearer tokens.
-import type { Request } from 'express'
+import type { IncomingMessage } from 'node:http'
 import { bearerToken } from '../../identity/bearer.ts'
 import { isApiKey } from '../../identity/api-key/api-key.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
@@ -29,7 +29,7 @@ const findCaller = new JsonStatement('select user_record, state from auth.find_c
  *
  * @throws AuthError 401 `no_authorization`; 403 or 400 `bad_jwt`
  */
-export async function subjectOf(request: Request, accessTokens: AccessTokens): Promise<AuthSubject> {
+export async function subjectOf(request: IncomingMessage, accessTokens: AccessTokens): Promise<AuthSubject> {
   const token = bearerToken(request.headers.authorization)
   if (isEmpty(token)) throw authErrors.noAuthorization()
   const claims = await accessTokens.verify(token)

@@ -1,12 +1,12 @@
 // Mails and messages that confirm addresses: what sign-up and changes of a user need of them.
-import type { Request } from 'express'
+import type { IncomingMessage } from 'node:http'
 
 /** The challenge of the PKCE flow, from the body of a request. */
 export type PkceChallenge = { readonly challenge: string; readonly method: 's256' | 'plain' }
 
 export type ConfirmationOptions = {
   /** Names the target of redirects in `redirect_to` or `Referer`. */
-  readonly request: Request
+  readonly request: IncomingMessage
   /** Undefined outside the PKCE flow. */
   readonly pkce?: PkceChallenge | undefined
 }

@@ -1,6 +1,5 @@
 // The decisions of `/auth/v1` about accounts with a cookie, in the form that the cookie routes expect.
 import { randomUUID } from 'node:crypto'
-import type { Request } from 'express'
 import { Failure, failures } from '../../http/envelope.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import type { AccountRules, SignUpCandidate, UnconfirmedAccount } from '../accounts/account-rules.ts'
@@ -86,7 +85,7 @@ function sendConfirmation(
   if (settings().authMailerAutoconfirm || (!hooks.sendEmail && !mailer.delivers)) return
   background(async () => {
     try {
-      await confirmations.confirmEmail(JSON.stringify({ id }), { request: request as Request, passwordHash })
+      await confirmations.confirmEmail(JSON.stringify({ id }), { request, passwordHash })
     } catch (error) {
       if (!(error instanceof AuthError) || error.status >= 500) throw error
     }

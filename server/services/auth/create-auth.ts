@@ -1,5 +1,6 @@
 // Puts the parts of `/auth/v1` together.
-import type { Router } from 'express'
+import { crossOriginGuard } from '../../http/cross-origin.ts'
+import { createRouter, mounted, type MountedRouter } from '../../http/router.ts'
 import type { ApiKeyLookup } from '../../identity/api-key/api-key-lookup.ts'
 import type { JwtVerifier } from '../../identity/jwt/jwt.ts'
 import type { TokenSigner } from '../../identity/jwt/token-signer.ts'
@@ -10,11 +11,12 @@ import type { Passwords } from '../accounts/password.ts'
 import { createAccessTokens } from './access-tokens.ts'
 import type { AuthContext } from './auth-context.ts'
 import { authDatabase } from './auth-database.ts'
-import { authRouter } from './auth-router.ts'
+import { authRoutes } from './auth-table.ts'
 import { createCodeMacs, type CodeKeySource } from './code-macs.ts'
 import { BackgroundTasks } from './background-tasks.ts'
 import { createCallers } from './callers.ts'
 import { credentialRole } from './credential-role.ts'
+import { authCrossOrigin, authDialect, authPath, readAuthBody } from './dialect.ts'
 import { externalUrlOf } from './external-url.ts'
 import { FlowStates } from './flow-states.ts'
 import { liveHooks } from './hooks/live-hooks.ts'
@@ -54,7 +56,7 @@ export type AuthOptions = {
 
 export type AuthService = {
   /** To be mounted at `/auth/v1`. */
-  readonly router: Router
+  readonly router: MountedRouter
   readonly context: AuthContext
   /** Waits for tasks that run after their responses, and for mails, for a bounded time. */
   readonly stop: () => Promise<void>
@@ -127,4 +129,17 @@ export function createAuth(options: AuthOptions): AuthService {
       await mailer.stop(Math.max(0, end - performance.now()))
     },
   }
+}
+
+/** Responds to every request below `/auth/v1`. */
+export function authRouter({
+  context,
+  validator,
+  allowedOrigins,
+  onError,
+}: Pick<AuthOptions, 'validator' | 'allowedOrigins' | 'onError'> & { readonly context: AuthContext }): MountedRouter {
+  const rules = authCrossOrigin(() => context.settings().authCorsAllowedHeaders)
+  const tools = { context, validator, readBody: readAuthBody, onError }
+  const guards = [crossOriginGuard(allowedOrigins, rules)]
+  return mounted(createRouter({ dialect: authDialect, basePath: authPath, routes: authRoutes, guards, tools }))
 }

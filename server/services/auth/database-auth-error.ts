@@ -31,7 +31,7 @@ export function serverFields(error: unknown): ServerFields | undefined {
 export function authErrorOf(error: unknown): AuthError {
   if (error instanceof AuthError) return error
   if (error instanceof Failure) return ofFailure(error)
-  // Express throws this for a path with invalid percent-encoding.
+  // The path has invalid percent-encoding.
   if (error instanceof URIError) return new AuthError(400, 'validation_failed', 'The address is not valid')
   const own = raised(error)
   if (own) return own

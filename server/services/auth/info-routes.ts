@@ -1,6 +1,6 @@
 // What the service is, which ways to sign in it has, and its public keys.
 import { version } from '../../common/version.ts'
-import { defineAuthRoute, type AuthRoute } from './auth-route.ts'
+import { defineAuthRoute, type AuthRoute } from './dialect.ts'
 import type { AuthSettings } from './settings.ts'
 
 /** Names that clients expect, whether they are configured or not. */

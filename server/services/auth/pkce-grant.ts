@@ -1,6 +1,6 @@
 // The grant `pkce`: exchanges the code of a redirect for a session.
 import { authErrors } from './auth-error.ts'
-import type { AuthCall, AuthReply } from './auth-route.ts'
+import type { AuthCall, AuthReply } from './dialect.ts'
 import { originOf } from './request-origin.ts'
 
 /** The body of POST /token?grant_type=pkce. */

@@ -1,7 +1,7 @@
 // Parts of GoTrue that this service does not have. They respond as in a GoTrue where they are not enabled.
 import type { AuthErrorCode } from './auth-error-codes.ts'
 import { AuthError } from './auth-error.ts'
-import { defineAuthRoute, type AuthRoute, type CallerKind } from './auth-route.ts'
+import { defineAuthRoute, type AuthRoute, type CallerKind } from './dialect.ts'
 
 type Method = AuthRoute['method']
 

@@ -1,5 +1,5 @@
 // Where a link that a request asks for may lead in the end.
-import type { Request } from 'express'
+import type { IncomingMessage } from 'node:http'
 import type { AuthResources } from './auth-resources.ts'
 import { queryOf } from './auth-query.ts'
 import { isEmpty } from './request-text.ts'
@@ -9,7 +9,7 @@ type RulesContext = Pick<AuthResources, 'settings' | 'externalUrl'>
 type RedirectContext = RulesContext & Pick<AuthResources, 'isDevelopment' | 'warn'>
 
 /** The rules of the settings; the site is that of the service if GOTRUE_SITE_URL is not set. */
-export function redirectRules({ settings, externalUrl }: RulesContext, request: Request): RedirectTargets {
+export function redirectRules({ settings, externalUrl }: RulesContext, request: IncomingMessage): RedirectTargets {
   const { authSiteUrl, authUriAllowList } = settings()
   return new RedirectTargets({
     siteUrl: authSiteUrl ?? new URL(externalUrl(request)).origin,
@@ -25,7 +25,7 @@ export function redirectRules({ settings, externalUrl }: RulesContext, request: 
  *
  * @param requested a target that comes first, such as a member of the body
  */
-export function redirectTo(context: RedirectContext, request: Request, requested?: string | null): string {
+export function redirectTo(context: RedirectContext, request: IncomingMessage, requested?: string | null): string {
   const rules = redirectRules(context, request)
   if (requested !== undefined && requested !== null && rules.isAllowed(requested)) return requested
   const wanted = queryOf(request).get('redirect_to') ?? undefined

@@ -1,7 +1,7 @@
 // POST /logout
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import { AuthError, authErrors } from './auth-error.ts'
-import { defineAuthRoute, type AuthRoute } from './auth-route.ts'
+import { defineAuthRoute, type AuthRoute } from './dialect.ts'
 import { subjectOf } from './callers.ts'
 import { originOf } from './request-origin.ts'
 import { given } from './request-text.ts'

@@ -1,6 +1,6 @@
 // A grant of the token endpoint.
 import type { ClientLimit } from './auth-limits.ts'
-import type { AuthCall, AuthReply } from './auth-route.ts'
+import type { AuthCall, AuthReply } from './dialect.ts'
 
 export type TokenCall = AuthCall<'anyone', TokenBody>
 

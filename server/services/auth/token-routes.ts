@@ -1,7 +1,7 @@
 // POST /token: exchanges credentials for a session.
 import { dto } from '../../http/service-response.ts'
 import { AuthError } from './auth-error.ts'
-import { defineAuthRoute, type AuthRoute } from './auth-route.ts'
+import { defineAuthRoute, type AuthRoute } from './dialect.ts'
 import { tokenGrants } from './token-grants.ts'
 import type { TokenBody, TokenGrant } from './token-grant.ts'
 

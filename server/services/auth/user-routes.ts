@@ -2,7 +2,7 @@
 import { dto } from '../../http/service-response.ts'
 import { AuthError } from './auth-error.ts'
 import type { AccessClaims } from './auth-caller.ts'
-import { defineAuthRoute, type AuthRoute } from './auth-route.ts'
+import { defineAuthRoute, type AuthRoute } from './dialect.ts'
 import { namedAudience } from './request-origin.ts'
 import { updateUser, type UpdateUserBody } from './user-update.ts'
 

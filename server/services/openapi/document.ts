@@ -148,7 +148,8 @@ function withRoutes(
 ): JsonObject {
   const paths = new Map<string, Record<string, unknown>>()
   for (const route of routes) {
-    paths.set(route.path, { ...paths.get(route.path), [route.method]: operationOf(route, resolve) })
+    const path = route.path.replaceAll('{*', '{')
+    paths.set(path, { ...paths.get(path), [route.method]: operationOf(route, resolve) })
   }
   for (const [path, item] of restPaths) paths.set(path, { ...item, ...paths.get(path) })
   return Object.fromEntries(paths)

@@ -2,9 +2,10 @@
 import { requireBearerScheme } from '../../http/authorization-scheme.ts'
 import { crossOrigin } from '../../http/cross-origin.ts'
 import type { Success } from '../../http/envelope.ts'
+import { defineEnvelopeRoute, type QueryParameters } from '../../http/envelope-dialect.ts'
 import { uuidParameter } from '../../http/path-id.ts'
-import { defineRoute, type QueryParameters, type Route } from '../../http/route.ts'
-import type { RouteTable } from '../../http/route-router.ts'
+import type { Route } from '../../http/route.ts'
+import type { RouteTable } from '../../http/router.ts'
 import { done, dto, failure, page, success } from '../../http/service-response.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { SessionSettings } from '../accounts/session.ts'
@@ -79,7 +80,7 @@ function reportRoutes(settings: ReportSettings): readonly Route[] {
   const reports = createReports(settings.database)
   const access = signedInCaller(settings)
   return [
-    defineRoute({
+    defineEnvelopeRoute({
       method: 'get',
       path: '/report',
       id: 'listReports',
@@ -90,7 +91,7 @@ function reportRoutes(settings: ReportSettings): readonly Route[] {
       success: page('A page of your reports.', 'ReportDto'),
       handler: pageOf(reports.list),
     }),
-    defineRoute({
+    defineEnvelopeRoute({
       method: 'post',
       path: '/report',
       id: 'createReport',
@@ -105,7 +106,7 @@ function reportRoutes(settings: ReportSettings): readonly Route[] {
       },
       handler: async ({ caller, body }) => ({ details: await caller.run((actor) => reports.create(actor, body)) }),
     }),
-    defineRoute({
+    defineEnvelopeRoute({
       method: 'get',
       path: '/report/pending',
       id: 'listPendingReports',
@@ -118,7 +119,7 @@ function reportRoutes(settings: ReportSettings): readonly Route[] {
       errors: { 403: failure('The caller is not an administrator.') },
       handler: pageOf(reports.pending),
     }),
-    defineRoute({
+    defineEnvelopeRoute({
       method: 'get',
       path: '/report/estimate',
       id: 'estimateReport',
@@ -131,7 +132,7 @@ function reportRoutes(settings: ReportSettings): readonly Route[] {
       success: success(200, 'The valuation.', dto('ValuationDto')),
       handler: async ({ caller, query }) => ({ details: await caller.run((actor) => reports.estimate(actor, query)) }),
     }),
-    defineRoute({
+    defineEnvelopeRoute({
       method: 'get',
       path: '/report/{id}',
       id: 'showReport',
@@ -143,7 +144,7 @@ function reportRoutes(settings: ReportSettings): readonly Route[] {
       errors: { 404: noSuchReport },
       handler: async ({ caller, path: { id } }) => ({ details: await caller.run((actor) => reports.find(actor, id)) }),
     }),
-    defineRoute({
+    defineEnvelopeRoute({
       method: 'patch',
       path: '/report/{id}',
       id: 'changeReport',
@@ -158,7 +159,7 @@ function reportRoutes(settings: ReportSettings): readonly Route[] {
         details: await caller.run((actor) => reports.change(actor, id, body)),
       }),
     }),
-    defineRoute({
+    defineEnvelopeRoute({
       method: 'delete',
       path: '/report/{id}',
       id: 'deleteReport',
@@ -173,7 +174,7 @@ function reportRoutes(settings: ReportSettings): readonly Route[] {
         return { message: 'report deleted successfully' }
       },
     }),
-    defineRoute({
+    defineEnvelopeRoute({
       method: 'patch',
       path: '/report/{id}/approval',
       id: 'reviewReport',

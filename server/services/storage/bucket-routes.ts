@@ -17,7 +17,7 @@ import { storageErrorOf } from './database-storage-error.ts'
 import { requireBucketName } from './names.ts'
 import { removeLater } from './object-writing.ts'
 import { StorageError, storageErrors } from './storage-error.ts'
-import { defineStorageRoute, type StorageCall, type StorageReply, type StorageRoute } from './storage-route.ts'
+import { defineStorageRoute, type StorageCall, type StorageReply, type StorageRoute } from './dialect.ts'
 import { uuidOrNull } from './object-owner.ts'
 
 type BucketChanges = {

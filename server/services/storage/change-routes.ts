@@ -7,7 +7,7 @@ import { copyObject } from './object-copy.ts'
 import { moveObject } from './object-move.ts'
 import { objectJson } from './object-row.ts'
 import { removeLater } from './object-writing.ts'
-import { defineStorageRoute, type StorageRoute } from './storage-route.ts'
+import { defineStorageRoute, type StorageRoute } from './dialect.ts'
 import { decodedMetadata } from './user-metadata.ts'
 
 type MoveBody = {

@@ -1,10 +1,14 @@
 // Puts the parts of `/storage/v1` together.
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { crossOriginGuard } from '../../http/cross-origin.ts'
+import { createRouter } from '../../http/router.ts'
 import type { ApiKeyLookup } from '../../identity/api-key/api-key-lookup.ts'
 import type { JwtVerifier } from '../../identity/jwt/jwt.ts'
 import type { KeySource } from '../../identity/jwt/key-set.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { DtoValidator } from '../../validation/validator.ts'
 import { createStorageCallers } from './callers.ts'
+import { readStorageBody, storageCrossOrigin, storageDialect, storagePath } from './dialect.ts'
 import { ObjectNames } from './object-names.ts'
 import type { ObjectStore } from './object-store.ts'
 import type { StorageSettings } from './settings.ts'
@@ -15,7 +19,6 @@ import type { StorageContext } from './storage-context.ts'
 import { SmallObjects } from './small-objects.ts'
 import { storageDatabase } from './storage-database.ts'
 import { startSweeping } from './sweep.ts'
-import { storageRouter, type StorageHandler } from './storage-router.ts'
 import { storageRoutes } from './storage-table.ts'
 
 export type StorageOptions = {
@@ -35,7 +38,7 @@ export type StorageOptions = {
 
 export type StorageService = {
   /** Responds to requests to targets below `/storage/v1`. */
-  readonly handler: StorageHandler
+  readonly handler: (request: IncomingMessage, response: ServerResponse) => void
   readonly context: StorageContext
   readonly stop: () => Promise<void>
 }
@@ -55,10 +58,17 @@ export function createStorage(options: StorageOptions): StorageService {
     onError,
     warn,
   }
+  const router = createRouter({
+    dialect: storageDialect,
+    basePath: storagePath,
+    routes: storageRoutes,
+    guards: [crossOriginGuard(allowedOrigins, storageCrossOrigin)],
+    tools: { context, validator, readBody: readStorageBody },
+  })
   const stopSweeping = startSweeping(context)
   const stopExpiring = startExpiring(context)
   return {
-    handler: storageRouter({ context, routes: storageRoutes, validator, allowedOrigins }),
+    handler: (request, response) => router(request, response, (request.url ?? '').slice(storagePath.length)),
     context,
     stop: async () => {
       // A sweep may take long, and can be interrupted at any point.

@@ -9,7 +9,7 @@ import { metadataText } from './object-metadata.ts'
 import { insertObject, objectValues, removeLater, requirePermission } from './object-writing.ts'
 import type { StorageContext } from './storage-context.ts'
 import { StorageError, storageErrors } from './storage-error.ts'
-import { storagePath } from './storage-route.ts'
+import { storagePath } from './dialect.ts'
 import { bucketLimits, requireAllowedFile, type BucketLimits } from './bucket-rule.ts'
 
 const createBucket = new JsonStatement(

@@ -4,7 +4,7 @@ import { JsonStatement } from '../../postgres/json-statement.ts'
 import { decodeCursor, encodeCursor, type ListCursor, type SortColumn, type SortOrder } from './list-cursor.ts'
 import { pageStatement } from './list-statements.ts'
 import { requireBucketName } from './names.ts'
-import { defineStorageRoute, type StorageRoute } from './storage-route.ts'
+import { defineStorageRoute, type StorageRoute } from './dialect.ts'
 
 /** The body of `/object/list`. */
 type ListBody = {

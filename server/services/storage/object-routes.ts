@@ -15,7 +15,7 @@ import {
   type StorageMethod,
   type StorageReply,
   type StorageRoute,
-} from './storage-route.ts'
+} from './dialect.ts'
 import { uploadObject } from './uploads.ts'
 
 const bytes: JsonSchema = { type: 'string', format: 'binary' }

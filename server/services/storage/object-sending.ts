@@ -6,7 +6,7 @@ import { findAndRead, type StoredObject } from './object-reading.ts'
 import { MissingBytesError, type ByteRange } from './object-store.ts'
 import { smallSize } from './small-objects.ts'
 import { storageErrors } from './storage-error.ts'
-import type { StorageCall } from './storage-route.ts'
+import type { StorageCall } from './dialect.ts'
 
 type SendingCall = Pick<StorageCall<unknown>, 'context' | 'request' | 'response'>
 

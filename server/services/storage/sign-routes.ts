@@ -10,7 +10,7 @@ import { placeOf, tokenOf, urlIn, type DownloadGrant } from './signed-tokens.ts'
 import { storageErrors } from './storage-error.ts'
 import type { StorageContext } from './storage-context.ts'
 import { storageAdmin } from './storage-database.ts'
-import { defineStorageRoute, type StorageCall, type StorageReply, type StorageRoute } from './storage-route.ts'
+import { defineStorageRoute, type StorageCall, type StorageReply, type StorageRoute } from './dialect.ts'
 import { decodedMetadata } from './user-metadata.ts'
 import { uploadObject } from './uploads.ts'
 

@@ -2,7 +2,7 @@
 import { version } from '../../common/version.ts'
 import { record } from '../../http/service-response.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
-import { defineStorageRoute, type StorageRoute } from './storage-route.ts'
+import { defineStorageRoute, type StorageRoute } from './dialect.ts'
 
 const anyBucket = new JsonStatement('select to_json(id) from storage.buckets limit 1', {
   access: 'read',

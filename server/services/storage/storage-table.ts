@@ -7,7 +7,7 @@ import { tusRoutes } from './resumable/tus-routes.ts'
 import { renderRoutes } from './render/render-routes.ts'
 import { signRoutes } from './sign-routes.ts'
 import { statusRoutes } from './status-routes.ts'
-import type { StorageRoute } from './storage-route.ts'
+import type { StorageRoute } from './dialect.ts'
 
 export const storageRoutes: readonly StorageRoute[] = [
   ...bucketRoutes,

@@ -8,7 +8,7 @@ import { requirePermission, writeObject, type NewObject, type WrittenObject } fr
 import type { ObjectKey, PutOptions } from './object-store.ts'
 import type { StorageContext } from './storage-context.ts'
 import { storageErrors } from './storage-error.ts'
-import type { StorageCall } from './storage-route.ts'
+import type { StorageCall } from './dialect.ts'
 import { readUpload, type UploadSource } from './upload-source.ts'
 
 /**

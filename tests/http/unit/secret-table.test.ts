@@ -4,7 +4,7 @@ import t from 'tap'
 import { dto } from '../../../server/http/service-response.ts'
 import type { ServiceRoute } from '../../../server/http/service-route.ts'
 import { authRoutes } from '../../../server/services/auth/auth-table.ts'
-import { defineAuthRoute } from '../../../server/services/auth/auth-route.ts'
+import { defineAuthRoute } from '../../../server/services/auth/dialect.ts'
 import { secretFields, secrets, type Secret, type SecretName } from '../../../server/services/secrets.ts'
 import { analysisRoutes } from '../../../server/services/analysis/analysis-routes.ts'
 import { storageRoutes } from '../../../server/services/storage/storage-table.ts'
@@ -16,10 +16,10 @@ const routes: readonly Described[] = [
   ...authRoutes,
   ...tables.flatMap((table) => table.routes),
   ...analysisRoutes('/api/v1/water-hyacinth'),
-  ...storageRoutes.flatMap(({ description }) => (description ? [description] : [])),
+  ...storageRoutes.filter(({ hidden }) => hidden !== true),
 ]
 const nameOf = ({ method, path }: { readonly method: string; readonly path: string }): string =>
-  `${method.toUpperCase()} ${path}`
+  `${method.toUpperCase()} ${path.replaceAll('{*', '{')}`
 const known = new Set(routes.map(nameOf))
 
 const folder = new URL('../../../schemas/', import.meta.url)

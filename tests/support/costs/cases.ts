@@ -139,12 +139,10 @@ export function serviceTargets(credentials: Credentials, fieldsOf: FieldsOf): re
     const target = targetOf(route, credentials, fieldsOf, 1020 * kibibyte)
     return route.security.includes('apiKey') ? { ...target, credentials: credentials.admin } : target
   })
-  const ofStorage = storageRoutes.map(({ method, path, description }) => ({
-    ...(description
-      ? targetOf(description, credentials, fieldsOf, 1020 * kibibyte)
-      : { id: `${method} ${path}`, query: [], types: [], bodyLimit: 1020 * kibibyte }),
-    method: method.toUpperCase(),
-    path: `/storage/v1${path}`,
+  const ofStorage = storageRoutes.map((route) => ({
+    ...targetOf(route, credentials, fieldsOf, 1020 * kibibyte),
+    // Hidden routes share the names of others.
+    ...(route.hidden === true ? { id: `${route.method} ${route.path}` } : {}),
     credentials: credentials.admin,
   }))
   const ofAnalysis = analysisRoutes(imagePrefix).map((route) => targetOf(route, credentials, fieldsOf, 9000 * kibibyte))

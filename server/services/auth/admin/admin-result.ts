@@ -1,7 +1,7 @@
 // Results of the database functions of the administration.
 import type { TextRow } from '../../../postgres/json-statement.ts'
 import { AuthError, authErrors } from '../auth-error.ts'
-import type { AuthReply } from '../auth-route.ts'
+import type { AuthReply } from '../dialect.ts'
 import { accepted } from '../mfa/factor-refusal.ts'
 
 export const noSuchUser = (): AuthError => new AuthError(404, 'user_not_found', 'User not found')

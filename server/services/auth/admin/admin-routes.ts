@@ -1,5 +1,5 @@
 // All routes of the administration.
-import type { AuthRoute } from '../auth-route.ts'
+import type { AuthRoute } from '../dialect.ts'
 import { auditRoutes } from './audit-routes.ts'
 import { userFactorRoutes } from './user-factor-routes.ts'
 import { userRoutes } from './user-routes.ts'

@@ -1,7 +1,8 @@
 // `/admin/audit`: the audit log.
+import { originalTarget } from '../../../http/router.ts'
 import { dto } from '../../../http/service-response.ts'
 import { authErrors } from '../auth-error.ts'
-import { defineAuthRoute, type AuthRoute } from '../auth-route.ts'
+import { defineAuthRoute, type AuthRoute } from '../dialect.ts'
 import { adminStatements } from './admin-statements.ts'
 import { pageHeaders, pageOf, skippedBy } from './page.ts'
 
@@ -41,7 +42,7 @@ export const auditRoutes: readonly AuthRoute[] = [
       ])
       return {
         text: entries ?? '[]',
-        headers: pageHeaders(request.originalUrl, page, Number(total)),
+        headers: pageHeaders(originalTarget(request), page, Number(total)),
       }
     },
   }),

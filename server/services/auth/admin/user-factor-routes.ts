@@ -1,7 +1,7 @@
 // `/admin/users/{user_id}/factors`: second factors of accounts, for administrators.
 import { dto } from '../../../http/service-response.ts'
 import { readPhone } from '../addresses.ts'
-import { defineAuthRoute, type AuthRoute } from '../auth-route.ts'
+import { defineAuthRoute, type AuthRoute } from '../dialect.ts'
 import { factorId, userId } from '../path-ids.ts'
 import { originOf } from '../request-origin.ts'
 import { replyOf } from './admin-result.ts'

@@ -1,8 +1,9 @@
 // `/admin/users`: accounts, for administrators.
+import { originalTarget } from '../../../http/router.ts'
 import { dto } from '../../../http/service-response.ts'
 import { administrator } from '../../accounts/work-client.ts'
 import { authErrors } from '../auth-error.ts'
-import { defineAuthRoute, type AuthRoute } from '../auth-route.ts'
+import { defineAuthRoute, type AuthRoute } from '../dialect.ts'
 import { userId } from '../path-ids.ts'
 import { checkPassword, requireHashable } from '../password-rules.ts'
 import { namedAudience, originOf } from '../request-origin.ts'
@@ -53,7 +54,7 @@ export const userRoutes: readonly AuthRoute[] = [
       ])
       return {
         text: `{"users":${users ?? '[]'},"aud":${JSON.stringify(audience)}}`,
-        headers: pageHeaders(request.originalUrl, page, Number(total)),
+        headers: pageHeaders(originalTarget(request), page, Number(total)),
       }
     },
   }),

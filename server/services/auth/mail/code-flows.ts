@@ -1,5 +1,5 @@
 // Issues codes and sends them: what the routes and `Confirmations` have in common.
-import type { Request } from 'express'
+import type { IncomingMessage } from 'node:http'
 import { AuthError, authErrors } from '../auth-error.ts'
 import type { AuthResources } from '../auth-resources.ts'
 import type { AuthDatabase } from '../auth-database.ts'
@@ -21,7 +21,7 @@ export type CodeFlowsContext = CodeSenderContext & Pick<AuthResources, 'limits' 
 
 export type FlowOptions = {
   /** Undefined for codes by phone that another request has led to. */
-  readonly request: Request | undefined
+  readonly request: IncomingMessage | undefined
   readonly pkce?: PkceChallenge | undefined
   readonly only?: CodeRequest['only']
   readonly newAddress?: string
@@ -169,7 +169,7 @@ export class CodeFlows {
   }
 }
 
-export type MailOptions = FlowOptions & { readonly request: Request }
+export type MailOptions = FlowOptions & { readonly request: IncomingMessage }
 
 /** The outcome of an attempt to issue a code, apart from that to wait. */
 export type Settled = Exclude<Issued, { readonly status: 'wait' }>

@@ -1,5 +1,5 @@
 // Sends codes and links: by mail, or by the hooks that replace mail and message providers.
-import type { Request } from 'express'
+import type { IncomingMessage } from 'node:http'
 import { jsonObject } from '../../../text/json-members.ts'
 import { AuthError } from '../auth-error.ts'
 import type { AuthResources } from '../auth-resources.ts'
@@ -43,7 +43,7 @@ export class CodeSender {
   }
 
   /** The link with a code for a purpose. */
-  link(purpose: MailPurpose, token: string, request: Request, target: string): string {
+  link(purpose: MailPurpose, token: string, request: IncomingMessage, target: string): string {
     const { type, path } = mails[purpose]
     const urlPath = this.#context.settings().authMailContents.get(path)?.urlPath ?? null
     return actionLink({ externalUrl: this.#context.externalUrl(request), urlPath, token, type, redirectTo: target })
@@ -54,7 +54,7 @@ export class CodeSender {
    *
    * @throws AuthError as the hook says
    */
-  async mail(purpose: MailPurpose, issued: IssuedCodes, request: Request): Promise<void> {
+  async mail(purpose: MailPurpose, issued: IssuedCodes, request: IncomingMessage): Promise<void> {
     const { sendEmail } = this.#context.hooks
     if (sendEmail) {
       await sendEmail(this.#hookPayload(purpose, issued, request))
@@ -66,7 +66,7 @@ export class CodeSender {
   }
 
   /** The same, where the response must not depend on whether there is an account. Errors of the hook are logged. */
-  mailLater(purpose: MailPurpose, issued: IssuedCodes, request: Request): void {
+  mailLater(purpose: MailPurpose, issued: IssuedCodes, request: IncomingMessage): void {
     if (this.#context.hooks.sendEmail) this.#context.background(() => this.mail(purpose, issued, request))
     else void this.mail(purpose, issued, request)
   }
@@ -98,7 +98,7 @@ export class CodeSender {
     purpose: MailPurpose,
     { to, code, token }: IssuedCode,
     issued: IssuedCodes,
-    request: Request,
+    request: IncomingMessage,
   ): MailVariables {
     const target = redirectTo(this.#context, request)
     const { user_metadata: data } = JSON.parse(issued.user) as { readonly user_metadata?: Record<string, unknown> }
@@ -119,7 +119,7 @@ export class CodeSender {
    * The payload of GoTrue. Of a change that both mailboxes confirm, `token` belongs to the current one and `token_hash` to
    * the new one, and the other pair the other way round: https://supabase.com/docs/guides/auth/auth-hooks/send-email-hook
    */
-  #hookPayload(purpose: MailPurpose, { mails: [first, current], user }: IssuedCodes, request: Request): string {
+  #hookPayload(purpose: MailPurpose, { mails: [first, current], user }: IssuedCodes, request: IncomingMessage): string {
     const data = {
       token: current?.code ?? first?.code ?? '',
       token_hash: first?.token ?? '',

@@ -3,7 +3,7 @@ import { jsonMembers, jsonObject, jsonTexts } from '../../../text/json-members.t
 import { administrator } from '../../accounts/work-client.ts'
 import { readEmail } from '../addresses.ts'
 import { AuthError, authErrors } from '../auth-error.ts'
-import { defineAuthRoute, type AuthCall, type AuthReply, type AuthRoute } from '../auth-route.ts'
+import { defineAuthRoute, type AuthCall, type AuthReply, type AuthRoute } from '../dialect.ts'
 import { objectMember } from '../metadata.ts'
 import { checkPassword } from '../password-rules.ts'
 import { redirectTo } from '../request-redirect.ts'

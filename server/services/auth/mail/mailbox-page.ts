@@ -3,7 +3,7 @@ import { escapeHtml } from './html-text.ts'
 import { mailKinds, type MailKind } from './mail-kind.ts'
 import type { MailMessage } from './mail-message.ts'
 import type { RenderedMail } from './mail-templates.ts'
-import { authPath } from '../auth-route.ts'
+import { authPath } from '../dialect.ts'
 
 /** Links to the other pages of the server. They are relative, so that they work behind a proxy with a path prefix. */
 function navigation(path: string): string {

@@ -1,10 +1,11 @@
 // GET /dev/mailbox: the mails of the development mode, and the templates.
-import type { Request } from 'express'
+import type { IncomingMessage } from 'node:http'
 import { isTrustedOrigin } from '../../../http/cross-origin.ts'
+import { originalTarget } from '../../../http/router.ts'
 import { isLoopbackHostHeader } from '../../../text/loopback-host.ts'
 import { AuthError } from '../auth-error.ts'
 import type { AuthContext } from '../auth-context.ts'
-import { authPath, defineAuthRoute, type AuthRoute } from '../auth-route.ts'
+import { authPath, defineAuthRoute, type AuthRoute } from '../dialect.ts'
 import { mailKinds, sampleVariables, type MailKind } from './mail-kind.ts'
 import type { Mailbox } from './mailbox.ts'
 import { mailboxEntry, mailboxPage, templatePage } from './mailbox-page.ts'
@@ -85,7 +86,7 @@ const loopbackAddress = /^(?:::ffff:)?127\.|^::1$/
  *
  * @throws AuthError 404
  */
-function mailboxFor({ mailer }: Pick<AuthContext, 'mailer'>, request: Request): Mailbox {
+function mailboxFor({ mailer }: Pick<AuthContext, 'mailer'>, request: IncomingMessage): Mailbox {
   const { headers, socket } = request
   const isLocal =
     isLoopbackHostHeader(headers.host ?? '') &&
@@ -95,8 +96,10 @@ function mailboxFor({ mailer }: Pick<AuthContext, 'mailer'>, request: Request): 
   return mailer.mailbox
 }
 
-const wantsPage = ({ headers }: Request): boolean => (headers.accept ?? '').includes('text/html')
+const wantsPage = ({ headers }: IncomingMessage): boolean => (headers.accept ?? '').includes('text/html')
 
 /** The path as the client wrote it, because the service may be mounted below another path. */
-const basePath = ({ originalUrl }: Request): string =>
-  (originalUrl.split('?', 1)[0] ?? `${authPath}${path}`).replace(/[^A-Za-z0-9/_.-]/g, '').replace(/^\/{2,}/, '/')
+const basePath = (request: IncomingMessage): string =>
+  (originalTarget(request).split('?', 1)[0] ?? `${authPath}${path}`)
+    .replace(/[^A-Za-z0-9/_.-]/g, '')
+    .replace(/^\/{2,}/, '/')

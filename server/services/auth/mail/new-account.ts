@@ -1,6 +1,6 @@
 // Accounts that are created with their first code: sign-in by mail or phone without a password, invitations.
 import { randomUUID } from 'node:crypto'
-import type { Request } from 'express'
+import type { IncomingMessage } from 'node:http'
 import { authErrors } from '../auth-error.ts'
 import type { AuthContext } from '../auth-context.ts'
 import { draftUser } from '../draft-user.ts'
@@ -31,7 +31,7 @@ type CreationOptions = Omit<FlowOptions, 'request'> & {
  */
 export async function issueToNewAccount(
   context: AuthContext,
-  request: Request,
+  request: IncomingMessage,
   purpose: CodePurpose,
   account: AccountParts,
   { isLimited = true, ...options }: CreationOptions & { readonly isLimited?: boolean },
@@ -47,7 +47,7 @@ export async function issueToNewAccount(
  */
 export async function createWithCode(
   context: AuthContext,
-  request: Request,
+  request: IncomingMessage,
   purpose: CodePurpose,
   { address, data, passwordHash = null, confirmed = false }: AccountParts,
   options: CreationOptions,

@@ -1,10 +1,10 @@
 // POST /otp and /magiclink: sign-in with a code or link, without a password.
-import type { Request } from 'express'
+import type { IncomingMessage } from 'node:http'
 import { readChannel, readEmail, readPhone } from '../addresses.ts'
 import { requireOpenSignUp, requireSignInWith } from '../admission.ts'
 import type { AuthContext } from '../auth-context.ts'
 import { AuthError, authErrors } from '../auth-error.ts'
-import { defineAuthRoute, type AuthCall, type AuthReply, type AuthRoute } from '../auth-route.ts'
+import { defineAuthRoute, type AuthCall, type AuthReply, type AuthRoute } from '../dialect.ts'
 import type { PkceChallenge } from '../confirmations.ts'
 import { chosenData } from '../metadata.ts'
 import { readChallenge } from '../pkce.ts'
@@ -126,7 +126,7 @@ type SignInCode = {
  */
 async function issueOrCreate(
   context: AuthContext,
-  request: Request,
+  request: IncomingMessage,
   { purpose, only, purposeIfNew, account, creates, pkce, audit }: SignInCode,
 ): Promise<{ readonly issued: Settled; readonly isNew: boolean }> {
   const { codeFlows } = context

@@ -1,7 +1,7 @@
 // POST /recover and /resend, GET /reauthenticate.
 import { readEmail, readPhone } from '../addresses.ts'
 import { AuthError, authErrors } from '../auth-error.ts'
-import { defineAuthRoute, type AuthCall, type AuthReply, type AuthRoute } from '../auth-route.ts'
+import { defineAuthRoute, type AuthCall, type AuthReply, type AuthRoute } from '../dialect.ts'
 import { readChallenge } from '../pkce.ts'
 import { isEmpty } from '../request-text.ts'
 import { bodies, type ResendBody } from './code-bodies.ts'

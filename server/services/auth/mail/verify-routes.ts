@@ -1,9 +1,9 @@
 // POST and GET /verify: codes and links are used up.
-import type { Request } from 'express'
+import type { IncomingMessage } from 'node:http'
 import { readEmail, readPhone } from '../addresses.ts'
 import { AuthError, authErrors } from '../auth-error.ts'
 import type { AuthContext } from '../auth-context.ts'
-import { defineAuthRoute, type AuthCall, type AuthReply, type AuthRoute } from '../auth-route.ts'
+import { defineAuthRoute, type AuthCall, type AuthReply, type AuthRoute } from '../dialect.ts'
 import { authErrorOf } from '../database-auth-error.ts'
 import { pageWithCode, pageWithSession } from '../page-redirect.ts'
 import { originOf } from '../request-origin.ts'
@@ -109,7 +109,7 @@ const linkTypes: ReadonlySet<string> = new Set(['signup', 'invite', 'recovery', 
 
 function use(
   context: AuthContext,
-  request: Request,
+  request: IncomingMessage,
   code: Pick<PresentedCode, 'type' | 'pkce'> &
     ({ readonly email: string; token: string } | { readonly phone: string; token: string } | { token_hash: string }),
 ): Promise<UsedCode> {
@@ -198,7 +198,7 @@ function linkOf({ query }: Pick<AuthCall<'anyone', undefined>, 'query'>): Link {
 /** Prefix of tokens of PKCE flows. */
 const pkcePrefix = 'pkce_'
 
-async function followLink(context: AuthContext, request: Request, { token, type }: Link): Promise<AuthReply> {
+async function followLink(context: AuthContext, request: IncomingMessage, { token, type }: Link): Promise<AuthReply> {
   const page = redirectTo(context, request)
   const pkce = token.startsWith(pkcePrefix)
   return { status: 303, redirect: await resultOf(context, request, { token, type, pkce, page }), headers: noReferrer }
@@ -209,7 +209,7 @@ const noReferrer = { 'Referrer-Policy': 'no-referrer' }
 
 async function resultOf(
   context: AuthContext,
-  request: Request,
+  request: IncomingMessage,
   { token, type, pkce, page }: Pick<Link, 'token' | 'type'> & { readonly pkce: boolean; readonly page: string },
 ): Promise<string> {
   try {

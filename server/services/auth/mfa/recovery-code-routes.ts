@@ -1,6 +1,6 @@
 // `/factors/recovery-codes`: codes that replace a lost second factor. GoTrue has no such endpoints.
 import { dto } from '../../../http/service-response.ts'
-import { defineAuthRoute, type AuthRoute } from '../auth-route.ts'
+import { defineAuthRoute, type AuthRoute } from '../dialect.ts'
 import { originOf } from '../request-origin.ts'
 import { factorOwner } from './factor-caller.ts'
 import { accepted } from './factor-refusal.ts'

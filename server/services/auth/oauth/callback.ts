@@ -1,5 +1,5 @@
 // The callback of a provider: the end of a sign-in, or of linking an identity.
-import type { Request } from 'express'
+import type { IncomingMessage } from 'node:http'
 import type { AuthContext } from '../auth-context.ts'
 import { AuthError } from '../auth-error.ts'
 import { authErrorOf } from '../database-auth-error.ts'
@@ -30,7 +30,7 @@ import { upstreamFailure } from './upstream-failure.ts'
  */
 export async function callbackTarget(
   context: AuthContext,
-  request: Request,
+  request: IncomingMessage,
   parameters: URLSearchParams,
 ): Promise<string> {
   const taken = await takeFlow(context, request, parameters.get('state'))
@@ -49,7 +49,11 @@ export async function callbackTarget(
 }
 
 /** The flow of a state, or what is wrong with the state, which is counted. */
-async function takeFlow(context: AuthContext, request: Request, state: string | null): Promise<() => ProviderFlow> {
+async function takeFlow(
+  context: AuthContext,
+  request: IncomingMessage,
+  state: string | null,
+): Promise<() => ProviderFlow> {
   try {
     const flow = await context.flowStates.take(state)
     return () => flow
@@ -65,7 +69,7 @@ const reasonOf = (cause: unknown): string => (cause instanceof Error ? ` (${caus
 
 async function finish(
   context: AuthContext,
-  request: Request,
+  request: IncomingMessage,
   flow: ProviderFlow,
   parameters: URLSearchParams,
 ): Promise<string> {
@@ -112,7 +116,7 @@ function providerOf({ providers }: AuthContext, flow: ProviderFlow): Provider {
 /** The tokens for the code of the callback. The parameters are passed on as they came, so that all of them are checked. */
 async function exchanged(
   context: AuthContext,
-  request: Request,
+  request: IncomingMessage,
   flow: ProviderFlow,
   provider: Provider,
   parameters: URLSearchParams,

@@ -1,7 +1,7 @@
 // The identities of a user: linking a further one at a provider, and removing one.
 import { JsonStatement } from '../../../postgres/json-statement.ts'
 import { AuthError, authErrors } from '../auth-error.ts'
-import { defineAuthRoute, type AuthRoute } from '../auth-route.ts'
+import { defineAuthRoute, type AuthRoute } from '../dialect.ts'
 import { originOf } from '../request-origin.ts'
 import { requireManualLinking } from './manual-linking.ts'
 import { flowParameters } from './oauth-routes.ts'

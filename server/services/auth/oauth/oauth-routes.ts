@@ -1,7 +1,8 @@
 // Sign-in with providers: `/authorize` sends the user to the provider, which sends them back to `/callback`.
-import express, { type Request, type Response } from 'express'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import express from 'express'
 import { AuthError } from '../auth-error.ts'
-import { defineAuthRoute, type AuthRoute } from '../auth-route.ts'
+import { defineAuthRoute, type AuthRoute } from '../dialect.ts'
 import { callbackTarget } from './callback.ts'
 import { flowTarget } from './provider-flow.ts'
 import { isEmpty } from '../request-text.ts'
@@ -78,12 +79,13 @@ const limit = 100 * 1024
 const receive = express.text({ type: () => true, limit })
 
 /** @throws AuthError 413 */
-async function readForm(request: Request, response: Response): Promise<URLSearchParams> {
+async function readForm(request: IncomingMessage, response: ServerResponse): Promise<URLSearchParams> {
   await new Promise<void>((resolve, reject) => {
     receive(request, response, (error?: unknown) => {
       if (error === undefined) resolve()
       else reject(new AuthError(413, 'request_entity_too_large', `Request body too large (max ${limit} bytes)`))
     })
   })
-  return new URLSearchParams(typeof request.body === 'string' ? request.body : '')
+  const { body } = request as { readonly body?: unknown }
+  return new URLSearchParams(typeof body === 'string' ? body : '')
 }

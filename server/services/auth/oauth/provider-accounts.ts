@@ -1,6 +1,6 @@
 // The accounts of users of providers. See the functions of `000007_providers.sql`, which decide whose account it is.
 import { randomUUID } from 'node:crypto'
-import type { Request } from 'express'
+import type { IncomingMessage } from 'node:http'
 import { sqlState } from '../../../postgres/database-error.ts'
 import { JsonStatement } from '../../../postgres/json-statement.ts'
 import type { AuthContext } from '../auth-context.ts'
@@ -32,7 +32,7 @@ export type ProviderSignIn = {
   readonly user: ProviderUser
   /** Undefined in the implicit flow. */
   readonly flow: FinishedFlow | undefined
-  readonly request: Request
+  readonly request: IncomingMessage
   readonly origin: SessionOrigin
 }
 

@@ -1,6 +1,6 @@
 // The way to a provider and back: what is sent to it, and what its callback must contain.
 import { createHash } from 'node:crypto'
-import type { Request } from 'express'
+import type { IncomingMessage } from 'node:http'
 import type { AuthContext } from '../auth-context.ts'
 import { authErrors } from '../auth-error.ts'
 import type { LinkingTarget } from '../flow-states.ts'
@@ -52,7 +52,7 @@ export type FlowPurpose = {
 /** Where a browser continues: at the provider, or at the page that started the flow if the provider cannot be reached. */
 export async function flowTarget(
   context: FlowContext & Pick<AuthContext, 'warn'>,
-  request: Request,
+  request: IncomingMessage,
   query: URLSearchParams,
   purpose: FlowPurpose,
 ): Promise<string> {
@@ -73,7 +73,7 @@ export async function flowTarget(
  */
 export async function startProviderFlow(
   context: FlowContext,
-  request: Request,
+  request: IncomingMessage,
   query: URLSearchParams,
   { linkingTarget, inviteToken }: FlowPurpose,
 ): Promise<string> {
@@ -126,7 +126,7 @@ function requestedProvider(providers: AuthContext['providers'], name: string): P
 /** Where the provider sends the user back to: a URL that is registered there. */
 export const redirectUri = (
   { externalUrl }: Pick<AuthContext, 'externalUrl'>,
-  request: Request,
+  request: IncomingMessage,
   provider: Provider,
 ): string => provider.redirectUri ?? `${externalUrl(request)}/callback`
 

@@ -13,7 +13,7 @@ import { keyOf, objectResponse } from '../object-routes.ts'
 import type { CallerKind } from '../callers.ts'
 import { placeOf, tokenOf, urlIn } from '../signed-tokens.ts'
 import { storageErrors } from '../storage-error.ts'
-import { defineStorageRoute, type StorageCall, type StorageRoute } from '../storage-route.ts'
+import { defineStorageRoute, type StorageCall, type StorageRoute } from '../dialect.ts'
 import {
   describe,
   transformationOf,

@@ -1,7 +1,7 @@
 // Routes of resumable uploads: the protocol tus 1.0.0. https://tus.io/protocols/resumable-upload
 import { text } from '../../../http/service-response.ts'
 import type { ServiceResponse } from '../../../http/service-route.ts'
-import { defineStorageRoute, type StorageMethod, type StorageRoute } from '../storage-route.ts'
+import { defineStorageRoute, type StorageMethod, type StorageRoute } from '../dialect.ts'
 import { handleTus, resumablePath } from './tus-request.ts'
 
 type TusRoute = {

@@ -3,10 +3,15 @@ import express from 'express'
 import t, { type Test } from 'tap'
 import type { Identity } from '../../../server/identity/identity.ts'
 import { Failure } from '../../../server/http/envelope.ts'
-import { bodyReader } from '../../../server/http/json-body.ts'
+import {
+  defineEnvelopeRoute,
+  envelopeBodyReader,
+  envelopeDialect,
+  type Access,
+} from '../../../server/http/envelope-dialect.ts'
 import { uuidParameter } from '../../../server/http/path-id.ts'
-import { defineRoute, type Access, type Route } from '../../../server/http/route.ts'
-import { createRouters, type RouteTable } from '../../../server/http/route-router.ts'
+import type { Route } from '../../../server/http/route.ts'
+import { createRouters, type RouteTable } from '../../../server/http/router.ts'
 import { dto, success } from '../../../server/http/service-response.ts'
 import { operationTables } from '../../../server/running/operations/operation-routes.ts'
 import { createValidator } from '../../../server/validation/validator.ts'
@@ -16,10 +21,13 @@ import { listen } from '../../support/listening.ts'
 const validator = await createValidator()
 const logged: unknown[] = []
 const options = {
-  validator,
-  readBody: bodyReader(1000),
-  onError: (error: unknown) => logged.push(error),
-  failureOf: () => undefined,
+  dialect: envelopeDialect,
+  tools: {
+    validator,
+    readBody: envelopeBodyReader(1000),
+    onError: (error: unknown) => logged.push(error),
+    failureOf: () => undefined,
+  },
 }
 
 async function serve(t: Test, tables: readonly RouteTable[]): Promise<Call> {
@@ -41,7 +49,7 @@ const id = uuidParameter('Which.', 'first')
 const answerOf = success(200, 'Fine.', {})
 
 const things: readonly Route[] = [
-  defineRoute({
+  defineEnvelopeRoute({
     ...described,
     method: 'get',
     path: '/things/{id}',
@@ -49,7 +57,7 @@ const things: readonly Route[] = [
     success: answerOf,
     handler: ({ path }) => ({ details: path }),
   }),
-  defineRoute({
+  defineEnvelopeRoute({
     ...described,
     method: 'get',
     path: '/things/all',
@@ -62,7 +70,7 @@ const things: readonly Route[] = [
     success: answerOf,
     handler: ({ query, caller: { role } }) => ({ details: { ...query, role } }),
   }),
-  defineRoute({
+  defineEnvelopeRoute({
     ...described,
     method: 'patch',
     path: '/things/{id}',
@@ -74,7 +82,7 @@ const things: readonly Route[] = [
       return { details: body }
     },
   }),
-  defineRoute({
+  defineEnvelopeRoute({
     ...described,
     method: 'post',
     path: '/things',
@@ -171,10 +179,10 @@ t.test('tables that contradict themselves are refused', async (t) => {
     handler: () => ({}),
   } as const
   t.throws(
-    () => createRouters([{ guards: [], routes: [defineRoute({ ...unknown, path: '/x' })] }], options),
+    () => createRouters([{ guards: [], routes: [defineEnvelopeRoute({ ...unknown, path: '/x' })] }], options),
     /no JSON Schema has the \$id urn:rowhouse:NoSuchDto/,
   )
-  t.throws(() => defineRoute({ ...unknown, path: '/x/{id}' }), /route x: the path and the parameters/)
+  t.throws(() => defineEnvelopeRoute({ ...unknown, path: '/x/{id}' }), /route x: the path and the parameters/)
 })
 
 t.test('operations answer what they document', async (t) => {
