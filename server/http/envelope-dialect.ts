@@ -3,15 +3,16 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Failure, failures, sendFailure, sendSuccess, unknownPath, type Success } from './envelope.ts'
 import { bodyReceiver, jsonBodyReader, type BodyFault, type JsonBodyReader } from './json-body.ts'
 import type { JsonSchema } from './json-schema.ts'
-import type { PathParameter } from './path-id.ts'
 import { readQuery } from './query-string.ts'
 import {
   defineRoute,
   type Responses,
   type Route,
+  type RouteCall,
   type RouteDefinition,
   type RouteDialect,
   type RouteTools,
+  type TypedDefinition,
 } from './route.ts'
 import { originalTarget, type RouterDialect } from './router.ts'
 import {
@@ -55,17 +56,6 @@ export type QueryParameters<Query> = {
   readonly numeric: readonly string[]
 }
 
-/** The validated parts of a request. */
-export type Call<Caller, Path, Query, Body> = {
-  readonly caller: Caller
-  readonly path: Path
-  readonly query: Query
-  readonly body: Body
-  readonly request: IncomingMessage
-  /** For headers only: the router sends the status and the body. */
-  readonly response: ServerResponse
-}
-
 type Description = RouteDefinition & {
   readonly tag: string
   readonly access: Omit<Access<unknown>, 'confirm'> & Pick<Access<never>, 'confirm'>
@@ -78,14 +68,13 @@ type Description = RouteDefinition & {
   readonly errors?: Responses
 }
 
-type Definition<Caller, Path, Query, Body> = Omit<Description, 'access' | 'pathParameters' | 'query' | 'body'> & {
-  readonly access: Access<Caller>
-  readonly pathParameters?: { readonly [Name in keyof Path]: PathParameter<Path[Name]> }
-  readonly query?: QueryParameters<Query>
-  readonly body?: SchemaOf<Body>
-  /** @throws Failure one of `errors` */
-  readonly handler: (call: Call<Caller, Path, Query, Body>) => Success | Promise<Success>
-}
+type Definition<Caller, Path, Query, Body> = TypedDefinition<
+  Omit<Description, 'access' | 'query'>,
+  Path,
+  Body,
+  RouteCall<Caller, Query, Path, Body>,
+  Success
+> & { readonly access: Access<Caller>; readonly query?: QueryParameters<Query> }
 
 type Described = Description & { readonly handler: (call: never) => Success | Promise<Success> }
 

@@ -88,27 +88,19 @@ export function sendSuccess(
 ): void {
   // JSON leaves out what is undefined.
   if (!(details instanceof JsonText)) {
-    send(response, statusCode, { status: 'success', message, details, nextCursor }, {})
+    sendText(response, statusCode, JSON.stringify({ status: 'success', message, details, nextCursor }))
     return
   }
   const members = { ...jsonTexts({ status: 'success', message }), details: details.text, ...jsonTexts({ nextCursor }) }
-  sendText(response, statusCode, jsonObject(members), {})
+  sendText(response, statusCode, jsonObject(members))
 }
 
-function send(
-  response: ServerResponse,
-  statusCode: number,
-  body: object,
-  headers: Readonly<Record<string, string>>,
-): void {
-  sendText(response, statusCode, JSON.stringify(body), headers)
-}
-
-function sendText(
+/** Sends JSON text that must not be cached. */
+export function sendText(
   response: ServerResponse,
   statusCode: number,
   text: string,
-  headers: Readonly<Record<string, string>>,
+  headers: Readonly<Record<string, string>> = {},
 ): void {
   response.writeHead(statusCode, {
     'Content-Type': 'application/json; charset=utf-8',
@@ -132,5 +124,6 @@ export function unknownPath(method: string | undefined, target: string): Failure
 export function sendFailure(response: ServerResponse, failure: Failure): void {
   const { statusCode, message, error, fieldErrors, headers } = failure
   const status = statusCode >= 500 ? 'error' : 'fail'
-  send(response, statusCode, { status, statusCode, message, error, details: fieldErrors && { fieldErrors } }, headers)
+  const body = { status, statusCode, message, error, details: fieldErrors && { fieldErrors } }
+  sendText(response, statusCode, JSON.stringify(body), headers)
 }

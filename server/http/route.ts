@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { DtoValidator } from '../validation/validator.ts'
 import type { JsonBodyReader } from './json-body.ts'
 import type { PathParameter } from './path-id.ts'
-import type { SchemaOf } from './service-response.ts'
+import { text, type SchemaOf } from './service-response.ts'
 import type { ServiceParameter, ServiceResponse, ServiceRoute } from './service-route.ts'
 
 /** What all routes need to be prepared. */
@@ -54,18 +54,29 @@ export type RouteDefinition = Pick<ServiceRoute, 'method' | 'path' | 'id' | 'sum
   readonly hidden?: boolean
 }
 
-/** A request of a route whose parts have been read. The types of a definition say what its parts are. */
-export type RouteCall<Caller, Query> = {
+/** A definition whose handler has types for path parameters and body. */
+export type TypedDefinition<Definition extends RouteDefinition, Path, Body, Call, Reply> = Omit<
+  Definition,
+  'pathParameters' | 'body'
+> & {
+  readonly pathParameters?: { readonly [Name in keyof Path]: PathParameter<Path[Name]> }
+  readonly body?: SchemaOf<Body>
+  readonly handler: (call: Call) => Reply | Promise<Reply>
+}
+
+/** A request of a route whose parts have been read and validated. */
+export type RouteCall<Caller, Query, Path = unknown, Body = unknown> = {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly caller: Caller
   readonly query: Query
   /** Path parameters by name. */
-  readonly path: Readonly<Record<string, unknown>>
+  readonly path: Path
   /** Undefined without a schema of the body. */
-  readonly body: unknown
+  readonly body: Body
   /** The JSON of the body; empty without a schema of the body. */
   readonly bodyText: string
+  /** The target below the path of the service, with the query string. */
   readonly target: string
 }
 
@@ -148,6 +159,13 @@ function pathParametersOf(
   }
   return described
 }
+
+/** Descriptions of parameters that may be any text. */
+export const textParameters = (
+  place: 'query' | 'header',
+  descriptions: Readonly<Record<string, string>> = {},
+): readonly ServiceParameter[] =>
+  Object.entries(descriptions).map(([name, description]) => ({ name, in: place, description, schema: text }))
 
 function handlerOf<Caller, Query>(
   { pathParameters = {}, body: schema, bodyOptional = false }: RouteDefinition,

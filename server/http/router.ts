@@ -48,11 +48,9 @@ export type RouterOptions<Tools> = RouteTable<Tools> & {
 export type Router = (request: IncomingMessage, response: ServerResponse, target: string, next?: () => void) => void
 
 /** A router as a handler of Express, which removes the path of the router from `url`. */
-export type MountedRouter = (request: IncomingMessage, response: ServerResponse, next: () => void) => void
-
 export const mounted =
-  (router: Router): MountedRouter =>
-  (request, response, next) =>
+  (router: Router) =>
+  (request: IncomingMessage, response: ServerResponse, next: () => void): void =>
     router(request, response, request.url ?? '/', next)
 
 /** The whole target of a request, also where Express has removed the path of a router from `url`. */
@@ -101,12 +99,12 @@ export function createRouter<Tools>(options: RouterOptions<Tools>): Router {
 export function createRouters<Tools>(
   tables: readonly RouteTable<Tools>[],
   options: Pick<RouterOptions<Tools>, 'dialect' | 'tools'>,
-): ReadonlyMap<string, MountedRouter> {
-  const routers = new Map<string, MountedRouter>()
+): ReadonlyMap<string, Router> {
+  const routers = new Map<string, Router>()
   for (const { routes, guards } of tables) {
     for (const [segment, below] of groupBy(routes, ({ path }) => path.split('/', 2)[1] ?? '')) {
       if (routers.has(segment)) throw new Error(`two tables have routes below /${segment}`)
-      routers.set(segment, mounted(createRouter({ ...options, basePath: `/${segment}`, routes: below, guards })))
+      routers.set(segment, createRouter({ ...options, basePath: `/${segment}`, routes: below, guards }))
     }
   }
   return routers
@@ -161,12 +159,12 @@ function entriesOf<Tools>({ routes, basePath, tools }: RouterOptions<Tools>): re
         // RFC 9110, section 9.3.2
         if (method === 'get' && !methods.has('head')) handlers.set('HEAD', handle)
       }
-      return { path, segments: segmentsOf(path.slice(start) || '/'), handlers }
+      return { path, segments: segmentsOf(path.slice(start)), handlers }
     })
     .sort(bySpecificity)
 }
 
-const segmentsOf = (path: string): readonly string[] => path.split('/').slice(1)
+const segmentsOf = (path: string): readonly string[] => (path || '/').split('/').slice(1)
 
 const rank = (segment: string): string => (segment.startsWith('{*') ? '2' : segment.startsWith('{') ? '1' : '0')
 

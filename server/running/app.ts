@@ -6,7 +6,7 @@ import { exactRouter, isAmbiguous } from '../http/exact-router.ts'
 import type { Log } from './operations/log.ts'
 import type { RequestRecorder } from './operations/request-recorder.ts'
 import { logRequests } from '../http/request-log.ts'
-import type { MountedRouter } from '../http/router.ts'
+import { mounted, type Router } from '../http/router.ts'
 import { isBelow } from '../adapters/base-path.ts'
 import { storagePath } from '../services/storage/dialect.ts'
 import type { NodeHandler } from '../adapters/node.ts'
@@ -20,9 +20,9 @@ export type AppOptions = {
   /** Mount path of the REST API: `/rest/v1`, or `/`. */
   readonly restBasePath: string
   /** The other routes by their first path segment: `report`, `auth`, `health` …; that of `/` is empty. */
-  readonly services: ReadonlyMap<string, express.Router | MountedRouter>
+  readonly services: ReadonlyMap<string, Router>
   /** The image analysis, and its mount path, if the server has it. */
-  readonly analysis: { readonly path: string; readonly router: express.Router } | undefined
+  readonly analysis: { readonly path: string; readonly router: Router } | undefined
   /** The storage service at `/storage/v1`, if the server has it. */
   readonly storage: Handler | undefined
   /** Finds the handler for paths of services that the server does not have. */
@@ -74,10 +74,10 @@ export function createApp({
   })
   router.use(logRequest)
   const home = services.get('')
-  for (const [segment, handler] of services) if (segment !== '') router.use(`/${segment}`, handler)
-  if (analysis) router.use(analysis.path, analysis.router)
+  for (const [segment, handler] of services) if (segment !== '') router.use(`/${segment}`, mounted(handler))
+  if (analysis) router.use(analysis.path, mounted(analysis.router))
   // `use` would match all other paths, too.
-  if (home) router.all('/', home)
+  if (home) router.all('/', mounted(home))
   const servesRoot = restBasePath === '/'
   // If one path is below the other, the longer one takes precedence.
   const hidden =

@@ -1,10 +1,8 @@
 // The sign-in service at `/auth/v1`, beside the cookie service at `/auth`.
-import type { Router } from 'express'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/config-sources.ts'
 import { listensOnLoopback } from '../config/loopback.ts'
-import { exactRouter } from '../http/exact-router.ts'
-import type { MountedRouter } from '../http/router.ts'
+import type { Router } from '../http/router.ts'
 import type { JwtSettings, JwtVerifier } from '../identity/jwt/jwt.ts'
 import { verificationSecret } from '../identity/jwt/key-set.ts'
 import { TokenSigner } from '../identity/jwt/token-signer.ts'
@@ -91,14 +89,16 @@ export function startSignIn({ config, env, current, ...options }: SignInOptions)
   return { auth, accounts }
 }
 
-/** Mounts `/auth/v1` before the other routes below `/auth`. */
+/** Adds `/auth/v1` to the other routes below `/auth`. */
 export function withAuth(
-  services: ReadonlyMap<string, Router | MountedRouter>,
+  services: ReadonlyMap<string, Router>,
   auth: Pick<AuthService, 'router'>,
-): ReadonlyMap<string, Router | MountedRouter> {
-  const router = exactRouter()
-  router.use('/v1', auth.router)
+): ReadonlyMap<string, Router> {
   const cookieDoor = services.get('auth')
-  if (cookieDoor) router.use(cookieDoor)
+  const router: Router = (request, response, target, next) => {
+    if (/^\/v1(?:[/?]|$)/.test(target)) auth.router(request, response, target.slice('/v1'.length), next)
+    else if (cookieDoor) cookieDoor(request, response, target, next)
+    else next?.()
+  }
   return new Map([...services, ['auth', router]])
 }

@@ -5,6 +5,7 @@ import { isBelow } from '../adapters/base-path.ts'
 import type { ServiceName } from '../config/config.ts'
 import { signsIn } from '../config/signing-in.ts'
 import { answerCrossOrigin, tokenRules } from '../http/cross-origin.ts'
+import { sendText } from '../http/envelope.ts'
 
 /** Services that no server has, and what to use in their place. */
 const unknown: Readonly<Record<string, (restPath: string) => string>> = {
@@ -50,22 +51,14 @@ export function missingServices({
 
 const respondWith = (path: string, message: string, allowedOrigins: () => readonly string[]): MissingServiceHandler => {
   // The second form is that of GraphQL, whose clients read nothing else.
-  const body = Buffer.from(
-    JSON.stringify({
-      status: 'fail',
-      statusCode: 404,
-      code: 'service_not_found',
-      message,
-      ...(path === '/graphql/v1' ? { errors: [{ message }] } : {}),
-    }),
-  )
+  const body = JSON.stringify({
+    status: 'fail',
+    statusCode: 404,
+    code: 'service_not_found',
+    message,
+    ...(path === '/graphql/v1' ? { errors: [{ message }] } : {}),
+  })
   return (request, response) => {
-    if (answerCrossOrigin(request, response, allowedOrigins(), tokenRules)) return
-    response.writeHead(404, {
-      'Content-Type': 'application/json; charset=utf-8',
-      'Content-Length': body.length,
-      'Cache-Control': 'no-store',
-    })
-    response.end(request.method === 'HEAD' ? undefined : body)
+    if (!answerCrossOrigin(request, response, allowedOrigins(), tokenRules)) sendText(response, 404, body)
   }
 }

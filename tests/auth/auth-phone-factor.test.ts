@@ -8,6 +8,7 @@ import { Database } from '../../server/postgres/database.ts'
 import { createPool } from '../../server/postgres/pool.ts'
 import { AuthError } from '../../server/services/auth/auth-error.ts'
 import { noHooks, type AuthHooks } from '../../server/services/auth/auth-hooks.ts'
+import { mounted } from '../../server/http/router.ts'
 import { authRouter, createAuth } from '../../server/services/auth/create-auth.ts'
 import { TokenSigner } from '../../server/identity/jwt/token-signer.ts'
 import { databaseLimits } from '../../server/services/limits.ts'
@@ -77,7 +78,7 @@ const hooks: AuthHooks = {
   },
 }
 const router = express.Router()
-router.use('/auth/v1', authRouter({ ...common, context: { ...context, hooks } }))
+router.use('/auth/v1', mounted(authRouter({ ...common, context: { ...context, hooks } })))
 const url = await listen(t, (request, response) => {
   router(request as express.Request, response as express.Response, () => response.end())
 })

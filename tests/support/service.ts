@@ -4,7 +4,7 @@ import express from 'express'
 import type { Test } from 'tap'
 import { Failure } from '../../server/http/envelope.ts'
 import { envelopeBodyReader, envelopeDialect } from '../../server/http/envelope-dialect.ts'
-import { createRouters } from '../../server/http/router.ts'
+import { createRouters, mounted } from '../../server/http/router.ts'
 import { accountsTable, type AccountsSettings } from '../../server/services/accounts/accounts-table.ts'
 import type { TokenSettings } from '../../server/services/accounts/access-token.ts'
 import { databaseLimits } from '../../server/services/limits.ts'
@@ -118,7 +118,7 @@ export async function startService(
       failureOf: databaseFailure,
     },
   })
-  for (const [segment, router] of routers) root.use(`/${segment}`, router)
+  for (const [segment, router] of routers) root.use(`/${segment}`, mounted(router))
   const url = await listen(t, (request, response) => {
     root(request as express.Request, response as express.Response, (error: unknown) => {
       response.statusCode = 599

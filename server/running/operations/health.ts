@@ -1,5 +1,6 @@
 // Liveness (`/health`) and readiness (`/ready`) of the process.
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { sendText } from '../../http/envelope.ts'
 import { isUnreachable, lacksFreeConnection } from '../../postgres/database-error.ts'
 import type { Overload } from '../overload/refusals.ts'
 
@@ -10,20 +11,9 @@ export class NotReady extends Error {}
 export type Check = () => boolean | Promise<boolean>
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
-function answer(request: IncomingMessage, response: ServerResponse, status: number, value: unknown): void {
-  const body = JSON.stringify(value)
-  response.writeHead(status, {
-    'Content-Type': 'application/json; charset=utf-8',
-    'Content-Length': Buffer.byteLength(body),
-    // Health responses must not be cached.
-    'Cache-Control': 'no-store',
-  })
-  response.end(request.method === 'HEAD' ? undefined : body)
-}
-
 /** `GET /health`: 200 as long as this process responds; checks nothing else. */
 export function health(): Handler {
-  return (request, response) => answer(request, response, 200, { status: 'ok' })
+  return (_request, response) => sendText(response, 200, JSON.stringify({ status: 'ok' }))
 }
 
 export type ReadyOptions = {
@@ -45,16 +35,13 @@ export function ready(
   { timeout = 2000, overload = () => undefined }: ReadyOptions = {},
 ): Handler {
   let running: Promise<Results> | undefined
-  return (request, response) => {
+  return (_request, response) => {
     running ??= runChecks(checks, timeout).finally(() => (running = undefined))
     void running.then((results) => {
       const isReady = Object.values(results.checks).every(Boolean)
       const reason = overload()
-      answer(request, response, isReady ? 200 : 503, {
-        status: isReady ? 'ready' : 'not ready',
-        ...results,
-        ...(reason === undefined ? {} : { overload: reason }),
-      })
+      const body = { status: isReady ? 'ready' : 'not ready', ...results, overload: reason }
+      sendText(response, isReady ? 200 : 503, JSON.stringify(body))
     })
   }
 }

@@ -5,7 +5,7 @@ import { publicCors } from '../../http/cross-origin.ts'
 import { unknownPath } from '../../http/envelope.ts'
 import type { JsonSchema } from '../../http/json-schema.ts'
 import type { Route, RouteHandler } from '../../http/route.ts'
-import { originalTarget, type RouteTable } from '../../http/router.ts'
+import type { RouteTable } from '../../http/router.ts'
 import { dto, record, text } from '../../http/service-response.ts'
 import { entrypoint } from '../../services/analysis/description.ts'
 import { guideRouter } from '../../services/guides/guide-router.ts'
@@ -119,7 +119,6 @@ const docsApplication = ({ restBasePath, hasMailbox }: OperationParts): express.
         ...(restBasePath === '/' ? [] : [{ text: 'Home', href: '../../' }]),
         { text: 'API reference', href: '../' },
       ]),
-      notFound,
     )
     .use(
       docsRouter({
@@ -130,19 +129,21 @@ const docsApplication = ({ restBasePath, hasMailbox }: OperationParts): express.
           ...(hasMailbox ? [{ text: 'Mailbox', href: `../${mailboxLink}` }] : []),
         ],
       }),
-      notFound,
     )
-
-const notFound: express.RequestHandler = (request) => {
-  throw unknownPath(request.method, originalTarget(request))
-}
+    .use(({ method, originalUrl }) => {
+      throw unknownPath(method, originalUrl)
+    })
 
 /** The page, the files that it loads, and the guides, which are hidden. */
 function docsRoutes(application: express.Express): readonly Route[] {
-  // The application responds, or fails.
-  const handle: RouteHandler = (request, response) =>
+  const handle: RouteHandler = (request, response, { target }) =>
+    // The application responds, or fails.
     new Promise((_resolve, reject) => {
-      application(request as express.Request, response as express.Response, reject)
+      application(
+        Object.assign(request, { url: target.startsWith('/') ? target : `/${target}` }) as express.Request,
+        response as express.Response,
+        reject,
+      )
     })
   const route: Route = {
     ...operation,

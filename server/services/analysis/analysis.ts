@@ -1,7 +1,7 @@
 // Creates the image analysis service from the settings.
-import type { Router } from 'express'
 import type { ObserveSocket } from '../../common/socket-observer.ts'
 import type { Database } from '../../postgres/database.ts'
+import type { Router } from '../../http/router.ts'
 import type { UpgradeHandler } from '../../http/upgrade.ts'
 import { BodyBudget } from '../../rest/request/body-budget.ts'
 import type { TableBodies } from '../../rest/validation.ts'

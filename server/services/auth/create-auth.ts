@@ -1,6 +1,6 @@
 // Puts the parts of `/auth/v1` together.
 import { crossOriginGuard } from '../../http/cross-origin.ts'
-import { createRouter, mounted, type MountedRouter } from '../../http/router.ts'
+import { createRouter, type Router } from '../../http/router.ts'
 import type { ApiKeyLookup } from '../../identity/api-key/api-key-lookup.ts'
 import type { JwtVerifier } from '../../identity/jwt/jwt.ts'
 import type { TokenSigner } from '../../identity/jwt/token-signer.ts'
@@ -56,7 +56,7 @@ export type AuthOptions = {
 
 export type AuthService = {
   /** To be mounted at `/auth/v1`. */
-  readonly router: MountedRouter
+  readonly router: Router
   readonly context: AuthContext
   /** Waits for tasks that run after their responses, and for mails, for a bounded time. */
   readonly stop: () => Promise<void>
@@ -137,9 +137,9 @@ export function authRouter({
   validator,
   allowedOrigins,
   onError,
-}: Pick<AuthOptions, 'validator' | 'allowedOrigins' | 'onError'> & { readonly context: AuthContext }): MountedRouter {
+}: Pick<AuthOptions, 'validator' | 'allowedOrigins' | 'onError'> & { readonly context: AuthContext }): Router {
   const rules = authCrossOrigin(() => context.settings().authCorsAllowedHeaders)
   const tools = { context, validator, readBody: readAuthBody, onError }
   const guards = [crossOriginGuard(allowedOrigins, rules)]
-  return mounted(createRouter({ dialect: authDialect, basePath: authPath, routes: authRoutes, guards, tools }))
+  return createRouter({ dialect: authDialect, basePath: authPath, routes: authRoutes, guards, tools })
 }

@@ -4,18 +4,20 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { tokenRules, type CrossOriginRules } from '../../http/cross-origin.ts'
 import { bodyReceiver, jsonBodyReader, type JsonBodyReader } from '../../http/json-body.ts'
 import type { JsonSchema } from '../../http/json-schema.ts'
-import type { PathParameter } from '../../http/path-id.ts'
 import { noteRole } from '../../http/request-log.ts'
 import {
   defineRoute,
+  textParameters,
   type Responses,
   type Route,
+  type RouteCall,
   type RouteDefinition,
   type RouteDialect,
   type RouteTools,
+  type TypedDefinition,
 } from '../../http/route.ts'
 import type { RouterDialect } from '../../http/router.ts'
-import { dto, text, type SchemaOf } from '../../http/service-response.ts'
+import { dto } from '../../http/service-response.ts'
 import type { ServiceResponse } from '../../http/service-route.ts'
 import { jsonMembers } from '../../text/json-members.ts'
 import { notStorable } from '../../text/storable-text.ts'
@@ -48,21 +50,18 @@ export type CallerKind = 'anyone' | 'user' | 'admin'
 
 type CallerOf<Kind extends CallerKind> = { anyone: undefined; user: AuthUser; admin: AuthAdmin }[Kind]
 
-/** The parts of a request. */
-export type AuthCall<Kind extends CallerKind, Body, Path = unknown> = {
+/** The parts of a request. The response is for headers and cookies only. */
+export type AuthCall<Kind extends CallerKind, Body, Path = unknown> = RouteCall<
+  CallerOf<Kind>,
+  URLSearchParams,
+  Path,
+  Body
+> & {
   readonly context: AuthContext
-  readonly caller: CallerOf<Kind>
-  readonly body: Body
   /** The raw values of the members of the body, which keep all digits of numbers. Empty without a body. */
   readonly bodyMembers: ReadonlyMap<string, string>
-  readonly query: URLSearchParams
-  /** Path parameters by name. */
-  readonly path: Path
-  readonly request: IncomingMessage
   /** Path of the route as the definition has it, for limits of the handler's. */
   readonly route: string
-  /** For headers and cookies only. */
-  readonly response: ServerResponse
 }
 
 /** A response: JSON, as a value or as text; a redirect; or another body. */
@@ -91,16 +90,13 @@ type Description = RouteDefinition & {
   readonly errors?: Readonly<Record<number, string>>
 }
 
-export type AuthRouteDefinition<Kind extends CallerKind, Body, Path> = Omit<
+export type AuthRouteDefinition<Kind extends CallerKind, Body, Path> = TypedDefinition<
   Description,
-  'caller' | 'body' | 'pathParameters'
-> & {
-  readonly caller: Kind
-  /** Schema of the JSON body. A body of another type is 400 `bad_json`. */
-  readonly body?: SchemaOf<Body>
-  readonly pathParameters?: { readonly [Name in keyof Path]: PathParameter<Path[Name]> }
-  readonly handler: (call: AuthCall<Kind, Body, Path>) => AuthReply | Promise<AuthReply>
-}
+  Path,
+  Body,
+  AuthCall<Kind, Body, Path>,
+  AuthReply
+> & { readonly caller: Kind }
 
 type Described = Description & { readonly handler: (call: never) => AuthReply | Promise<AuthReply> }
 
@@ -152,12 +148,7 @@ export const authDialect: RouterDialect<AuthTools> & RouteDialect<Described, Aut
   describe: (definition) => ({
     tag: 'sign-in',
     security: security[definition.caller],
-    parameters: Object.entries(definition.query ?? {}).map(([name, description]) => ({
-      name,
-      in: 'query',
-      description,
-      schema: text,
-    })),
+    parameters: textParameters('query', definition.query),
     responses: responsesOf(definition),
   }),
   prepare: ({ path: route, caller, limit, success, handler }, { context }) => {

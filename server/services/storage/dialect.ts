@@ -1,19 +1,22 @@
 // The dialect of `/storage/v1`: its router, its routes and their part of the OpenAPI document follow from it.
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { tokenRules, type CrossOriginRules } from '../../http/cross-origin.ts'
 import { jsonBodyReader, requireLength, type JsonBodyReader } from '../../http/json-body.ts'
 import { noteRole } from '../../http/request-log.ts'
 import {
   defineRoute,
+  textParameters,
   type Responses,
   type Route,
+  type RouteCall,
   type RouteDefinition,
   type RouteDialect,
   type RouteTools,
+  type TypedDefinition,
 } from '../../http/route.ts'
 import type { RouterDialect } from '../../http/router.ts'
-import { dto, text, type SchemaOf } from '../../http/service-response.ts'
-import type { ServiceParameter, ServiceResponse } from '../../http/service-route.ts'
+import { dto, text } from '../../http/service-response.ts'
+import type { ServiceResponse } from '../../http/service-route.ts'
 import { mostSigns } from '../../text/json-text.ts'
 import { limitedBytes } from '../limited-bytes.ts'
 import type { CallerKind, StorageCaller } from './callers.ts'
@@ -34,21 +37,11 @@ export type StorageRoute = Route<StorageTools>
 
 export type StorageMethod = StorageRoute['method']
 
-/** The parts of a request. */
-export type StorageCall<Body> = {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
-  /** Path parameters by name, decoded. */
-  readonly path: Readonly<Record<string, string>>
-  /** Of a name that is given twice, the first value counts. */
-  readonly query: URLSearchParams
-  /** The target below `/storage/v1`, with the query string. */
-  readonly target: string
+/** The parts of a request. Of query parameters that are given twice, the first value counts. */
+export type StorageCall<Body> = RouteCall<StorageCaller, URLSearchParams, Readonly<Record<string, string>>, Body> & {
   readonly context: StorageContext
-  readonly caller: StorageCaller
   /** For statements under the role of the caller. */
   readonly scope: StorageScope
-  readonly body: Body
 }
 
 /** A JSON response; undefined when the handler has responded itself. */
@@ -76,10 +69,7 @@ type Description = RouteDefinition & {
   readonly responses?: Responses
 }
 
-export type StorageRouteDefinition<Body> = Omit<Description, 'body'> & {
-  readonly body?: SchemaOf<Body>
-  readonly handler: (call: StorageCall<Body>) => StorageReply | Promise<StorageReply>
-}
+export type StorageRouteDefinition<Body> = TypedDefinition<Description, unknown, Body, StorageCall<Body>, StorageReply>
 
 type Described = Description & { readonly handler: (call: never) => StorageReply | Promise<StorageReply> }
 
@@ -113,7 +103,7 @@ export const storageDialect: RouterDialect<StorageTools> &
     tag: 'storage',
     security: definition.caller === 'anyone' ? [] : ['bearer', 'apiKey'],
     ...(definition.caller === 'optional' ? { optionalSecurity: true } : {}),
-    parameters: [...parametersIn('query', definition.query), ...parametersIn('header', definition.headers)],
+    parameters: [...textParameters('query', definition.query), ...textParameters('header', definition.headers)],
     responses: responsesOf(definition),
   }),
   prepare: ({ caller: kind, operation, success, handler }, { context }) => ({
@@ -145,9 +135,6 @@ function sendUnknown(response: ServerResponse, method: string, target: string): 
   const { message, error, statusCode } = storageErrors.notFound(method, target)
   sendStorageJson(response, statusCode, JSON.stringify({ message, error, statusCode }))
 }
-
-const parametersIn = (place: 'query' | 'header', descriptions: Headers = {}): readonly ServiceParameter[] =>
-  Object.entries(descriptions).map(([name, description]) => ({ name, in: place, description, schema: text }))
 
 const failure = (description: string): ServiceResponse => ({ description, schema: dto('StorageErrorDto') })
 

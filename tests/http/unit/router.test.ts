@@ -11,7 +11,7 @@ import {
 } from '../../../server/http/envelope-dialect.ts'
 import { uuidParameter } from '../../../server/http/path-id.ts'
 import type { Route } from '../../../server/http/route.ts'
-import { createRouters, type RouteTable } from '../../../server/http/router.ts'
+import { createRouters, mounted, type RouteTable } from '../../../server/http/router.ts'
 import { dto, success } from '../../../server/http/service-response.ts'
 import { operationTables } from '../../../server/running/operations/operation-routes.ts'
 import { createValidator } from '../../../server/validation/validator.ts'
@@ -32,7 +32,7 @@ const options = {
 
 async function serve(t: Test, tables: readonly RouteTable[]): Promise<Call> {
   const root = express()
-  for (const [segment, router] of createRouters(tables, options)) root.use(`/${segment}`, router)
+  for (const [segment, router] of createRouters(tables, options)) root.use(`/${segment}`, mounted(router))
   return caller(await listen(t, root as Parameters<typeof listen>[1]))
 }
 
