@@ -1,7 +1,7 @@
 // Route definitions, from which both the routers and the OpenAPI document are derived.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { DtoValidator } from '../validation/validator.ts'
-import type { JsonBodyReader } from './json-body.ts'
+import type { JsonBody, JsonBodyReader } from './json-body.ts'
 import type { PathParameter } from './path-id.ts'
 import { text, type SchemaOf } from './service-response.ts'
 import type { ServiceParameter, ServiceResponse, ServiceRoute } from './service-route.ts'
@@ -95,6 +95,9 @@ export type RouteSteps<Caller, Query> = {
   readonly confirm?: ((caller: Caller) => Promise<void>) | undefined
 }
 
+type Described = Pick<ServiceRoute, 'tag' | 'security' | 'optionalSecurity' | 'responses'> &
+  Required<Pick<ServiceRoute, 'parameters'>>
+
 /** How the definitions of a service are described, and how their requests are answered. */
 export type RouteDialect<Definition extends RouteDefinition, Tools extends RouteTools, Caller, Query> = {
   /** Path that the paths of the definitions are below. */
@@ -102,12 +105,8 @@ export type RouteDialect<Definition extends RouteDefinition, Tools extends Route
   /** Path parameters that the definitions do not describe themselves. */
   readonly pathParameters?: DescribedParameters
   /** The description of a route. Path parameters are added. */
-  readonly describe: (definition: Definition) => Pick<
-    ServiceRoute,
-    'tag' | 'security' | 'optionalSecurity' | 'responses'
-  > & {
-    readonly parameters: readonly ServiceParameter[]
-  }
+  readonly describe: (definition: Definition) => Described
+  /** Called once for each route, before the first request. */
   readonly prepare: (definition: Definition, tools: Tools) => RouteSteps<Caller, Query>
 }
 
@@ -167,6 +166,8 @@ export const textParameters = (
 ): readonly ServiceParameter[] =>
   Object.entries(descriptions).map(([name, description]) => ({ name, in: place, description, schema: text }))
 
+const noBody: Partial<JsonBody> = {}
+
 function handlerOf<Caller, Query>(
   { pathParameters = {}, body: schema, bodyOptional = false }: RouteDefinition,
   { identify, readQuery, respond, confirm }: RouteSteps<Caller, Query>,
@@ -183,7 +184,7 @@ function handlerOf<Caller, Query>(
           ? parameters
           : Object.fromEntries(readers.map(([name, { read }]) => [name, read(parameters[name] ?? '')]))
       const read = validate && (await readBody(request, response, validate, bodyOptional))
-      const [body, bodyText] = [read?.value, read?.text ?? '']
+      const { value: body, text: bodyText = '' } = read ?? noBody
       await respond({ request, response, caller, query, path, body, bodyText, target })
     } catch (error) {
       await confirm?.(caller)
