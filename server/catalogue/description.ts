@@ -154,6 +154,39 @@ export type Trigger = {
   readonly isOnUpdate: boolean
 }
 
+/** What a part of a relation, or the body of a function, uses. */
+export type Dependency = {
+  readonly kind:
+    | 'policy'
+    | 'view'
+    | 'rule'
+    | 'default'
+    | 'generated column'
+    | 'constraint'
+    | 'domain'
+    | 'trigger'
+    | 'index'
+    | 'partition key'
+    | 'function'
+    /** A foreign key by which a write also writes to the referencing table. */
+    | 'cascade'
+    /** A partition or a table that inherits. */
+    | 'child'
+    | 'other'
+  /** The name of the part; that of the column for defaults and domains. */
+  readonly name: string
+  /** The relation that it belongs to, by oid; null for functions, constraints of domains, operators and the like. */
+  readonly relation: number | null
+  /** The function whose body it is, by oid. */
+  readonly function: number | null
+  /** Whether it runs when the relation is read or written, only when it is written, or never, as disabled triggers. */
+  readonly runs: 'always' | 'on write' | 'never'
+  /** The function that it calls, by oid; of PostgreSQL's own functions, only those that are volatile. */
+  readonly usesFunction: number | null
+  /** The relation that it uses, by oid. */
+  readonly usesRelation: number | null
+}
+
 /** What can be written to a relation by any role. */
 export type Writability = {
   readonly relation: number
@@ -175,6 +208,7 @@ type Parts = {
   readonly policies: PolicyRow
   readonly functions: FunctionRow
   readonly triggers: Trigger
+  readonly dependencies: Dependency
 }
 
 /**

@@ -1,4 +1,5 @@
 -- Relations with the privileges and policies of a role each.
+-- Asks PostgreSQL for the rights on these relations only, so that they cost the same however many tables a database has.
 -- $1: the relations, a JSON array of {"schema", "name", "role"}.
 with wanted as (
   select c.oid, c.relname, n.nspname, c.relkind, c.relowner, c.relacl, c.relrowsecurity, c.relforcerowsecurity,

@@ -2,6 +2,7 @@
 import { authAdminRole, isInternalRole } from '../../identity/internal-role.ts'
 import {
   readPart,
+  type Dependency,
   type ForeignKey,
   type FunctionRow,
   type Index,
@@ -18,30 +19,6 @@ import type { SettingFunction } from './setting-functions.ts'
 export type ApiRole = Role & {
   /** Whether requests of clients can have the role, and policies apply to it. */
   readonly isApi: boolean
-}
-
-/** What calls a function without a request that names it. */
-export type FunctionUse = {
-  readonly kind:
-    | 'policy'
-    | 'rule'
-    | 'default'
-    | 'generated column'
-    | 'constraint'
-    | 'trigger'
-    | 'index'
-    | 'partition key'
-    | 'function'
-    | 'other'
-  readonly name: string
-  /** Null for what belongs to no relation, such as constraints of domains, operators and functions. */
-  readonly relation: number | null
-  /** The roles of a policy by oid; 0 is PUBLIC. */
-  readonly roles: readonly number[] | null
-  /** For a function that calls it: its oid. */
-  readonly caller: number | null
-  /** The function that is called, by oid. */
-  readonly function: number
 }
 
 export type DatabaseRow = {
@@ -91,7 +68,7 @@ export type CheckCatalogue = DatabaseRow & {
   readonly functions: readonly FunctionRow[]
   /** PostgreSQL's functions that are not immutable, by oid. */
   readonly ownFunctions: readonly { readonly oid: number; readonly name: string; readonly volatility: 's' | 'v' }[]
-  readonly functionUses: readonly FunctionUse[]
+  readonly dependencies: readonly Dependency[]
   readonly settingFunctions: readonly SettingFunction[]
   readonly triggers: readonly Trigger[]
   readonly bloated: readonly { readonly schema: string; readonly name: string }[]
@@ -157,7 +134,7 @@ export async function readCheckCatalogue(
     policies: await readPart(run, 'policies'),
     functions: await readPart(run, 'functions'),
     ownFunctions: await read('own-functions'),
-    functionUses: await read('function-uses'),
+    dependencies: await readPart(run, 'dependencies'),
     settingFunctions,
     triggers: await readPart(run, 'triggers'),
     bloated: await read('bloat'),

@@ -1,23 +1,15 @@
 // Which roles must be able to execute which functions, although no request names them: what policies, views, defaults, checks,
 // indexes and triggers call is called with the rights of the role of the request, and so is what its functions call.
-import { stringValue, tokensOf, isName } from '../../text/sql-tokens.ts'
-import { functionOf } from '../../catalogue/expression.ts'
-import type { FunctionRow, Relation, Role } from '../../catalogue/description.ts'
+import type { Dependency, FunctionRow, Relation, Role } from '../../catalogue/description.ts'
+import { mentionsIn, type Mention } from '../../catalogue/mentions.ts'
 import { hasAnyRight, mayExecute } from '../../catalogue/rights.ts'
-import type { FunctionUse } from './catalogue.ts'
-import { nodesOf } from '../../catalogue/node-tree.ts'
-import type { PolicyExpressions } from './policy-expression.ts'
 import type { SchemaView } from './schema-view.ts'
 
 /** The relations that requests of a role reach, and whether it has a privilege on them itself. */
 type Reach = ReadonlyMap<number, { readonly isDirect: boolean }>
 
-/** SQL within strings within strings is looked into so deep. */
-const depthOfStrings = 4
-
 export class FunctionNeeds {
   readonly #view: SchemaView
-  readonly #expressions: PolicyExpressions
   readonly #byName = new Map<string, FunctionRow[]>()
   /** What functions call by the catalogue's dependencies. */
   readonly #dependencies = new Map<number, number[]>()
@@ -25,12 +17,12 @@ export class FunctionNeeds {
   /** By role, then by function. */
   #needs: ReadonlyMap<number, ReadonlyMap<number, string>> | undefined
 
-  constructor(view: SchemaView, expressions: PolicyExpressions) {
+  constructor(view: SchemaView) {
     this.#view = view
-    this.#expressions = expressions
     for (const it of view.catalogue.functions) this.#byName.set(it.name, [...(this.#byName.get(it.name) ?? []), it])
-    for (const { caller, function: called } of view.catalogue.functionUses)
-      if (caller !== null) this.#dependencies.set(caller, [...(this.#dependencies.get(caller) ?? []), called])
+    for (const { function: caller, usesFunction: called } of view.catalogue.dependencies)
+      if (caller !== null && called !== null)
+        this.#dependencies.set(caller, [...(this.#dependencies.get(caller) ?? []), called])
   }
 
   /**
@@ -70,11 +62,22 @@ export class FunctionNeeds {
 
   #ofExpressions(role: Role, add: (called: number, reason: string) => void): void {
     const reach = this.#reach(role)
-    for (const use of this.#view.catalogue.functionUses) {
-      if (use.kind === 'function') continue
+    for (const use of this.#view.catalogue.dependencies) {
+      // Every role that uses a domain needs the functions of its constraints, wherever its columns are.
+      if (use.usesFunction === null || use.kind === 'function' || use.kind === 'domain') continue
       const relation = use.relation === null ? undefined : this.#view.relation(use.relation)
-      if (applies(use, role, reach)) add(use.function, asUse(use, relation))
+      if (this.#applies(use, role, reach)) add(use.usesFunction, asUse(use, relation))
     }
+  }
+
+  /** Whether an expression is evaluated for requests of a role. */
+  #applies({ kind, name, relation }: Dependency, role: Role, reach: Reach): boolean {
+    if (relation === null) return true
+    const reached = reach.get(relation)
+    if (kind !== 'policy') return reached !== undefined
+    // Behind a view, the policies are those for its owner, but what they call is called as the role.
+    if (reached?.isDirect === false) return true
+    return this.#view.policiesOf({ oid: relation }).some((it) => it.name === name && this.#view.isFor(role, it))
   }
 
   #ofSettings(role: Role, add: (called: number, reason: string) => void): void {
@@ -105,23 +108,22 @@ export class FunctionNeeds {
     return reach
   }
 
-  /** The functions that a function may call, by its parse tree, what depends on what, and its text. */
+  /** The functions that a function may call, by the catalogue's dependencies and its text. */
   #callsOf(routine: FunctionRow): ReadonlySet<number> {
     const known = this.#calls.get(routine.oid)
     if (known) return known
     const { tree, source } = routine
-    const byTree =
-      tree === null ? [] : [...nodesOf(this.#expressions.tree(tree))].flatMap((node) => functionOf(node) ?? [])
     const byText =
       tree === null && !isCompiled(routine) ? mentionsIn(source).flatMap((mention) => this.#mentioned(mention)) : []
-    const calls = new Set([...byTree, ...byText, ...(this.#dependencies.get(routine.oid) ?? [])])
+    const calls = new Set([...byText, ...(this.#dependencies.get(routine.oid) ?? [])])
     this.#calls.set(routine.oid, calls)
     return calls
   }
 
-  #mentioned({ qualifier, name, kind }: Mention): number[] {
+  #mentioned({ qualifier, token, kind }: Mention): number[] {
+    if (kind === 'word' || kind === 'string') return []
     const isSchema = qualifier !== null && this.#view.isSchema(qualifier)
-    return (this.#byName.get(name) ?? [])
+    return (this.#byName.get(token.text) ?? [])
       .filter((it) => (isSchema ? it.schema === qualifier : true) && (kind !== 'field' || it.arguments !== ''))
       .map(({ oid }) => oid)
   }
@@ -129,54 +131,12 @@ export class FunctionNeeds {
 
 const isCompiled = ({ language }: FunctionRow): boolean => language === 'c' || language === 'internal'
 
-/** Whether an expression is evaluated for requests of a role. */
-function applies({ kind, relation, roles }: FunctionUse, { oid, memberOf }: Role, reach: Reach): boolean {
-  if (relation === null) return true
-  const reached = reach.get(relation)
-  if (kind !== 'policy') return reached !== undefined
-  // Behind a view, the policies are those for its owner, but what they call is called as the role.
-  return reached?.isDirect === false || (roles ?? []).some((it) => it === 0 || it === oid || memberOf.includes(it))
-}
-
 const nameOf = ({ schema, name }: { readonly schema: string; readonly name: string }): string => `${schema}.${name}`
 
-function asUse({ kind, name }: FunctionUse, relation: Relation | undefined): string {
+function asUse({ kind, name }: Dependency, relation: Relation | undefined): string {
   if (!relation) return kind === 'other' ? name : `the ${kind} ${name}`
-  if (kind === 'rule' && name === '_RETURN') return `the view ${nameOf(relation)}`
+  if (kind === 'view') return `the view ${nameOf(relation)}`
   return `the ${kind} ${name} of ${nameOf(relation)}`
 }
 
 const asCaller = (routine: FunctionRow): string => `the function ${nameOf(routine)}`
-
-/** A name in a body that may be that of a function. */
-export type Mention = {
-  /** What stands before the dot: a schema, or something else. */
-  readonly qualifier: string | null
-  readonly name: string
-  /** `field`: `row.name` without a parenthesis, which calls a function with a row as its argument. */
-  readonly kind: 'call' | 'field' | 'text'
-}
-
-/**
- * The names in a body that may be those of functions: before a parenthesis, after a dot, and strings that are a name, of which a
- * body may compose SQL. Strings may contain SQL themselves.
- */
-export function mentionsIn(text: string, depth = depthOfStrings): Mention[] {
-  const tokens = tokensOf(text)
-  return tokens.flatMap((token, at): Mention[] => {
-    if (token.kind === 'string') return depth === 0 ? [] : inString(stringValue(token), depth - 1)
-    const [isCall, isQualified] = [tokens[at + 1]?.text === '(', tokens[at - 1]?.text === '.']
-    if (!isName(token) || !(isCall || isQualified)) return []
-    const qualifier = isQualified ? (tokens[at - 2]?.text ?? null) : null
-    return [{ qualifier, name: token.text, kind: isCall ? 'call' : 'field' }]
-  })
-}
-
-function inString(text: string, depth: number): Mention[] {
-  const words = tokensOf(text)
-  const [first, dot, second] = words
-  const isOnlyName = words.length === 1 && first !== undefined && isName(first)
-  const isPath = words.length === 3 && dot?.text === '.' && second !== undefined && isName(second)
-  const named = isOnlyName ? first : isPath ? second : undefined
-  return [...(named ? [{ qualifier: null, name: named.text, kind: 'text' } as const] : []), ...mentionsIn(text, depth)]
-}

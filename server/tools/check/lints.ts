@@ -78,7 +78,7 @@ export type LintResult = {
 export function runLints(catalogue: CheckCatalogue): LintResult {
   const view = new SchemaView(catalogue)
   const expressions = new PolicyExpressions(view)
-  const needs = new FunctionNeeds(view, expressions)
+  const needs = new FunctionNeeds(view)
   return {
     findings: lints.flatMap((lint) => lint(view, expressions, needs)),
     unindexed: unindexedPolicyColumns(view, expressions),

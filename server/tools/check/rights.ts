@@ -99,7 +99,7 @@ const nothing: CheckCatalogue = {
   foreignKeys: [],
   policies: [],
   functions: [],
-  functionUses: [],
+  dependencies: [],
   settingFunctions: [],
   ownFunctions: [],
   triggers: [],

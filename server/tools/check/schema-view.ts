@@ -57,7 +57,7 @@ export class SchemaView {
     return this.#roles.get(oid)
   }
 
-  policiesOf({ oid }: Relation): readonly PolicyRow[] {
+  policiesOf({ oid }: Pick<Relation, 'oid'>): readonly PolicyRow[] {
     return this.#policies.get(oid) ?? []
   }
 

@@ -2,10 +2,12 @@
 // it trusts functions that are declared stable or immutable. Volatile functions, which that analysis always refuses, are
 // followed into their bodies: what they call, the tables they name, and the triggers of these.
 import { isHarmless, sequencesAdvance } from './harmless-functions.ts'
+import type { Dependency } from '../../catalogue/description.ts'
+import { mentionsIn } from '../../catalogue/mentions.ts'
 import { tokensOf, type Token } from '../../text/sql-tokens.ts'
 
 type Function = {
-  readonly oid: string
+  readonly oid: number
   readonly schema: string
   readonly name: string
   readonly arguments: string
@@ -14,35 +16,24 @@ type Function = {
   readonly extension: string | null
   /** The body, if the language is `sql` or `plpgsql`. */
   readonly source: string | null
-  /** Oids of functions and relations in the body, if it is stored as a tree. */
-  readonly calls: readonly string[]
-  readonly relations: readonly string[]
 }
 
 type Relation = {
-  readonly oid: string
+  readonly oid: number
   readonly schema: string
   readonly name: string
   readonly isForeign: boolean
   readonly hasSequence: boolean
 }
 
-/** The result of `explained-effects.sql`. Functions are the volatile ones only. */
+/** The result of `explained-effects.sql`, and the dependencies. Functions are the volatile ones only. */
 export type EffectsCatalogue = {
   readonly functions: readonly Function[]
   readonly relations: readonly Relation[]
-  readonly triggers: readonly { readonly relation: string; readonly name: string; readonly function: string }[]
-  readonly eventTriggers: readonly { readonly name: string; readonly function: string }[]
-  readonly uses: readonly {
-    readonly relation: string
-    readonly part: string
-    readonly isWrite: boolean
-    readonly kind: 'funcid' | 'relid'
-    readonly target: string
-  }[]
-  readonly cascades: readonly { readonly from: string; readonly to: string }[]
-  readonly implicit: readonly string[]
-  readonly aggregates: readonly { readonly name: string; readonly function: string }[]
+  readonly eventTriggers: readonly { readonly name: string; readonly function: number }[]
+  readonly implicit: readonly number[]
+  readonly aggregates: readonly { readonly name: string; readonly function: number }[]
+  readonly dependencies: readonly Dependency[]
 }
 
 export type Effect = {
@@ -88,11 +79,14 @@ class Walk {
   readonly remaining = new Set<string>()
   readonly #catalogue: EffectsCatalogue
   readonly #trusted: ReadonlySet<string>
-  readonly #functions: ReadonlyMap<string, Function>
+  readonly #functions: ReadonlyMap<number, Function>
   readonly #byName = new Map<string, Function[]>()
-  readonly #relations: ReadonlyMap<string, Relation>
+  readonly #relations: ReadonlyMap<number, Relation>
   readonly #relationsByName = new Map<string, Relation[]>()
-  readonly #aggregates = new Map<string, string[]>()
+  readonly #aggregates = new Map<string, number[]>()
+  /** What functions and parts of relations use. */
+  readonly #ofFunctions = new Map<number, Dependency[]>()
+  readonly #ofRelations = new Map<number, Dependency[]>()
   /** Functions and relations that were followed: `oid`, `oid read`, `oid write`. */
   readonly #seen = new Set<string>()
 
@@ -104,6 +98,10 @@ class Walk {
     for (const it of catalogue.functions) add(this.#byName, it.name, it)
     for (const it of catalogue.relations) add(this.#relationsByName, it.name, it)
     for (const it of catalogue.aggregates) add(this.#aggregates, it.name, it.function)
+    for (const it of catalogue.dependencies) {
+      if (it.function !== null) add(this.#ofFunctions, it.function, it)
+      if (it.relation !== null) add(this.#ofRelations, it.relation, it)
+    }
   }
 
   /**
@@ -112,12 +110,10 @@ class Walk {
    * @param isBody whether it is the body of a function, which may write to the relations that it names
    */
   text(text: string, through: readonly string[], isBody: boolean): void {
-    const tokens = tokensOf(text)
-    for (const [index, token] of tokens.entries()) {
-      if (token.kind !== 'word' && token.kind !== 'quoted') continue
+    for (const { token, kind } of mentionsIn(text, 0)) {
       for (const named of this.#byName.get(token.text) ?? []) {
         // Built-in functions are only called by name and arguments; a user's function also as `row.function`.
-        if (!named.isBuiltIn || isCall(tokens, index)) this.#function(named, through)
+        if (!named.isBuiltIn || kind === 'call') this.#function(named, through)
       }
       for (const oid of this.#aggregates.get(token.text) ?? []) this.functionOf(oid, through)
       if (!isBody) continue
@@ -136,7 +132,7 @@ class Walk {
     }
   }
 
-  functionOf(oid: string, through: readonly string[]): void {
+  functionOf(oid: number, through: readonly string[]): void {
     const found = this.#functions.get(oid)
     if (found) this.#function(found, through)
   }
@@ -149,7 +145,7 @@ class Walk {
     const { schema, name, isBuiltIn, extension, language, source } = called
     // Functions of the same name cannot be told apart by it. One stands for all that are not followed any further.
     const isLibrary = isBuiltIn || extension !== null
-    const key = isLibrary ? `${schema}.${name}` : called.oid
+    const key = isLibrary ? `${schema}.${name}` : String(called.oid)
     if (this.#seen.has(key)) return
     this.#seen.add(key)
     const object = `${isBuiltIn ? '' : `${schema}.`}${name}(${isLibrary ? '' : called.arguments})`
@@ -169,11 +165,7 @@ class Walk {
     const command = outsideCommand(tokensOf(source), language)
     if (command !== undefined) this.#refuse(object, command, through)
     this.text(source, inside, true)
-    for (const oid of called.calls) this.functionOf(oid, inside)
-    for (const oid of called.relations) {
-      const relation = this.#relations.get(oid)
-      if (relation) this.#relation(relation, true, inside)
-    }
+    for (const dependency of this.#ofFunctions.get(called.oid) ?? []) this.#used(dependency, true, inside)
   }
 
   #relation(relation: Relation, isWrite: boolean, through: readonly string[]): void {
@@ -185,28 +177,28 @@ class Walk {
       return this.#refuse(object, 'this is a foreign table: its server does not take part in the transaction', through)
     }
     if (isWrite && relation.hasSequence) this.remaining.add(sequencesAdvance)
-    for (const use of this.#catalogue.uses) {
-      if (use.relation !== relation.oid || (use.isWrite && !isWrite)) continue
-      const inside = [...through, use.part === 'view' ? `view ${object}` : `${use.part} on ${object}`]
-      if (use.kind === 'funcid') this.functionOf(use.target, inside)
-      else {
-        const used = this.#relations.get(use.target)
-        // A write to a view is a write to its table.
-        if (used) this.#relation(used, isWrite && use.part === 'view', inside)
-      }
+    for (const dependency of this.#ofRelations.get(relation.oid) ?? []) {
+      const { kind, runs } = dependency
+      if (runs === 'never' || (runs === 'on write' && !isWrite)) continue
+      this.#used(dependency, isWrite && passWrites.has(kind), [...through, partOf(dependency, object)])
     }
-    if (!isWrite) return
-    for (const { relation: of, name, function: oid } of this.#catalogue.triggers) {
-      if (of === relation.oid) this.functionOf(oid, [...through, `trigger ${name} on ${object}`])
-    }
-    for (const { from, to } of this.#catalogue.cascades) {
-      const child = from === relation.oid ? this.#relations.get(to) : undefined
-      if (child) this.#relation(child, true, [...through, `cascade from ${object}`])
-    }
+  }
+
+  #used({ usesFunction, usesRelation }: Dependency, isWrite: boolean, through: readonly string[]): void {
+    if (usesFunction !== null) this.functionOf(usesFunction, through)
+    const relation = usesRelation === null ? undefined : this.#relations.get(usesRelation)
+    if (relation) this.#relation(relation, isWrite, through)
   }
 }
 
-const isCall = (tokens: readonly Token[], index: number): boolean => tokens[index + 1]?.text === '('
+/** By which a write to a relation also writes to another one. A write to a view is a write to its table. */
+const passWrites: ReadonlySet<Dependency['kind']> = new Set(['view', 'cascade', 'child'])
+
+function partOf({ kind, name }: Dependency, object: string): string {
+  if (kind === 'view') return `view ${object}`
+  if (kind === 'cascade' || kind === 'child') return `cascade from ${object}`
+  return `${kind}${kind === 'default' || kind === 'domain' ? ' of' : ''} ${name} on ${object}`
+}
 
 /** Why a body has commands whose effects cannot be known, or are not undone; undefined if it has none. */
 function outsideCommand(tokens: readonly Token[], language: string): string | undefined {
@@ -228,7 +220,7 @@ function outsideCommand(tokens: readonly Token[], language: string): string | un
   return undefined
 }
 
-function add<T>(map: Map<string, T[]>, key: string, value: T): void {
+function add<K, T>(map: Map<K, T[]>, key: K, value: T): void {
   const known = map.get(key)
   if (known) known.push(value)
   else map.set(key, [value])

@@ -4,6 +4,7 @@ import type { RawRow, RestTransaction } from '../../rest/database.ts'
 import type { Prepared } from '../../rest/cache/prepare.ts'
 import type { CrudPlan } from '../../rest/plan/plan.ts'
 import { readResult } from '../../rest/response/result-row.ts'
+import { readPart } from '../../catalogue/description.ts'
 import { decodeRow, introspectionQuery } from '../../catalogue/introspection.ts'
 import type { ScratchTransaction } from '../../postgres/scratch-transaction.ts'
 import { effectsOf, type Effects, type EffectsCatalogue } from './effects.ts'
@@ -120,10 +121,11 @@ async function readEffects(
   used: readonly UsedRelation[],
   { trusted }: ExplainOptions,
 ): Promise<Effects> {
-  const { text, values } = introspectionQuery('explained-effects')
-  const [row] = await stage.query(text, [...values])
+  const [row] = await stage.query(introspectionQuery('explained-effects').text)
+  const dependencies = await readPart((text, values) => stage.query(text, values), 'dependencies')
   const written = plan?.kind === 'mutate' ? plan.mutate.into : undefined
-  return effectsOf(decodeRow<EffectsCatalogue>(row ?? {}), {
+  const catalogue = { ...decodeRow<Omit<EffectsCatalogue, 'dependencies'>>(row ?? {}), dependencies }
+  return effectsOf(catalogue, {
     statements: [...before, ...statements].map((it) => it.text),
     reads: used.map(({ row: { schema, name } }) => `${schema}.${name}`),
     writes: written ? [`${written.schema}.${written.name}`] : [],

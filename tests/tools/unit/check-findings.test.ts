@@ -66,7 +66,7 @@ const empty: CheckCatalogue = {
   ...{
     policies: [],
     functions: [],
-    functionUses: [],
+    dependencies: [],
     settingFunctions: [],
     ownFunctions: [],
     triggers: [],

@@ -5,8 +5,15 @@ import { sequencesAdvance } from '../../../server/tools/explain/harmless-functio
 
 type Function = EffectsCatalogue['functions'][number]
 
+/** The oids of the names. */
+const known: string[] = []
+function oidOf(name: string): number {
+  if (!known.includes(name)) known.push(name)
+  return known.indexOf(name)
+}
+
 const volatile = (name: string, more: Partial<Function> = {}): Function => ({
-  oid: name,
+  oid: oidOf(name),
   schema: 'app',
   name,
   arguments: '',
@@ -14,13 +21,27 @@ const volatile = (name: string, more: Partial<Function> = {}): Function => ({
   isBuiltIn: false,
   extension: null,
   source: 'begin return new; end',
-  calls: [],
-  relations: [],
   ...more,
 })
 const builtIn = (name: string): Function =>
   volatile(name, { schema: 'pg_catalog', isBuiltIn: true, language: 'internal', source: null })
 const withBody = (name: string, source: string): Function => volatile(name, { source })
+
+type Dependency = EffectsCatalogue['dependencies'][number]
+
+/** A part of a relation, or for the kind `function` the body of one, and the function or relation that it uses. */
+const uses = (
+  of: string,
+  [kind, name]: readonly [Dependency['kind'], string],
+  used: { readonly function: string } | { readonly relation: string },
+  runs: Dependency['runs'] = 'always',
+): Dependency => ({
+  ...{ kind, name, runs },
+  relation: kind === 'function' ? null : oidOf(of),
+  function: kind === 'function' ? oidOf(of) : null,
+  usesFunction: 'function' in used ? oidOf(used.function) : null,
+  usesRelation: 'relation' in used ? oidOf(used.relation) : null,
+})
 
 const catalogue: EffectsCatalogue = {
   functions: [
@@ -42,28 +63,31 @@ const catalogue: EffectsCatalogue = {
     withBody('files', `begin copy notes to '/tmp/x'; end`),
     withBody('copies', 'begin select copy from notes; end'),
     withBody('commented', `begin -- perform setval('a', 1)\n /* dblink_exec() */ perform 'setval(x)'; end`),
-    volatile('atomic', { language: 'sql', source: '', calls: ['last'], relations: ['partner'] }),
+    volatile('atomic', { language: 'sql', source: '' }),
     withBody('reads_partner', 'select * from app.partner'),
     withBody('on_ddl', `begin perform setval('a', 1); end`),
     withBody('transition', `select app.last(2)`),
     withBody('cast_it', `begin perform pg_terminate_backend(1); end`),
   ],
   relations: [
-    { oid: 'notes', schema: 'app', name: 'notes', isForeign: false, hasSequence: true },
-    { oid: 'tags', schema: 'app', name: 'tags', isForeign: false, hasSequence: false },
-    { oid: 'partner', schema: 'app', name: 'partner', isForeign: true, hasSequence: false },
-    { oid: 'all_notes', schema: 'app', name: 'all_notes', isForeign: false, hasSequence: false },
+    { oid: oidOf('notes'), schema: 'app', name: 'notes', isForeign: false, hasSequence: true },
+    { oid: oidOf('tags'), schema: 'app', name: 'tags', isForeign: false, hasSequence: false },
+    { oid: oidOf('partner'), schema: 'app', name: 'partner', isForeign: true, hasSequence: false },
+    { oid: oidOf('all_notes'), schema: 'app', name: 'all_notes', isForeign: false, hasSequence: false },
   ],
-  triggers: [{ relation: 'tags', name: 'after_tag', function: 'chain' }],
-  eventTriggers: [{ name: 'ddl', function: 'on_ddl' }],
-  uses: [
-    { relation: 'all_notes', part: 'view', isWrite: false, kind: 'relid', target: 'notes' },
-    { relation: 'notes', part: 'policy own', isWrite: false, kind: 'funcid', target: 'harmless' },
-    { relation: 'notes', part: 'default of id', isWrite: true, kind: 'funcid', target: 'nextval' },
+  eventTriggers: [{ name: 'ddl', function: oidOf('on_ddl') }],
+  dependencies: [
+    uses('atomic', ['function', 'atomic'], { function: 'last' }),
+    uses('notes', ['policy', 'own'], { function: 'harmless' }),
+    uses('notes', ['default', 'id'], { function: 'nextval' }, 'on write'),
+    uses('atomic', ['function', 'atomic'], { relation: 'partner' }),
+    uses('all_notes', ['view', '_RETURN'], { relation: 'notes' }),
+    uses('tags', ['trigger', 'after_tag'], { function: 'chain' }, 'on write'),
+    uses('tags', ['trigger', 'disabled'], { function: 'dynamic' }, 'never'),
+    uses('notes', ['cascade', 'tag_of_note'], { relation: 'tags' }, 'on write'),
   ],
-  cascades: [{ from: 'notes', to: 'tags' }],
   implicit: [],
-  aggregates: [{ name: 'total', function: 'transition' }],
+  aggregates: [{ name: 'total', function: oidOf('transition') }],
 }
 
 const ask = (question: Partial<EffectsQuestion>, more: Partial<EffectsCatalogue> = {}) =>
@@ -124,7 +148,7 @@ t.test('trusted functions, and functions that no statement names', (t) => {
   t.strictSame(refusals({ statements, trusted: ['app.middle'] }), [])
   t.strictSame(refusals({ statements, trusted: ['dblink_exec'] }), [])
   t.equal(refusals({ statements, trusted: ['other.middle'] }).length, 1)
-  t.strictSame(refusals({}, { implicit: ['cast_it'] }), [
+  t.strictSame(refusals({}, { implicit: [oidOf('cast_it')] }), [
     'pg_terminate_backend(): an operator, cast or type > app.cast_it()',
   ])
   t.end()

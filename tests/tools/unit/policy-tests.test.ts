@@ -263,30 +263,44 @@ t.test('the check of a domain belongs to the tables that use it', (t) => {
 })
 
 t.test('which tests run against a mutant', (t) => {
-  const relation = (name: string) => ({ id: `r ${name}`, schema: 'public', name })
+  const names = [
+    'tasks',
+    'projects',
+    'members',
+    'Log',
+    'odd "name',
+    'other',
+    'composed',
+    'mine',
+    'unlimited',
+    'log',
+    'compose',
+  ]
+  const oid = (name: string) => names.indexOf(name)
+  const relation = (name: string) => ({ oid: oid(name), schema: 'public', name })
   const body = (name: string, source: string, more: object = {}) => ({
-    id: `f ${name}`,
-    schema: 'app',
-    name,
-    language: 'sql',
-    source,
-    isUnlimited: false,
+    ...{ oid: oid(name), schema: 'app', name, language: 'sql', source, isSecurityDefiner: false, owner: 10 },
     ...more,
   })
+  const uses = (name: string, other: { usesRelation?: number; usesFunction?: number }) => ({
+    ...({ kind: 'policy', relation: oid(name), function: null, usesRelation: null, usesFunction: null } as const),
+    ...other,
+  })
   const affected = dependenciesOf({
-    relations: ['tasks', 'projects', 'members', 'Log', 'odd "name', 'other', 'composed'].map(relation),
+    roles: [{ oid: 10, isSuperuser: true }],
+    relations: names.slice(0, 7).map(relation),
     functions: [
       body('mine', 'select id from Members where x'),
-      body('unlimited', 'select id from members', { isUnlimited: true }),
-      body('log', 'insert into "Log" select * from "odd ""name"', { language: 'plpgsql' }),
+      body('unlimited', 'select id from members', { isSecurityDefiner: true }),
+      body('log', 'insert into "Log" select * from "odd ""name" -- members', { language: 'plpgsql' }),
       body('compose', "begin execute 'select'; end", { language: 'plpgsql' }),
     ],
-    edges: [
-      ['r tasks', 'r projects'],
-      ['r projects', 'f mine'],
-      ['r other', 'f unlimited'],
-      ['r other', 'f log'],
-      ['r composed', 'f compose'],
+    dependencies: [
+      uses('tasks', { usesRelation: oid('projects') }),
+      uses('projects', { usesFunction: oid('mine') }),
+      uses('other', { usesFunction: oid('unlimited') }),
+      uses('other', { usesFunction: oid('log') }),
+      uses('composed', { usesFunction: oid('compose') }),
     ],
   })
   const of = (object: string, command?: 'select') => [
