@@ -44,8 +44,8 @@ used (kind, name, relation, function, runs, uses_function, uses_relation) as (
   -- PostgreSQL does not record what depends on its own functions.
   select p.kind, p.name, p.relation, p.function, p.runs, f.oid, null
   from parts p
-  cross join lateral regexp_matches(p.tree, ':funcid (\d+)', 'g') as found
-  join pg_catalog.pg_proc f on f.oid = found[1]::oid and f.oid < 16384 and f.provolatile = 'v'
+  cross join lateral unnest(string_to_array(p.tree, ':funcid ')) as piece
+  join pg_catalog.pg_proc f on f.oid::text = split_part(piece, ' ', 1) and f.oid < 16384 and f.provolatile = 'v'
   where p.objid >= 16384
   union
   select p.kind, p.name, p.relation, p.function, p.runs, null, d.refobjid
