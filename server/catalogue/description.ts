@@ -60,12 +60,8 @@ export type Relation = {
   readonly isOfExtension: boolean
   readonly isPartition: boolean
   readonly granted: readonly Granted[]
-  /** Partitions and tables that inherit from it. */
-  readonly children: readonly number[]
   /** Storage parameters, such as `security_invoker=on`. */
   readonly options: readonly string[]
-  /** The relations that a view reads directly. */
-  readonly reads: readonly number[]
   /** The stored query of a view, if it was asked for. */
   readonly tree: string | null
   readonly columns: readonly Column[]

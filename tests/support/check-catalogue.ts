@@ -15,7 +15,7 @@ const database = {
 export const extensionTable: Relation = {
   ...{ oid: 1, schema: 'public', quotedSchema: 'public', name: 'films', quoted: 'public.films', kind: 'r', owner: 10 },
   ...{ rls: true, forcesRls: false, rows: 0, isOfExtension: true, isPartition: false, granted: [] },
-  ...{ children: [], options: [], reads: [], tree: null, columns: [] },
+  ...{ options: [], tree: null, columns: [] },
 }
 
 export const anonRole: Role = {

@@ -148,8 +148,8 @@ export function exposedUsers(view: SchemaView): LintFinding[] {
   if (!users) return []
   return view.catalogue.relations
     .filter(
-      ({ kind, reads, schema }) =>
-        (kind === 'v' || kind === 'm') && reads.includes(users.oid) && view.isExposed(schema),
+      ({ kind, oid, schema }) =>
+        (kind === 'v' || kind === 'm') && view.behind(oid).includes(users.oid) && view.isExposed(schema),
     )
     .filter((it) => it.kind === 'm' || !view.isInvoker(it) || !users.rls)
     .map((relation) => ({ relation, roles: view.grantees(relation) }))

@@ -100,11 +100,8 @@ export class FunctionNeeds {
     const reach = new Map<number, { isDirect: boolean }>()
     for (const it of this.#view.catalogue.relations) if (hasAnyRight(role, it)) reach.set(it.oid, { isDirect: true })
     // Iterating over a map includes what is added meanwhile.
-    for (const [reached] of reach) {
-      const relation = this.#view.relation(reached)
-      for (const behind of [...(relation?.reads ?? []), ...(relation?.children ?? [])])
-        if (!reach.has(behind)) reach.set(behind, { isDirect: false })
-    }
+    for (const [reached] of reach)
+      for (const behind of this.#view.behind(reached)) if (!reach.has(behind)) reach.set(behind, { isDirect: false })
     return reach
   }
 

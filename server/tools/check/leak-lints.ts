@@ -30,7 +30,7 @@ export function nestedViews(view: SchemaView): LintFinding[] {
 
 /** Views without `security_invoker`, and materialized views, that a view reads and that are not exposed themselves. */
 function* innerViews(view: SchemaView, outer: Relation, seen: Set<number>): Generator<Relation> {
-  for (const oid of outer.reads) {
+  for (const oid of view.behind(outer.oid)) {
     const inner = view.relation(oid)
     if (!inner || seen.has(oid)) continue
     seen.add(oid)
@@ -41,12 +41,12 @@ function* innerViews(view: SchemaView, outer: Relation, seen: Set<number>): Gene
 }
 
 function* tablesBehind(view: SchemaView, outer: Relation, seen: Set<number>): Generator<Relation> {
-  for (const oid of outer.reads) {
+  for (const oid of view.behind(outer.oid)) {
     const inner = view.relation(oid)
     if (!inner || seen.has(oid)) continue
     seen.add(oid)
     if (inner.kind === 'r' || inner.kind === 'p') yield inner
-    else yield* tablesBehind(view, inner, seen)
+    else if (inner.kind !== 'f') yield* tablesBehind(view, inner, seen)
   }
 }
 

@@ -29,6 +29,8 @@ export class SchemaView {
   readonly #roles: ReadonlyMap<number, ApiRole>
   readonly #policies: ReadonlyMap<number, readonly PolicyRow[]>
   readonly #schemas: ReadonlyMap<string, Schema>
+  /** What is behind relations: what views read, and the children of tables. */
+  readonly #behind = new Map<number, number[]>()
 
   constructor(catalogue: CheckCatalogue) {
     this.catalogue = catalogue
@@ -43,6 +45,12 @@ export class SchemaView {
       policies.set(policy.relation, [...(policies.get(policy.relation) ?? []), policy])
     }
     this.#policies = policies
+    for (const { kind, relation, usesRelation } of catalogue.dependencies) {
+      if (relation === null || usesRelation === null || (kind !== 'view' && kind !== 'child')) continue
+      const known = this.#behind.get(relation)
+      if (known) known.push(usesRelation)
+      else this.#behind.set(relation, [usesRelation])
+    }
   }
 
   relation(oid: number): Relation | undefined {
@@ -59,6 +67,11 @@ export class SchemaView {
 
   policiesOf({ oid }: Pick<Relation, 'oid'>): readonly PolicyRow[] {
     return this.#policies.get(oid) ?? []
+  }
+
+  /** The relations that a view reads directly, and the partitions and children of a table, by oid. */
+  behind(oid: number): readonly number[] {
+    return this.#behind.get(oid) ?? []
   }
 
   /** Whether the schema is one of a project, not of Supabase or an extension. */

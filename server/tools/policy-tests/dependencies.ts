@@ -5,7 +5,7 @@ import type { RunOwnerQuery } from './callers.ts'
 import type { Mutant } from './mutants.ts'
 
 type Named = { readonly id: string; readonly schema: string; readonly name: string }
-export type Described = {
+type Described = {
   readonly roles: readonly Pick<Role, 'oid' | 'isSuperuser'>[]
   readonly relations: readonly Pick<Relation, 'oid' | 'schema' | 'name'>[]
   readonly functions: readonly Pick<

@@ -27,19 +27,7 @@ select json_build_object(
       where a.attrelid = c.oid and not a.attisdropped
     ) as item
   ),
-  -- Partitions and tables that inherit from it.
-  'children', (
-    select coalesce(json_agg(h.inhrelid::bigint), '[]') from pg_catalog.pg_inherits h where h.inhparent = c.oid
-  ),
   'options', coalesce(to_json(c.reloptions), '[]'),
-  -- The relations that the view reads directly.
-  'reads', case when c.relkind in ('v', 'm') then (
-    select coalesce(json_agg(distinct d.refobjid::bigint), '[]')
-    from pg_catalog.pg_rewrite w
-    join pg_catalog.pg_depend d on d.classid = 'pg_catalog.pg_rewrite'::regclass and d.objid = w.oid
-    where w.ev_class = c.oid and w.ev_type = '1'
-      and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid <> c.oid and d.deptype = 'n'
-  ) else '[]' end,
   -- For views: the stored query.
   'tree', case when c.relkind = 'v' and n.nspname in (select name from json_array_elements_text($1::json) as names (name)) then (
     select w.ev_action::text from pg_catalog.pg_rewrite w where w.ev_class = c.oid and w.ev_type = '1'

@@ -26,8 +26,8 @@ const relation: Relation = {
     owner: 10,
     rls: false,
   },
-  ...{ forcesRls: false, rows: 20_000, isOfExtension: false, isPartition: false, options: [], reads: [], tree: null },
-  ...{ columns: [], granted: [], children: [] },
+  ...{ forcesRls: false, rows: 20_000, isOfExtension: false, isPartition: false, options: [], tree: null },
+  ...{ columns: [], granted: [] },
 }
 const index: Index = {
   ...{
