@@ -12,7 +12,8 @@ import type { InspectPlan } from './plan/plan.ts'
 import { findTable } from './plan/planner.ts'
 import { routineHint } from './plan/suggestion.ts'
 import type { HttpRequest, PlannedRequest, RequestShape } from './request/api-request.ts'
-import { parseApiRequest } from './request/parse-api-request.ts'
+import { furtherParameters } from './extensions/parameters.ts'
+import { parseApiRequest, parseRequestHead } from './request/parse-api-request.ts'
 import { filterByKey, parseRowByKey } from './extensions/rows-by-key/row-by-key-request.ts'
 import { requestTransaction } from './request-transaction.ts'
 import { serverError, toApiError, transactionError } from './sql-errors.ts'
@@ -36,7 +37,11 @@ export async function admit(http: HttpRequest, identity: Identity, context: Answ
   // Errors in the rest of the request take precedence over those of the body. `{}` is a valid body for parsing.
   const headers = http.headers.filter(([name]) => name !== 'content-type')
   const bodied = { ...(rowByKey?.http ?? http), headers, body: anyObject }
-  const { request: parsed } = parseApiRequest(bodied, snapshot.config)
+  const { request: parsed } = parseApiRequest(
+    bodied,
+    snapshot.config,
+    parseRequestHead(bodied, snapshot.config, furtherParameters),
+  )
   const request = rowByKey ? filterByKey(parsed, rowByKey.id, cache) : parsed
   const target = targetOf(parsed.shape, cache)
   if (!target) return

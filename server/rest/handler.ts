@@ -15,6 +15,7 @@ import type { HttpRequest } from './request/api-request.ts'
 import { BodyBudget, type BodyShare } from './request/body-budget.ts'
 import { largeBody } from './request/body.ts'
 import { smallCsv } from './request/csv.ts'
+import { furtherParameters } from './extensions/parameters.ts'
 import { readLargePayload } from './request/large-payload.ts'
 import { isCsv, openImport, ImportBody } from './extensions/imports/import-body.ts'
 import type { ImportEvent } from './extensions/imports/import-progress.ts'
@@ -229,7 +230,9 @@ export class RestHandler {
   #readLarge(http: HttpRequest, request: RestRequest, share: BodyShare): Promise<HttpRequest> {
     const { state, validator } = this.#options
     const { config, schemaCache: cache } = state.snapshot
-    const parts = readLargePayload(http, { settings: config, validator, cache, limit: config.restBodyBudget })
+    const limit = config.restBodyBudget
+    const options = { settings: config, further: furtherParameters, validator, cache, limit }
+    const parts = readLargePayload(http, options)
     return this.#parseQueue.runParts(parts, (bytes) => {
       if (request.isGone) throw errors.callerGone()
       return share.grow(http.body.length + bytes)

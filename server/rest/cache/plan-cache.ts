@@ -5,13 +5,11 @@ import { bytesOfText, longestKey, SecondChanceCache } from '../../common/second-
 import { ApiError } from '../errors.ts'
 import type { CrudPlan } from '../plan/plan.ts'
 import type { RequestShape } from '../request/api-request.ts'
-import { hasMarker, marker, withValues, type ValueForm } from './split-request.ts'
+import { hasMarker } from './request-values.ts'
 import type { Statement } from '../sql/fragment.ts'
-import { arrayText } from '../sql/parameter.ts'
 
 /** Where a value of the statement comes from: a value of the request by its index, the body, or a constant. */
-type Source =
-  { readonly index: number; readonly form: ValueForm } | 'body' | { readonly constant: string | Buffer | null }
+type Source = { readonly index: number } | 'body' | { readonly constant: string | Buffer | null }
 
 export type PreparedShape = {
   readonly shape: RequestShape
@@ -25,33 +23,19 @@ export type PreparedShape = {
   readonly stats: StatementStats
 }
 
-/** Converts a value to a parameter of the statement. */
-function parameterText(value: string, form: ValueForm): string {
-  switch (form) {
-    case 'plain':
-      return value
-    case 'pattern':
-      return value.replaceAll('*', '%')
-    case 'list':
-      return arrayText(value.split(','))
-    default:
-      return form satisfies never
-  }
-}
-
 /**
  * Finds where each value of a statement with markers comes from. Returns undefined unless each marker is a separate
  * parameter of the statement.
  *
- * @param forms of the values, in the order of their markers
+ * @param markers the values of the request with markers
  */
 export function sourcesOf(
   statement: Statement,
-  forms: readonly ValueForm[],
+  markers: readonly string[],
   bodyMarker: string | undefined,
 ): Source[] | undefined {
   if (hasMarker(statement.text)) return undefined
-  const markers = new Map(forms.map((form, index) => [parameterText(marker(index), form), { index, form }]))
+  const indexes = new Map(markers.map((text, index) => [text, index]))
   const found = new Set<number>()
   const sources: Source[] = []
   for (const value of statement.values) {
@@ -59,13 +43,13 @@ export function sourcesOf(
       sources.push({ constant: value })
       continue
     }
-    const source = markers.get(value)
-    if (source) found.add(source.index)
+    const index = indexes.get(value)
+    if (index !== undefined) found.add(index)
     else if (value !== bodyMarker) return undefined
-    sources.push(source ?? 'body')
+    sources.push(index === undefined ? 'body' : { index })
   }
   // A value that is not a parameter of the statement has affected the plan in another way.
-  return found.size === forms.length ? sources : undefined
+  return found.size === markers.length ? sources : undefined
 }
 
 /** Fills the values of one request into the statement of a shape. */
@@ -74,20 +58,9 @@ export function bind({ text, sources }: PreparedShape, values: readonly string[]
     text,
     values: sources.map((source) => {
       if (source === 'body') return body
-      return 'constant' in source ? source.constant : parameterText(values[source.index] ?? '', source.form)
+      return 'constant' in source ? source.constant : (values[source.index] ?? '')
     }),
   }
-}
-
-/** Fills the values of one request into the error of a shape. */
-export function bindError(error: ApiError, values: readonly string[]): ApiError {
-  if (values.length === 0) return error
-  const { message, details, hint } = error
-  return error.with({
-    message: withValues(message, values),
-    details: typeof details === 'string' ? withValues(details, values) : details,
-    hint: hint === null ? null : withValues(hint, values),
-  })
 }
 
 /** Bytes of an entry on average, estimated: the plan of a read of a few columns with a filter has half as many. */

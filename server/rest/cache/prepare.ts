@@ -8,15 +8,7 @@ import type { BodyValidator } from '../validation.ts'
 import { planRowByKey } from '../extensions/rows-by-key/row-by-key-response.ts'
 import { ApiError, errorBody, errors } from '../errors.ts'
 import { checkPayload } from '../request/payload-check.ts'
-import {
-  bind,
-  bindError,
-  isCacheable,
-  sourcesOf,
-  type KnownShape,
-  type PlanCache,
-  type PreparedShape,
-} from './plan-cache.ts'
+import { bind, isCacheable, sourcesOf, type KnownShape, type PlanCache, type PreparedShape } from './plan-cache.ts'
 import { hasNoEffect, keepsSession } from '../plan/effect.ts'
 import { planRequest } from '../plan/planner.ts'
 import type { PlanSettings } from '../plan/plan-context.ts'
@@ -26,13 +18,12 @@ import type { VersionSettings } from '../extensions/conditional-requests/row-ver
 import { isStreamable } from '../extensions/exports/streamable.ts'
 import type { ApiRequest, HttpRequest, PlannedRequest, RequestShape } from '../request/api-request.ts'
 import { largeBody } from '../request/body.ts'
-import { parseApiRequest } from '../request/parse-api-request.ts'
+import { parseApiRequest, parseRequestHead, type RequestHead } from '../request/parse-api-request.ts'
 import { parsePayload } from '../request/payload.ts'
 import { type Payload } from '../request/api-request.ts'
-import { conditionsOf, readHeaders } from '../request/headers.ts'
-import type { PageCursors } from '../extensions/keyset-pages/page-cursor.ts'
-import { pageInput, readPage, withPage } from '../extensions/keyset-pages/page-request.ts'
-import { canonicalQueryString, parseQueryString } from '../request/query-string.ts'
+import { conditionsOf } from '../request/headers.ts'
+import type { PageCursor, PageCursors, ScopedCursor } from '../extensions/keyset-pages/page-cursor.ts'
+import { cursorOf, pageInput, readPage, withPage } from '../extensions/keyset-pages/page-request.ts'
 import {
   isRowPath,
   filterByKey,
@@ -40,8 +31,10 @@ import {
   parseRowByKey,
 } from '../extensions/rows-by-key/row-by-key-request.ts'
 import { prepareNested, type NestedWrite } from '../extensions/nested-writes/prepare-nested.ts'
-import { keyPart, partKind } from './shape-key.ts'
-import { marker, splitRequest, type SplitRequest } from './split-request.ts'
+import { furtherParameters } from '../extensions/parameters.ts'
+import { copied } from '../request/remembered.ts'
+import { keyPart, partKind } from '../request/shape-key.ts'
+import { marker, shapeKey, valuesOf, withMarkers, type MarkedParams } from './request-values.ts'
 import { render, type Statement } from '../sql/fragment.ts'
 import { isObject } from '../sql/payload.ts'
 import { mainStatement, needsPlannedCount } from '../sql/statement.ts'
@@ -90,30 +83,38 @@ export function prepare(
   readableColumns?: RoleColumns,
 ): Prepared | ApiError {
   const context: PrepareContext = readableColumns ? { ...given, readableColumns } : given
-  const uncached = (): Prepared | ApiError => catchApiError(() => prepareUncached(http, context, onParsed))
-  const { plans, cursors } = context.snapshot
+  const { plans, cursors, config } = context.snapshot
+  if (isRowPath(http.path)) return catchApiError(() => prepareUncached(http, context, onParsed))
+  const head = catchApiError(() => parseRequestHead(http, config, furtherParameters))
+  if (head instanceof ApiError) return head
+  const uncached = (): Prepared | ApiError => catchApiError(() => prepareUncached(http, context, onParsed, head))
   // A body that does not fit its cached shape is parsed twice. For a large body that takes longer than planning.
-  if (!plans.isOn || isRowPath(http.path) || http.body.length > largeBody) return uncached()
-  const split = splitRequest(http, cursors)
-  if (!split) return uncached()
-  const key = readableColumns?.key ? split.key + keyPart(partKind.columns, readableColumns.key) : split.key
+  if (!plans.isOn || http.query.length > longestQuery || http.body.length > largeBody) return uncached()
+  const cursor = cursorOf(head.queryParams, cursors)
+  const ofRequest = shapeKey(http, head.queryParams, cursor)
+  if (ofRequest === undefined) return uncached()
+  const key = readableColumns?.key ? ofRequest + keyPart(partKind.columns, readableColumns.key) : ofRequest
   if (!isCacheable(key)) return uncached()
+  const opened = cursor === 'invalid' ? undefined : cursor
   const known = plans.get(key)
   if (known === undefined) {
     const prepared = uncached()
     // If the body may be the reason for a rejection, other requests of the same shape may succeed. The same applies
     // to a cursor, which may be of another request, and to related rows.
     const mayBeOfValue =
-      prepared instanceof ApiError ? http.body.length > 0 || split.cursor !== undefined : prepared.nested !== undefined
+      prepared instanceof ApiError ? http.body.length > 0 || opened !== undefined : prepared.nested !== undefined
     if (mayBeOfValue || !plans.seenBefore(key)) return prepared
-    const shape = knownShape(http, split, prepared, context)
+    const shape = knownShape(http, head, opened, prepared, context)
     plans.add(key, shape)
     return withStats(prepared, shape)
   }
   if (known === 'uncacheable') return uncached()
-  if (known instanceof ApiError) return bindError(known, split.values)
-  return catchApiError(() => fromShape(http, split, known, context, onParsed)) ?? uncached()
+  if (known instanceof ApiError) return known
+  return catchApiError(() => fromShape(http, head, opened, known, context, onParsed)) ?? uncached()
 }
+
+/** Maximum length of the query string of a request that may be cached. */
+const longestQuery = 2048
 
 /** Prepares a read that returns no version of a row, without the plan cache. */
 export function prepareWithoutVersion(http: HttpRequest, context: PrepareContext): Prepared | ApiError {
@@ -137,33 +138,38 @@ function catchApiError<T>(run: () => T): T | ApiError {
   }
 }
 
-/** Copies a string, so that the longer string it is a slice of can be garbage-collected. */
-const copied = (text: string): string => Buffer.from(text, 'latin1').toString('latin1')
-
 /** Creates the cache entry for a request that was just prepared or rejected. */
 function knownShape(
   http: HttpRequest,
-  split: SplitRequest,
+  head: RequestHead,
+  cursor: PageCursor | undefined,
   prepared: Prepared | ApiError,
   context: PrepareContext,
 ): KnownShape {
-  const { template: query, values } = split
-  const template: HttpRequest = { ...http, path: copied(http.path), query }
-  if (!(prepared instanceof ApiError)) return prepareShape(template, split, prepared, context)
-  if (!split.canBeRejected) return 'uncacheable'
-  const rejection = catchApiError(() => prepareUncached(template, context, () => undefined))
-  return rejection instanceof ApiError && isSame(bindError(rejection, values), prepared) ? rejection : 'uncacheable'
+  const marked = withMarkers(head.queryParams, cursor)
+  const template: HttpRequest = { ...http, path: copied(http.path) }
+  const markedHead = { ...head, action: structuredClone(head.action), queryParams: marked.params }
+  if (!(prepared instanceof ApiError)) return prepareShape(template, markedHead, marked, prepared, context)
+  const rejection = catchApiError(() => prepareUncached(template, context, () => undefined, markedHead))
+  return rejection instanceof ApiError && isSame(rejection, prepared) ? rejection : 'uncacheable'
 }
 
 const isSame = (one: ApiError, other: ApiError): boolean =>
   one.status === other.status && errorBody(one, 'verbose') === errorBody(other, 'verbose')
 
-function prepareUncached(http: HttpRequest, context: PrepareContext, onParsed: OnParsed): Prepared {
+function prepareUncached(
+  http: HttpRequest,
+  context: PrepareContext,
+  onParsed: OnParsed,
+  given?: RequestHead,
+): Prepared {
   const { snapshot, schemaCache: cache, validator } = context
   const rowByKey = parseRowByKey(http)
   // In PostgREST, a path of two segments is invalid, and that error takes precedence over all others.
   if (rowByKey && !hasSingleColumnKey(rowByKey.http.path, snapshot.config.dbSchemas, cache)) throw errors.path()
-  const { request: parsed, ...read } = parseApiRequest(rowByKey?.http ?? http, snapshot.config, cache)
+  const asked = rowByKey?.http ?? http
+  const head = given ?? parseRequestHead(asked, snapshot.config, furtherParameters)
+  const { request: parsed, ...read } = parseApiRequest(asked, snapshot.config, head, cache)
   const found = rowByKey ? filterByKey(parsed, rowByKey.id, cache) : parsed
   const request = readPage(found, http, snapshot.cursors, (call) => takesCursor(call, cache))
   onParsed()
@@ -197,11 +203,12 @@ const isText = (payload: Payload | undefined): payload is Extract<Payload, { kin
 /**
  * Prepares the shape of a request that was just prepared.
  *
- * @param template the request with markers in place of its values
+ * @param head that of the request with markers in place of its values
  */
 function prepareShape(
-  template: HttpRequest,
-  { forms, cursor }: SplitRequest,
+  http: HttpRequest,
+  head: RequestHead,
+  { params, cursor }: MarkedParams,
   { request, plan }: Prepared,
   context: PrepareContext,
 ): PreparedShape | 'uncacheable' {
@@ -218,17 +225,18 @@ function prepareShape(
     (payload === undefined || isText(payload))
   if (!isRepeatable) return 'uncacheable'
   const body = payload && { kind: payload.kind, isObject: isObject(payload.text) }
-  const bodyMarker = body && (body.isObject ? '{' : '') + marker(forms.length)
-  const { request: parsed } = parseApiRequest(template, snapshot.config)
+  const markers = valuesOf(params, cursor)
+  const bodyMarker = body && (body.isObject ? '{' : '') + marker(markers.length)
+  const { request: parsed } = parseApiRequest(http, snapshot.config, head)
   const bodied: ApiRequest =
     payload && bodyMarker !== undefined
       ? { ...parsed, input: { ...parsed.input, payload: { ...payload, text: bodyMarker } } }
       : parsed
-  const marked = page ? withPage(bodied, { ...page, cursor: cursor?.marked }) : bodied
+  const marked = page ? withPage(bodied, { ...page, cursor }) : bodied
   const shapePlan = planRequest(marked, cache, planSettings(context))
   if (!isCrud(shapePlan)) return 'uncacheable'
   const statement = render(mainStatement(shapePlan, marked.shape, snapshot.config))
-  const sources = sourcesOf(statement, forms, bodyMarker)
+  const sources = sourcesOf(statement, markers, bodyMarker)
   if (!sources) return 'uncacheable'
   const { text } = statement
   return {
@@ -247,7 +255,8 @@ function prepareShape(
 /** Prepares a request from its cached shape; undefined when its body does not fit. */
 function fromShape(
   http: HttpRequest,
-  { values, cursor }: SplitRequest,
+  { headers: received, queryParams }: RequestHead,
+  cursor: ScopedCursor | undefined,
   known: PreparedShape,
   { validator, schemaCache: cache }: PrepareContext,
   onParsed: OnParsed,
@@ -256,16 +265,16 @@ function fromShape(
   const { contentType, namedColumns, action } = shape
   const { payload, columns, value } = parsePayload(http.body, contentType, namedColumns, action, cache)
   if (!fits(payload, columns, known)) return undefined
-  const received = readHeaders(http.headers)
   const { others: headers, cookies } = received
-  const canonicalQuery = http.query === '' ? '' : canonicalQueryString(parseQueryString(http.query))
-  const page = plan.page ? { page: pageInput(shape, http.query, cursor?.opened) } : {}
+  const { canonical: canonicalQuery } = queryParams
+  const page = plan.page ? { page: pageInput(shape, http.query, cursor) } : {}
   const conditions = conditionsOf(received)
   const request: PlannedRequest = { shape, input: { headers, cookies, payload, canonicalQuery, conditions, ...page } }
   onParsed()
   checkPayload(request, { value }, validator)
   const text = body && isText(payload) ? payload.text : null
-  return { request, plan, hasNoEffect, keepsSession, main: bind(known, values, text), stats, tableShape: undefined }
+  const main = bind(known, valuesOf(queryParams, cursor), text)
+  return { request, plan, hasNoEffect, keepsSession, main, stats, tableShape: undefined }
 }
 
 /** Whether a body has the same columns as the shape, and is an object or an array like the body of the shape. */

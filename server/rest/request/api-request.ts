@@ -95,7 +95,7 @@ export type PlannedRequest = { readonly shape: RequestShape; readonly input: Req
 
 /** A parsed request. The fields besides shape and input are for the planner only; they contain values of the caller. */
 export type ApiRequest = PlannedRequest & {
-  readonly queryParams: Omit<QueryParams, 'canonical' | 'columns' | 'onConflict'>
+  readonly queryParams: Omit<QueryParams, 'canonical' | 'columns' | 'onConflict' | 'key'>
   /** Ranges by parameter name (see `QueryParams.ranges`); the range of the root is named `limit`. */
   readonly ranges: ReadonlyMap<string, RowRange>
   /** Acceptable media types, in order of preference. */

@@ -21,6 +21,7 @@ import {
 import { errors } from '../errors.ts'
 import { end, noParseError, parse } from './parser.ts'
 import type { Parser, TrailingText } from './parser.ts'
+import { remembering } from './remembered.ts'
 import { isDigit, isLetter, strip } from '../../text/haskell-characters.ts'
 import { hasSigns } from '../../text/sign-count.ts'
 
@@ -147,28 +148,28 @@ const treePath = map(sequence<[string[], JsonOperation[]]>(dotted, jsonPath), ([
 
 const plainName = /^[A-Za-z0-9_$]+$/
 
+const readTreePath = remembering((key, trailing) => parse(treePath, 'tree path', key, trailing))
+
 /**
  * Parses the name of a parameter: `clients.projects.data->a` is the field `data->a` of the embed `clients.projects`.
  * @throws PGRST100
  */
-export function parseTreePath(key: string, trailing?: TrailingText): AtPath<Field> {
-  if (plainName.test(key)) return { path: [], value: { name: key, jsonPath: [] } }
-  return parse(treePath, 'tree path', key, trailing)
-}
+export const parseTreePath = (key: string, trailing: TrailingText = 'rejected'): AtPath<Field> =>
+  plainName.test(key) ? { path: [], value: { name: key, jsonPath: [] } } : readTreePath(key, trailing)
 
 /**
  * Parses the name of a parameter that ends in `and` or `or`, possibly negated.
  * @returns the embed, and the operator as it is written before its operands: `or`, `not.or`
  * @throws PGRST100
  */
-export function parseLogicPath(key: string, trailing?: TrailingText): AtPath<string> {
+export const parseLogicPath = remembering((key, trailing): AtPath<string> => {
   const names = parse(dotted, 'logic path', key, trailing)
   const operator = names.at(-1) ?? ''
   return {
     path: names.slice(0, -1).filter((name) => name !== 'not'),
     value: names.includes('not') ? `not.${operator}` : operator,
   }
-}
+})
 
 const names = separatedBy1(fieldName, lexeme(comma))
 

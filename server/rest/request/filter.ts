@@ -1,6 +1,6 @@
 // The grammar of filters.
-import { comma, delimiter, identifier, lexeme, noneOf, parseTreePath, quotedValue } from './field.ts'
-import type { AtPath, Field } from './field.ts'
+import { comma, delimiter, identifier, lexeme, noneOf, quotedValue } from './field.ts'
+import type { Field } from './field.ts'
 import {
   ahead,
   attempt,
@@ -24,7 +24,6 @@ import {
 } from './combinators.ts'
 import { end, failed, noParseError, parse } from './parser.ts'
 import type { Parser, TrailingText } from './parser.ts'
-import { withHavingHint } from '../extensions/distinct/having-hint.ts'
 
 const simpleOperators = ['neq', 'cs', 'cd', 'ov', 'sl', 'sr', 'nxr', 'nxl', 'adj'] as const
 // If one name is a prefix of another, the longer one must come first, since the first match is taken.
@@ -197,27 +196,21 @@ const wholeTestOrNone = choice<Test | null>(
 )
 
 /**
- * Parses a filter parameter.
+ * Parses the value of a filter parameter.
  * @throws PGRST100
  */
-export function parseFilter(key: string, text: string, trailing: TrailingText): AtPath<Filter> {
-  const { path, value: field } = withHavingHint([key], () => parseTreePath(key, trailing))
-  return { path, value: { field, ...parse(wholeTest, 'filter', text, trailing) } }
-}
+export const parseTest = (text: string, trailing: TrailingText): Test => parse(wholeTest, 'filter', text, trailing)
 
 /**
- * Parses a parameter of a function called with GET: a filter if its value begins with an operator, else an argument.
+ * Parses the value of a parameter of a function called with GET.
+ * @returns null for an argument: its value does not begin with an operator
  * @throws PGRST100
  */
-export function parseFilterOrArgument(
-  key: string,
-  text: string,
-  trailing: TrailingText,
-): AtPath<Filter> | readonly [string, string] {
-  const { path, value: field } = withHavingHint([key], () => parseTreePath(key, trailing))
-  const test = parse(wholeTestOrNone, 'filter', text, trailing)
-  return test ? { path, value: { field, ...test } } : [field.name, text]
-}
+export const parseTestOrNone = (text: string, trailing: TrailingText): Test | null =>
+  parse(wholeTestOrNone, 'filter', text, trailing)
+
+/** Whether the list of `in` has no values: `in.()`. */
+export const isEmptyList = (values: readonly string[]): boolean => values.length === 1 && values[0] === ''
 
 /** Whether a filter is `eq` without negation and quantifier. */
 export const isPlainEquality = ({ negated, operation }: Pick<Filter, 'negated' | 'operation'>): boolean =>

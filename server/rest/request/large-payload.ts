@@ -7,6 +7,7 @@ import type { TableBodies, BodyProblem, BodyValidator } from '../validation.ts'
 import type { HttpRequest, ReadPayload } from './api-request.ts'
 import type { SchemaCache } from '../../catalogue/schema-cache.ts'
 import { csvParts } from './csv.ts'
+import type { FurtherParameter } from './further-parameters.ts'
 import { jsonColumnsOf } from './csv-json.ts'
 import { jsonRows } from './json-rows.ts'
 import { parseRequestHead, type RequestHead, type RequestSettings } from './parse-api-request.ts'
@@ -21,6 +22,7 @@ const mostProblems = 100
 
 export type LargePayloadOptions = {
   readonly settings: RequestSettings
+  readonly further: readonly FurtherParameter[]
   readonly validator: BodyValidator
   readonly cache: SchemaCache | undefined
   /** Maximum length of the JSON that CSV becomes. */
@@ -35,7 +37,7 @@ export type LargePayloadOptions = {
  * @throws ApiError for the first error as `parseApiRequest` does
  */
 export function* readLargePayload(http: HttpRequest, options: LargePayloadOptions): Generator<number, HttpRequest> {
-  const head = parseRequestHead(parseRowByKey(http)?.http ?? http, options.settings)
+  const head = parseRequestHead(parseRowByKey(http)?.http ?? http, options.settings, options.further)
   const { action, contentType } = head
   if (!bodyIsRead(action)) return http
   const table =

@@ -19,7 +19,7 @@ import {
 } from './combinators.ts'
 import { parse } from './parser.ts'
 import type { Parser, TrailingText } from './parser.ts'
-import { withHavingHint } from '../extensions/distinct/having-hint.ts'
+import { withHint, type Hints } from './hint.ts'
 
 /** `{1,2}`: an array, whose commas are part of the value. */
 const array = map(sequence<[string, string, string]>(literal('{'), run(noneOf('{}'), 0), literal('}')), (parts) =>
@@ -74,10 +74,10 @@ const tree = treeOf(condition)
  * Parses a logic parameter: `and=(a.eq.1,or(b.is.null,not.and(…)))`, `clients.not.or=(…)`.
  * @throws PGRST100
  */
-export function parseLogic(key: string, text: string, trailing: TrailingText): AtPath<LogicTree> {
+export function parseLogic(key: string, text: string, trailing: TrailingText, hints: Hints): AtPath<LogicTree> {
   const { path, value: operator } = parseLogicPath(key, 'ignored')
-  const value = withHavingHint([text], () => parse(tree, 'logic tree', text, trailing, operator + text))
+  const value = withHint([text], hints, () => parse(tree, 'logic tree', text, trailing, operator + text))
   // Afterwards, since PostgREST reports an error in the tree.
-  if (trailing === 'rejected') parseLogicPath(key)
+  if (trailing === 'rejected') parseLogicPath(key, trailing)
   return { path, value }
 }

@@ -17,6 +17,7 @@ import {
 } from './combinators.ts'
 import { end, parse } from './parser.ts'
 import type { Parser, TrailingText } from './parser.ts'
+import { remembering } from './remembered.ts'
 
 export type OrderDirection = 'asc' | 'desc'
 export type OrderNulls = 'nullsfirst' | 'nullslast'
@@ -67,11 +68,15 @@ const terms = separatedBy1(lexeme(choice(attempt(relationTerm), fieldTerm)), com
 /** More than PostgreSQL sorts by, whose limit is 1664. */
 const mostTerms = 2000
 
+const readTerms = remembering((text, trailing): readonly OrderTerm[] =>
+  parse(terms, 'order', checkedList('order', text, mostTerms), trailing),
+)
+
 /**
  * Parses an order parameter: `name.desc.nullslast,clients(name)`.
  * @throws PGRST100
  */
 export function parseOrder(key: string, text: string, trailing: TrailingText): AtPath<readonly OrderTerm[]> {
   const { path } = parseTreePath(key, trailing)
-  return { path, value: parse(terms, 'order', checkedList('order', text, mostTerms), trailing) }
+  return { path, value: readTerms(text, trailing) }
 }

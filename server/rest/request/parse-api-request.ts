@@ -5,6 +5,7 @@ import { errors } from '../errors.ts'
 import { decodeMediaType, parseAccept } from '../media-type.ts'
 import type { MediaType } from '../media-type.ts'
 import type { ApiRequest, HttpRequest, ReadPayload } from './api-request.ts'
+import type { FurtherParameter } from './further-parameters.ts'
 import { conditionsOf, readHeaders } from './headers.ts'
 import type { RequestHeaders } from './headers.ts'
 import { namedKeys, parsePayload } from './payload.ts'
@@ -51,9 +52,15 @@ export type RequestHead = ReturnType<typeof parseRequestHead>
 
 /**
  * Parses a request without its body.
+ *
+ * @param further the parameters of extensions
  * @throws ApiError as `parseApiRequest` does
  */
-export function parseRequestHead(http: HttpRequest, settings: RequestSettings) {
+export function parseRequestHead(
+  http: HttpRequest,
+  settings: RequestSettings,
+  further: readonly FurtherParameter[] = [],
+) {
   const { method, path } = http
   const resource = resolveRoot(parseResource(path), settings)
   const headers = readHeaders(http.headers)
@@ -64,6 +71,7 @@ export function parseRequestHead(http: HttpRequest, settings: RequestSettings) {
     action.kind === 'call' && action.method !== 'post',
     action.kind === 'read',
     trailingText(settings),
+    further,
   )
   const range = topLevelRange(method, queryParams.ranges, headers.range)
   const contentType = headers.contentType === undefined ? json : decodeMediaType(headers.contentType)
@@ -74,15 +82,18 @@ export function parseRequestHead(http: HttpRequest, settings: RequestSettings) {
 /**
  * Parses a request without looking up names.
  *
+ * @param head the request without its body
  * @param cache see `parsePayload`
  * @throws ApiError for the first error in this order: resource, schema, method, query string, range, body
  */
-export function parseApiRequest(http: HttpRequest, settings: RequestSettings, cache?: SchemaCache): ParsedRequest {
+export function parseApiRequest(
+  http: HttpRequest,
+  settings: RequestSettings,
+  head = parseRequestHead(http, settings),
+  cache?: SchemaCache,
+): ParsedRequest {
   const { method, path } = http
-  const { headers, schema, negotiatedByProfile, action, queryParams, range, contentType } = parseRequestHead(
-    http,
-    settings,
-  )
+  const { headers, schema, negotiatedByProfile, action, queryParams, range, contentType } = head
   const { payload, columns, value, problems } =
     http.payload ?? parsePayload(http.body, contentType, queryParams.columns, action, cache)
   const request: ApiRequest = {

@@ -1,22 +1,24 @@
 // Parses the parameters of the query string.
 // https://docs.postgrest.org/en/stable/references/api/url_grammar.html
 import { errors } from '../errors.ts'
-import { parseNames } from './field.ts'
+import { parseNames, parseTreePath } from './field.ts'
 import type { AtPath } from './field.ts'
-import { parseFilter, parseFilterOrArgument } from './filter.ts'
+import { parseTest, parseTestOrNone } from './filter.ts'
 import type { Filter, LogicTree } from './filter.ts'
-import { GroupingReader, groupingName, isGroupingName } from '../extensions/distinct/groupings.ts'
+import type { FurtherParameter, FurtherParams } from './further-parameters.ts'
+import { withHint } from './hint.ts'
 import type { Groupings } from '../extensions/distinct/groupings.ts'
 import { parseLogic } from './logic.ts'
 import { parseOrder } from './order.ts'
 import type { OrderTerm } from './order.ts'
-import { hasCursorForm } from '../extensions/keyset-pages/page-cursor.ts'
 import { canonicalQueryString, parseQueryString, utf8Text } from './query-string.ts'
 import type { TrailingText } from './parser.ts'
 import { parseRanges } from './range.ts'
 import type { RowRange } from './range.ts'
+import { remembering } from './remembered.ts'
 import { parseSelect } from './select.ts'
 import type { SelectItem } from './select.ts'
+import { keyPart, logicKey, partKind, testKey } from './shape-key.ts'
 import { sortedTexts } from '../../text/code-point-order.ts'
 
 export type QueryParams = {
@@ -40,6 +42,10 @@ export type QueryParams = {
   readonly groupings?: Groupings | undefined
   /** The `cursor` parameters of a read that cannot be filters. */
   readonly cursors?: readonly string[]
+  /** Names of arguments that are parameters of an extension unless the function has a parameter of that name. */
+  readonly ambiguousArguments?: ReadonlySet<string>
+  /** Equal only for parameters that differ at most in the values of conditions, arguments and cursors. */
+  readonly key: string
 }
 
 type Parameter = readonly [name: string, value: string]
@@ -53,6 +59,8 @@ type Sorted = {
   readonly offsets: Map<string, string>
   /** `select`, `columns` and `on_conflict`: the first of each; undefined for one without a value. */
   readonly singles: Map<string, string | undefined>
+  /** The key of all but logics and filters. */
+  key: string
 }
 
 function text(bytes: string): string {
@@ -63,7 +71,9 @@ function text(bytes: string): string {
 
 function sort(name: string, value: string | undefined, sorted: Sorted): void {
   if (name === 'select' || name === 'columns' || name === 'on_conflict') {
-    if (!sorted.singles.has(name)) sorted.singles.set(name, value)
+    if (sorted.singles.has(name)) return
+    sorted.singles.set(name, value)
+    if (value !== undefined) sorted.key += textKey(name, value)
     return
   }
   if (value === undefined) return
@@ -75,7 +85,7 @@ function sort(name: string, value: string | undefined, sorted: Sorted): void {
     case 'and':
     case 'or':
       sorted.logics.push([name, value])
-      break
+      return
     case 'limit':
       sorted.limits.set(name, value)
       break
@@ -84,8 +94,16 @@ function sort(name: string, value: string | undefined, sorted: Sorted): void {
       break
     default:
       sorted.filters.push([name, value])
+      return
   }
+  sorted.key += textKey(name, value)
 }
+
+const textKey = (name: string, text: string): string => keyPart(partKind.name, name) + keyPart(partKind.text, text)
+
+const readSelect = remembering(parseSelect)
+const readColumns = remembering((text, trailing) => sortedTexts(parseNames('columns parameter', text, trailing)))
+const readConflict = remembering((text, trailing) => parseNames('on_conflict parameter', text, trailing))
 
 /**
  * Parses a query string.
@@ -93,6 +111,7 @@ function sort(name: string, value: string | undefined, sorted: Sorted): void {
  * @param argumentsAllowed whether parameters that are not filters are arguments of a function (called with GET or HEAD)
  * @param cursorsAllowed whether `cursor` may be the cursor of a page (see `page-request.ts`)
  * @param trailing what happens to text after a complete value
+ * @param further the parameters of extensions
  * @throws PGRST100 for the first error in this order: order, logic, columns, select, filters, on_conflict
  */
 export function parseQueryParams(
@@ -100,6 +119,7 @@ export function parseQueryParams(
   argumentsAllowed: boolean,
   cursorsAllowed = false,
   trailing: TrailingText = 'rejected',
+  further: readonly FurtherParameter[] = [],
 ): QueryParams {
   const pairs = parseQueryString(query)
   const sorted: Sorted = {
@@ -109,34 +129,40 @@ export function parseQueryParams(
     limits: new Map(),
     offsets: new Map(),
     singles: new Map(),
+    key: '',
   }
   for (const [name, value] of pairs) sort(text(name), value === undefined ? undefined : text(value), sorted)
 
   const order = sorted.orders.map(([name, value]) => parseOrder(name, value, trailing))
-  const logic = sorted.logics.map(([name, value]) => parseLogic(name, value, trailing))
+  let { key } = sorted
+  const logic = sorted.logics.map(([name, value]) => {
+    const parsed = parseLogic(name, value, trailing, further)
+    key += keyPart(partKind.name, name) + logicKey(parsed.value)
+    return parsed
+  })
   const columns = sorted.singles.get('columns')
-  const columnNames =
-    columns === undefined ? undefined : sortedTexts(parseNames('columns parameter', columns, trailing))
-  const select = parseSelect(sorted.singles.get('select') ?? '*', trailing)
+  const columnNames = columns === undefined ? undefined : readColumns(columns, trailing)
+  const select = readSelect(sorted.singles.get('select') ?? '*', trailing)
   const filters: AtPath<Filter>[] = []
   const routineArguments: Parameter[] = []
-  const cursors: string[] = []
+  const found: FurtherParams = { argumentsAllowed, cursorsAllowed, routineArguments }
   // `forEach`, because an error thrown from a `for … of` loop costs twice as much: the iterator has to be closed.
-  const groupings = new GroupingReader(argumentsAllowed)
   sorted.filters.forEach(([name, value]) => {
-    if (isGroupingName(name) && groupings.add(name, value)) {
-      if (argumentsAllowed) routineArguments.push([groupingName(name), value])
+    key += keyPart(partKind.name, name)
+    for (const { read } of further) {
+      const ofValue = read(name, value, found)
+      if (ofValue === undefined) continue
+      key += keyPart(partKind.further, ofValue)
       return
     }
-    if (cursorsAllowed && name === 'cursor' && hasCursorForm(value)) {
-      cursors.push(value)
-      return
-    }
-    const parsed = argumentsAllowed ? parseFilterOrArgument(name, value, trailing) : parseFilter(name, value, trailing)
-    if ('path' in parsed) filters.push(parsed)
-    else routineArguments.push(parsed)
+    const { path, value: field } = withHint([name], further, () => parseTreePath(name, trailing))
+    const test = argumentsAllowed ? parseTestOrNone(value, trailing) : parseTest(value, trailing)
+    key += test ? testKey(test) : keyPart(partKind.argument, '')
+    if (test) filters.push({ path, value: { field, ...test } })
+    else routineArguments.push([field.name, value])
   })
   const onConflict = sorted.singles.get('on_conflict')
+  const { groupings, cursors, ambiguousArguments } = found
   return {
     canonical: canonicalQueryString(pairs),
     routineArguments,
@@ -147,8 +173,10 @@ export function parseQueryParams(
     select,
     filters,
     filterKeys: new Set(sorted.filters.map(([name]) => name)),
-    onConflict: onConflict === undefined ? undefined : parseNames('on_conflict parameter', onConflict, trailing),
-    ...(groupings.result ? { groupings: groupings.result } : {}),
-    ...(cursors.length === 0 ? {} : { cursors }),
+    onConflict: onConflict === undefined ? undefined : readConflict(onConflict, trailing),
+    ...(groupings ? { groupings } : {}),
+    ...(cursors ? { cursors } : {}),
+    ...(ambiguousArguments ? { ambiguousArguments } : {}),
+    key,
   }
 }

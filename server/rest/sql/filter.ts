@@ -10,11 +10,12 @@ import type {
   QuantifiableOperator,
   SimpleOperator,
 } from '../request/filter.ts'
+import { isEmptyList } from '../request/filter.ts'
 import { fieldSql, languageSql, represented } from './field.ts'
 import { join } from './fragment.ts'
-import type { Fragment } from './fragment.ts'
-import { column, identifier } from './identifier.ts'
-import { arrayParameter, parameter } from './parameter.ts'
+import type { Fragment, Parameter } from './fragment.ts'
+import { column, cutAtNul, identifier } from './identifier.ts'
+import { arrayText } from './parameter.ts'
 
 const simpleOperators = {
   neq: '<>',
@@ -56,19 +57,37 @@ const isValues = {
   unknown: 'UNKNOWN',
 } satisfies Record<IsValue, string>
 
+const isPattern = (operator: QuantifiableOperator): boolean => operator === 'like' || operator === 'ilike'
+
+/** The value of an operation as the text of its parameter; undefined if it has none. */
+export function operandText(operation: Operation): string | undefined {
+  switch (operation.kind) {
+    case 'is':
+      return undefined
+    case 'in':
+      return isEmptyList(operation.values) ? undefined : arrayText(operation.values.map(cutAtNul))
+    case 'quantifiable':
+      // The wildcard in a URL is an asterisk, because % has to be encoded.
+      return cutAtNul(isPattern(operation.operator) ? operation.value.replaceAll('*', '%') : operation.value)
+    default:
+      return cutAtNul(operation.value)
+  }
+}
+
+const operandOf = (operation: Operation): Parameter => ({ value: operandText(operation) ?? null })
+
 function quantifiedSql(operation: Operation & { kind: 'quantifiable' }, field: PlannedField): Fragment {
-  const { operator, quantifier, value } = operation
-  const isPattern = operator === 'like' || operator === 'ilike'
-  // The wildcard in a URL is an asterisk, because % has to be encoded. Patterns are text whatever the column's type is.
-  const operand = isPattern ? parameter(value.replaceAll('*', '%')) : represented(field, parameter(value))
+  const { operator, quantifier } = operation
+  // Patterns are text whatever the column's type is.
+  const operand = isPattern(operator) ? operandOf(operation) : represented(field, operandOf(operation))
   const sql = quantifiableOperators[operator]
   return quantifier === null ? [' ', sql, ' ', operand] : [' ', sql, ` ${quantifier.toUpperCase()}(`, operand, ')']
 }
 
 /** `= ANY` with one array parameter, so that the text does not depend on the number of values, which may be 0. */
-function inSql(values: readonly string[], field: PlannedField): Fragment {
-  if (values.length === 1 && values[0] === '') return " = ANY('{}') "
-  const array = arrayParameter(values)
+function inSql(operation: Operation & { kind: 'in' }, field: PlannedField): Fragment {
+  if (isEmptyList(operation.values)) return " = ANY('{}') "
+  const array = operandOf(operation)
   if (field.transform === null) return [' = ANY (', array, ') ']
   return [' = ANY ((SELECT ', represented(field, ['unnest(', array, '::text[])']), ')) ']
 }
@@ -77,20 +96,20 @@ function inSql(values: readonly string[], field: PlannedField): Fragment {
 export function operationSql(operation: Operation, field: PlannedField): Fragment {
   switch (operation.kind) {
     case 'simple':
-      return [` ${simpleOperators[operation.operator]} `, represented(field, parameter(operation.value))]
+      return [` ${simpleOperators[operation.operator]} `, represented(field, operandOf(operation))]
     case 'quantifiable':
       return quantifiedSql(operation, field)
     case 'in':
-      return inSql(operation.values, field)
+      return inSql(operation, field)
     case 'is':
       return ` IS ${isValues[operation.value]}`
     case 'isdistinct':
-      return [' IS DISTINCT FROM ', parameter(operation.value)]
+      return [' IS DISTINCT FROM ', operandOf(operation)]
     case 'fts':
       return [
         ` @@ ${searchFunctions[operation.operator]}(`,
         languageSql(operation.language),
-        parameter(operation.value),
+        operandOf(operation),
         ') ',
       ]
     default:

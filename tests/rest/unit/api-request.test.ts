@@ -55,6 +55,7 @@ t.test('a plain read', async (t) => {
       filters: [],
       filterKeys: new Set(),
       onConflict: undefined,
+      key: '',
     },
     headers: [],
     cookies: [],

@@ -8,6 +8,7 @@ import { ofPart } from '../../../server/rest/extensions/batch/part-headers.ts'
 import { BatchResults, bodyTemplate, fillBody } from '../../../server/rest/extensions/batch/references.ts'
 import { fillUrl, urlTemplate } from '../../../server/rest/extensions/batch/url-template.ts'
 import { ApiError } from '../../../server/rest/errors.ts'
+import { furtherParameters } from '../../../server/rest/extensions/parameters.ts'
 import { parseQueryParams } from '../../../server/rest/request/query-params.ts'
 
 t.test('JSON texts are sliced without a change', async (t) => {
@@ -249,7 +250,7 @@ t.test('no value changes the structure of what is parsed', async (t) => {
   /** What was parsed, without the texts of values. */
   const structure = (query: string): string =>
     JSON.stringify(parseQueryParams(query, false), (name, it: unknown) =>
-      name === 'canonical' || (name === 'value' && typeof it === 'string')
+      name === 'canonical' || name === 'key' || (name === 'value' && typeof it === 'string')
         ? ''
         : name === 'values'
           ? (it as unknown[]).length
@@ -348,7 +349,13 @@ t.test('an argument of a function stays an argument', async (t) => {
     ],
   ]
   const kindsOf = (query: string): unknown => {
-    const { filters, logic, groupings, order, columns, onConflict } = parseQueryParams(query, true)
+    const { filters, logic, groupings, order, columns, onConflict } = parseQueryParams(
+      query,
+      true,
+      false,
+      'rejected',
+      furtherParameters,
+    )
     return { filters, logic, groupings, order, columns, onConflict }
   }
   const nothing = kindsOf('a=plain')

@@ -1,6 +1,7 @@
 // Invalid query strings -> PGRST100 with Parsec's position and message.
 import t from 'tap'
 import { ApiError } from '../../../server/rest/errors.ts'
+import { furtherParameters } from '../../../server/rest/extensions/parameters.ts'
 import type { TrailingText } from '../../../server/rest/request/parser.ts'
 import { parseQueryParams } from '../../../server/rest/request/query-params.ts'
 import { seededRandom, testSeed } from '../../support/seeded-random.ts'
@@ -9,7 +10,7 @@ type Fault = { message: string; details: unknown; hint?: unknown }
 
 function fault(query: string, argumentsAllowed = false, trailing: TrailingText = 'rejected'): Fault | undefined {
   try {
-    parseQueryParams(query, argumentsAllowed, false, trailing)
+    parseQueryParams(query, argumentsAllowed, false, trailing, furtherParameters)
   } catch (error) {
     if (error instanceof ApiError && error.code === 'PGRST100' && error.status === 400) {
       const { message, details, hint } = error

@@ -1,6 +1,6 @@
 // Keys of request shapes are equal only if all parts are equal.
 import t from 'tap'
-import { keyPart, partKind, type PartKind } from '../../../server/rest/cache/shape-key.ts'
+import { keyPart, partKind, type PartKind } from '../../../server/rest/request/shape-key.ts'
 import { seededRandom, testSeed } from '../../support/seeded-random.ts'
 
 type Part = readonly [PartKind, string]

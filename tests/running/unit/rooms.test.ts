@@ -86,6 +86,7 @@ const packageExceptions: readonly string[] = []
 const effectExceptions: readonly string[] = []
 /** Where the core still has a branch for an extension. */
 const extensionImports: readonly string[] = [
+  'rest/admission.ts -> rest/extensions/parameters.ts',
   'rest/admission.ts -> rest/extensions/rows-by-key/row-by-key-request.ts',
   'rest/answer.ts -> rest/extensions/conditional-requests/validator.ts',
   'rest/answer.ts -> rest/extensions/exports/stream-rows.ts',
@@ -97,9 +98,9 @@ const extensionImports: readonly string[] = [
   'rest/cache/prepare.ts -> rest/extensions/exports/streamable.ts',
   'rest/cache/prepare.ts -> rest/extensions/keyset-pages/page-request.ts',
   'rest/cache/prepare.ts -> rest/extensions/nested-writes/prepare-nested.ts',
+  'rest/cache/prepare.ts -> rest/extensions/parameters.ts',
   'rest/cache/prepare.ts -> rest/extensions/rows-by-key/row-by-key-request.ts',
   'rest/cache/prepare.ts -> rest/extensions/rows-by-key/row-by-key-response.ts',
-  'rest/cache/split-request.ts -> rest/extensions/keyset-pages/page-cursor.ts',
   'rest/engine.ts -> rest/extensions/limits/counts.ts',
   'rest/engine.ts -> rest/extensions/limits/rate-limiter.ts',
   'rest/handler.ts -> rest/extensions/batch/answer-batch.ts',
@@ -107,6 +108,7 @@ const extensionImports: readonly string[] = [
   'rest/handler.ts -> rest/extensions/exports/export-slots.ts',
   'rest/handler.ts -> rest/extensions/imports/import-body.ts',
   'rest/handler.ts -> rest/extensions/imports/import.ts',
+  'rest/handler.ts -> rest/extensions/parameters.ts',
   'rest/handler.ts -> rest/extensions/read-your-writes/request-consistency.ts',
   'rest/openapi/document.ts -> rest/extensions/batch/batch-document.ts',
   'rest/plan/call-planner.ts -> rest/extensions/distinct/plan-groupings.ts',
@@ -118,11 +120,7 @@ const extensionImports: readonly string[] = [
   'rest/plan/read-planner.ts -> rest/extensions/distinct/plan-groupings.ts',
   'rest/plan/relationships.ts -> rest/extensions/distinct/plan-groupings.ts',
   'rest/request-transaction.ts -> rest/extensions/readable-columns/readable-columns-sql.ts',
-  'rest/request/filter.ts -> rest/extensions/distinct/having-hint.ts',
   'rest/request/large-payload.ts -> rest/extensions/rows-by-key/row-by-key-request.ts',
-  'rest/request/logic.ts -> rest/extensions/distinct/having-hint.ts',
-  'rest/request/query-params.ts -> rest/extensions/distinct/groupings.ts',
-  'rest/request/query-params.ts -> rest/extensions/keyset-pages/page-cursor.ts',
   'rest/response/applied-preferences.ts -> rest/extensions/exports/streamable.ts',
   'rest/run-plan.ts -> rest/extensions/conditional-requests/precondition.ts',
   'rest/run-plan.ts -> rest/extensions/idempotency/answer-once.ts',

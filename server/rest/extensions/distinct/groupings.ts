@@ -4,14 +4,15 @@ import { ApiError } from '../../errors.ts'
 import { parseDistinct, type Distinct } from './distinct.ts'
 import type { AtPath } from '../../request/field.ts'
 import { beginsLikeFilter, type LogicTree } from '../../request/filter.ts'
-import { parseHaving, type GroupFilter } from './having.ts'
+import type { FurtherParameter, FurtherParams } from '../../request/further-parameters.ts'
+import { keyPart, partKind } from '../../request/shape-key.ts'
+import { havingHints } from './having-hint.ts'
+import { havingKey, parseHaving, type GroupFilter } from './having.ts'
 
 /** The parsed parameters, with the embeds they apply to. */
 export type Groupings = {
   readonly distinct: readonly AtPath<Distinct>[]
   readonly having: readonly AtPath<LogicTree<GroupFilter>>[]
-  /** Whether they may be arguments of a function called with GET or HEAD, so that the names of its parameters decide. */
-  readonly mayBeArguments: boolean
 }
 
 /** Whether a parameter has one of the names, possibly after the embeds it applies to: `lines.distinct`. */
@@ -23,39 +24,33 @@ export function isGroupingName(name: string): boolean {
 /** The name of a parameter without the embeds before it. */
 export const groupingName = (name: string): string => name.slice(name.lastIndexOf('.') + 1)
 
-/** Collects the parameters. */
-export class GroupingReader {
-  readonly #distinct: AtPath<Distinct>[] = []
-  readonly #having: AtPath<LogicTree<GroupFilter>>[] = []
-  readonly #mayBeArguments: boolean
-
-  /** @param mayBeArguments whether the parameters may be arguments of a function */
-  constructor(mayBeArguments: boolean) {
-    this.#mayBeArguments = mayBeArguments
-  }
-
-  /**
-   * Adds a parameter that has one of the names.
-   *
-   * @returns false for a filter, and for any other argument of a function
-   * @throws PGRST100 for a value that is neither a filter nor a grouping
-   */
-  add(name: string, text: string): boolean {
-    if (beginsLikeFilter(text)) return false
+/** Reads the parameters. One that may be an argument is both until the function is known. */
+export const groupingParameters: FurtherParameter = {
+  read: (name, text, into) => {
+    if (!isGroupingName(name) || beginsLikeFilter(text)) return undefined
     try {
-      if (name.endsWith('having')) this.#having.push(parseHaving(name, text))
-      else if (text.startsWith('on.')) this.#distinct.push(parseDistinct(name, text))
-      else return false
+      return readGrouping(name, text, into)
     } catch (error) {
-      if (this.#mayBeArguments && error instanceof ApiError) return false
+      if (into.argumentsAllowed && error instanceof ApiError) return undefined
       throw error
     }
-    return true
-  }
+  },
+  ...havingHints,
+}
 
-  /** The collected parameters; undefined without any. */
-  get result(): Groupings | undefined {
-    if (this.#distinct.length === 0 && this.#having.length === 0) return undefined
-    return { distinct: this.#distinct, having: this.#having, mayBeArguments: this.#mayBeArguments }
+/** @throws ApiError PGRST100 for a value that is neither a filter nor a grouping */
+function readGrouping(name: string, text: string, into: FurtherParams): string | undefined {
+  const word = groupingName(name)
+  if (word === 'distinct' && !text.startsWith('on.')) return undefined
+  const having = word === 'having' ? parseHaving(name, text) : undefined
+  const distinct = having ? undefined : parseDistinct(name, text)
+  into.groupings ??= { distinct: [], having: [] }
+  if (having) into.groupings.having.push(having)
+  if (distinct) into.groupings.distinct.push(distinct)
+  if (into.argumentsAllowed) {
+    into.routineArguments.push([word, text])
+    into.ambiguousArguments ??= new Set()
+    into.ambiguousArguments.add(word)
   }
+  return having ? havingKey(having.value) : keyPart(partKind.text, text)
 }

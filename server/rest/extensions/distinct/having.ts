@@ -7,6 +7,7 @@ import { test } from '../../request/filter.ts'
 import { attempt, choice, literal, map, optional, rest, sequence } from '../../request/combinators.ts'
 import { elementTest, treeOf } from '../../request/logic.ts'
 import { parse } from '../../request/parser.ts'
+import { fieldKey, keyPart, partKind, testKey, treeKey } from '../../request/shape-key.ts'
 import type { Parser } from '../../request/parser.ts'
 import { aggregateCall, cast } from '../../request/select.ts'
 import type { AggregateFunction } from '../../request/select.ts'
@@ -63,3 +64,10 @@ export function parseHaving(key: string, text: string): AtPath<LogicTree<GroupFi
   const normal = `${match[1] ?? 'and'}${text.slice(match[0].length)}`
   return { path, value: parse(tree, 'having parameter', text, 'rejected', normal) }
 }
+
+/** Equal for conditions that differ only in their values. */
+export const havingKey = (tree: LogicTree<GroupFilter>): string =>
+  treeKey(tree, (filter) => {
+    const { field, aggregate, cast, aggregateCast } = filter
+    return fieldKey(field) + keyPart(partKind.text, JSON.stringify([aggregate, cast, aggregateCast])) + testKey(filter)
+  })

@@ -160,8 +160,8 @@ const conditionColumns = (tree: GroupConditions[number]): readonly string[] =>
  * its overloads has a parameter for.
  */
 export function withoutArguments(request: ApiRequest, cache: SchemaCache, routine: QualifiedIdentifier): ApiRequest {
-  const { groupings, routineArguments } = request.queryParams
-  if (groupings?.mayBeArguments !== true) return request
+  const { groupings, ambiguousArguments, ...queryParams } = request.queryParams
+  if (groupings === undefined || ambiguousArguments === undefined) return request
   const overloads = cache.routines.get(qualifiedKey(routine.schema, routine.name)) ?? []
   const parameterNames = new Set(overloads.flatMap(({ parameters }) => parameters.map(({ name }) => name)))
   const isGrouping = {
@@ -171,13 +171,12 @@ export function withoutArguments(request: ApiRequest, cache: SchemaCache, routin
   return {
     ...request,
     queryParams: {
-      ...request.queryParams,
+      ...queryParams,
       groupings: {
         distinct: isGrouping.distinct ? groupings.distinct : [],
         having: isGrouping.having ? groupings.having : [],
-        mayBeArguments: false,
       },
-      routineArguments: routineArguments.filter(
+      routineArguments: queryParams.routineArguments.filter(
         ([name]) => !((name === 'distinct' && isGrouping.distinct) || (name === 'having' && isGrouping.having)),
       ),
     },

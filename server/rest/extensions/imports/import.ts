@@ -18,7 +18,8 @@ import { CsvReader } from './csv-rows.ts'
 import { readHeaders } from '../../request/headers.ts'
 import type { ImportRow, RowReader, RowReaderOptions } from './import-rows.ts'
 import { NdjsonReader } from './ndjson.ts'
-import { parseApiRequest } from '../../request/parse-api-request.ts'
+import { parseApiRequest, parseRequestHead } from '../../request/parse-api-request.ts'
+import { furtherParameters } from '../parameters.ts'
 import { rowCheck, type RowCheck } from '../../request/payload-check.ts'
 import { costCheck } from '../limits/cost-check.ts'
 import { needsResultCheck, resultError } from '../../response/result-check.ts'
@@ -78,7 +79,9 @@ const resultOf = (plan: MutatePlan, rows: readonly RawRow[]): ResultRow =>
 /** Parses everything but the body. Its type is that of JSON, because the rows are inserted as those of a JSON array. */
 function parseHead(http: HttpRequest, context: AnswerContext): ApiRequest {
   const headers = http.headers.filter(([name]) => name !== 'content-type')
-  const { request } = parseApiRequest({ ...http, headers, body: emptyArray }, context.snapshot.config)
+  const { config } = context.snapshot
+  const bodied = { ...http, headers, body: emptyArray }
+  const { request } = parseApiRequest(bodied, config, parseRequestHead(bodied, config, furtherParameters))
   return { ...request, input: { ...request.input, headers: readHeaders(http.headers).others } }
 }
 

@@ -2,11 +2,30 @@
 // the links of such pages. `cursor` is a parameter of its own only where PostgREST rejects it: its value is no filter,
 // and the function has no parameter of that name.
 import type { ApiRequest, HttpRequest, RequestShape } from '../../request/api-request.ts'
+import type { FurtherParameter } from '../../request/further-parameters.ts'
+import type { QueryParams } from '../../request/query-params.ts'
 import { hasCursorForm, scopeOf, type PageCursors, type PageInput, type ScopedCursor } from './page-cursor.ts'
 import { pageErrors } from './page-errors.ts'
 import { parseQueryString, type BytePair } from '../../request/query-string.ts'
 
 const isCursor = ([name, value]: BytePair): boolean => name === 'cursor' && value !== undefined && hasCursorForm(value)
+
+/** Reads the cursors of reads. Those of calls are arguments until the function is known. */
+export const cursorParameter: FurtherParameter = {
+  read: (name, text, into) => {
+    if (!into.cursorsAllowed || name !== 'cursor' || !hasCursorForm(text)) return undefined
+    into.cursors ??= []
+    into.cursors.push(text)
+    return ''
+  },
+}
+
+/** The cursor of a request that may ask for a page; undefined without one, `invalid` if it is not a single valid one. */
+export function cursorOf(params: QueryParams, cursors: PageCursors): ScopedCursor | 'invalid' | undefined {
+  const [text, second] = params.cursors ?? params.routineArguments.filter(isCursor).map(([, value]) => value)
+  if (text === undefined) return undefined
+  return (second === undefined ? cursors.open(text) : undefined) ?? 'invalid'
+}
 
 /** The parameters but the cursor, sorted by name. Parameters of the same name keep their order. */
 const parametersOf = (query: string): readonly BytePair[] =>

@@ -1,0 +1,30 @@
+// Remembers what the texts of a request mean that contain no values of the caller: names, select lists, orders.
+import { bytesOfText, SecondChanceCache } from '../../common/second-chance-cache.ts'
+import type { TrailingText } from './parser.ts'
+
+/** The texts of one grammar, and their bytes with what they mean. */
+const limits = { entries: 500, bytes: 1024 * 1024 }
+/** Estimated bytes of what a text means, for each byte of the text. Long select lists have the largest results. */
+const cost = 16
+
+/** Copies a text, so that the longer text it is a slice of, which has values, can be garbage-collected. */
+export const copied = (text: string): string => Buffer.from(text).toString()
+
+/**
+ * A parser that remembers its results.
+ *
+ * @param parse throws for an invalid text, which is not remembered
+ */
+export function remembering<T extends object>(
+  parse: (text: string, trailing: TrailingText) => T,
+): (text: string, trailing: TrailingText) => T {
+  const known = { rejected: new SecondChanceCache<T>(limits), ignored: new SecondChanceCache<T>(limits) }
+  return (text, trailing) => {
+    const found = known[trailing].get(text)
+    if (found) return found
+    const own = copied(text)
+    const parsed = parse(own, trailing)
+    known[trailing].add(own, parsed, cost * bytesOfText(own))
+    return parsed
+  }
+}
