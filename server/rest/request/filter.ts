@@ -83,7 +83,22 @@ export const quotedElement = byTrailingText({
 /** A value in parentheses, up to the next comma or the closing parenthesis. */
 export const plainElement = run(noneOf(',)'), 0)
 
-const list = between(lexeme(symbol('(')), lexeme(symbol(')')), separatedBy1(choice(quotedElement, plainElement), comma))
+const anyList = between(
+  lexeme(symbol('(')),
+  lexeme(symbol(')')),
+  separatedBy1(choice(quotedElement, plainElement), comma),
+)
+const plainList = /\(([^ \t"()][^"()]*)\)(?![ \t])/y
+
+/** Fast path for lists without quotes, whose elements are between the commas. */
+const list: Parser<string[]> = (input) => {
+  plainList.lastIndex = input.at
+  const elements = plainList.exec(input.text)?.[1]
+  if (elements === undefined || input.isTraced(plainList.lastIndex)) return anyList(input)
+  input.at = plainList.lastIndex
+  input.parseError = noParseError
+  return elements.split(',')
+}
 
 const isValue = label(
   choice<IsValue>(...isValues.map((value) => attempt(anyCase(value)))),
@@ -98,8 +113,12 @@ const quantifier = attempt(
 
 const language = attempt(between(symbol('('), symbol(')'), identifier))
 
-/** Operators that consist of their name only. */
+/** Operators that may consist of their name only. */
 const plainOperators: ReadonlyMap<string, (value: string) => Operation> = new Map([
+  ['isdistinct', (value: string): Operation => ({ kind: 'isdistinct', value })] as const,
+  ...ftsOperators.map(
+    (operator) => [operator, (value: string): Operation => ({ kind: 'fts', operator, language: null, value })] as const,
+  ),
   ...simpleOperators.map(
     (operator) => [operator, (value: string): Operation => ({ kind: 'simple', operator, value })] as const,
   ),
@@ -114,16 +133,18 @@ const longestOperator = Math.max(...[...plainOperators.keys()].map((operator) =>
 export function test(value: Parser<string>): Parser<Test> {
   const anyTest = testGrammar(value)
   return (input) => {
-    // Fast path for the common case `eq.…`: the name of an operator and a dot are unambiguous.
-    const dot = input.text.indexOf('.', input.at)
-    const length = dot - input.at
+    // Fast path for the common cases `eq.…` and `not.eq.…`: the name of an operator and a dot are unambiguous.
+    const negated = input.text.startsWith('not.', input.at)
+    const start = negated ? input.at + 4 : input.at
+    const dot = input.text.indexOf('.', start)
+    const length = dot - start
     if (length < 2 || length > longestOperator || input.isTraced(dot)) return anyTest(input)
-    const operation = plainOperators.get(input.text.slice(input.at, dot))
+    const operation = plainOperators.get(input.text.slice(start, dot))
     if (!operation) return anyTest(input)
     input.at = dot + 1
     input.parseError = noParseError
     const text = value(input)
-    return text === failed ? failed : { negated: false, operation: operation(text) }
+    return text === failed ? failed : { negated, operation: operation(text) }
   }
 }
 
@@ -175,7 +196,7 @@ function testGrammar(value: Parser<string>): Parser<Test> {
   return map(sequence<[boolean, Operation]>(negated, operation), ([negated, operation]) => ({ negated, operation }))
 }
 
-const operators = new Set<string>([...plainOperators.keys(), ...ftsOperators, 'in', 'is', 'isdistinct', 'not'])
+const operators = new Set<string>([...plainOperators.keys(), 'in', 'is', 'not'])
 
 /** Whether a value begins like a filter: with an operator and a dot, or a quantifier or language between them. */
 export function beginsLikeFilter(text: string): boolean {

@@ -17,7 +17,7 @@ import {
   succeed,
   symbol,
 } from './combinators.ts'
-import { parse } from './parser.ts'
+import { failed, parse } from './parser.ts'
 import type { Parser, TrailingText } from './parser.ts'
 import { withHint, type Hints } from './hint.ts'
 
@@ -29,10 +29,25 @@ const array = map(sequence<[string, string, string]>(literal('{'), run(noneOf('{
 /** The operator and the value of a condition in a tree. */
 export const elementTest = test(choice(quotedElement, attempt(array), plainElement))
 
-const condition = map(
+const anyCondition = map(
   sequence<[Field, unknown, Pick<Filter, 'negated' | 'operation'>]>(field, delimiter, elementTest),
   ([field, , test]): LogicTree => ({ kind: 'filter', filter: { field, ...test } }),
 )
+
+const plainField = /[A-Za-z0-9_$]+(?=\.)/y
+
+/** Fast path for plain names of fields, which are unambiguous before the dot of an operator. */
+const condition: Parser<LogicTree> = (input) => {
+  const { at } = input
+  plainField.lastIndex = at
+  const name = plainField.exec(input.text)?.[0]
+  if (name === undefined || input.isTraced(at + name.length + 1)) return anyCondition(input)
+  input.at += name.length + 1
+  const test = elementTest(input)
+  if (test !== failed) return { kind: 'filter', filter: { field: { name, jsonPath: [] }, ...test } }
+  input.at = at
+  return anyCondition(input)
+}
 
 const negation = label(
   choice<boolean>(

@@ -1,5 +1,5 @@
 // Remembers what the texts of a request mean that contain no values of the caller: names, select lists, orders.
-import { bytesOfText, SecondChanceCache } from '../../common/second-chance-cache.ts'
+import { bytesOfText, longestKey, SecondChanceCache } from '../../common/second-chance-cache.ts'
 import type { TrailingText } from './parser.ts'
 
 /** The texts of one grammar, and their bytes with what they mean. */
@@ -11,7 +11,7 @@ const cost = 16
 export const copied = (text: string): string => Buffer.from(text).toString()
 
 /**
- * A parser that remembers its results.
+ * A parser that remembers the results of short texts.
  *
  * @param parse throws for an invalid text, which is not remembered
  */
@@ -20,6 +20,8 @@ export function remembering<T extends object>(
 ): (text: string, trailing: TrailingText) => T {
   const known = { rejected: new SecondChanceCache<T>(limits), ignored: new SecondChanceCache<T>(limits) }
   return (text, trailing) => {
+    // A longer one would rather fill the cache than be repeated.
+    if (text.length > longestKey) return parse(text, trailing)
     const found = known[trailing].get(text)
     if (found) return found
     const own = copied(text)
