@@ -6,15 +6,13 @@
 import type { Identity } from '../identity/identity.ts'
 import { qualifiedKey } from '../catalogue/identifier.ts'
 import type { SchemaCache } from '../catalogue/schema-cache.ts'
-import type { AnswerContext } from './answer-context.ts'
+import { addressedBy, type AnswerContext } from './extension.ts'
 import { ApiError, errors } from './errors.ts'
 import type { InspectPlan } from './plan/plan.ts'
 import { findTable } from './plan/planner.ts'
 import { routineHint } from './plan/suggestion.ts'
 import type { HttpRequest, PlannedRequest, RequestShape } from './request/api-request.ts'
-import { furtherParameters } from './extensions/parameters.ts'
 import { parseApiRequest, parseRequestHead } from './request/parse-api-request.ts'
-import { filterByKey, parseRowByKey } from './extensions/rows-by-key/row-by-key-request.ts'
 import { requestTransaction } from './request-transaction.ts'
 import { serverError, toApiError, transactionError } from './sql-errors.ts'
 import { render } from './sql/fragment.ts'
@@ -32,17 +30,15 @@ const anyObject = Buffer.from('{}')
  * @throws ApiError the error that the request would end with; PGRST000 and PGRST003 when there is no connection
  */
 export async function admit(http: HttpRequest, identity: Identity, context: AnswerContext): Promise<void> {
-  const { schemaCache: cache, snapshot, trace } = context
-  const rowByKey = parseRowByKey(http)
+  const { schemaCache: cache, snapshot, extensions, trace } = context
+  const addressed = addressedBy(http, extensions)
   // Errors in the rest of the request take precedence over those of the body. `{}` is a valid body for parsing.
   const headers = http.headers.filter(([name]) => name !== 'content-type')
-  const bodied = { ...(rowByKey?.http ?? http), headers, body: anyObject }
-  const { request: parsed } = parseApiRequest(
-    bodied,
-    snapshot.config,
-    parseRequestHead(bodied, snapshot.config, furtherParameters),
-  )
-  const request = rowByKey ? filterByKey(parsed, rowByKey.id, cache) : parsed
+  const bodied = { ...(addressed?.http ?? http), headers, body: anyObject }
+  const { config } = snapshot
+  const head = parseRequestHead(bodied, config, extensions.parameter)
+  const { request: parsed } = parseApiRequest(bodied, config, head)
+  const request = addressed?.complete(parsed, cache) ?? parsed
   const target = targetOf(parsed.shape, cache)
   if (!target) return
   trace.route = target.kind === 'call' ? `rpc/${target.routine.name}` : target.into.name

@@ -1,14 +1,14 @@
 // The REST API as an object, on a database that the caller connects to.
 import { CatalogWatch } from './catalog-watch.ts'
 import type { EngineDatabase } from './database.ts'
+import { extensionsOf, partsOf, type Extension } from './extension.ts'
 import { RestHandler, type Identify, type RestObservation } from './handler.ts'
 import type { ImportEvent } from './extensions/imports/import-progress.ts'
 import { ReloadChannel } from './reload-channel.ts'
 import { checkedIdentify, settingsOf, type RestOptions } from './rest-options.ts'
 import type { Answering, RestRequest } from './rest-request.ts'
 import type { RestResponse } from './response/result.ts'
-import { DatabaseCounts } from './extensions/limits/counts.ts'
-import { RateLimiter } from './extensions/limits/rate-limiter.ts'
+import { createExtensions, type ExtensionOptions } from './extensions/list.ts'
 import { readRoleSettings } from './role-settings.ts'
 import { SchemaLoader, type LoaderEvent, type SettingsSource } from './schema-loader.ts'
 import { noRoleSettings } from './settings.ts'
@@ -28,6 +28,8 @@ export type EngineOptions<Loaded extends LoadedSettings> = {
   readonly secureCookies?: boolean | undefined
   /** Called while an import runs, and at its end. Must not throw. */
   readonly onImport?: (event: ImportEvent) => void
+  /** By default all that there are. */
+  readonly extensions?: (options: ExtensionOptions) => readonly Extension[]
   /** Must not throw. */
   readonly onEvent: (event: EngineEvent<Loaded>) => void
   /** Receives the reason when requests are counted per process, once. Must not throw. */
@@ -63,6 +65,7 @@ export class Engine<Loaded extends LoadedSettings> implements Rest {
     secureCookies,
     onRequest,
     onImport,
+    extensions = createExtensions,
     onEvent,
     onWarning,
     isUnavailable,
@@ -75,18 +78,26 @@ export class Engine<Loaded extends LoadedSettings> implements Rest {
       }
       onEvent(event)
     }
-    this.#loader = new SchemaLoader({ database, settings, traffic: this.#traffic, isUnavailable, isFinal, observe })
+    const counting = { query: database.query, onWarning }
+    const used = extensionsOf(extensions({ settings: settings.initial.config, counting, onImport }))
+    this.#loader = new SchemaLoader({
+      database,
+      settings,
+      partsOf: partsOf(used),
+      traffic: this.#traffic,
+      isUnavailable,
+      isFinal,
+      observe,
+    })
     this.#channel = new ReloadChannel(database, this.#loader, onEvent)
     this.#catalog = new CatalogWatch(database, this.#loader, onEvent)
-    const limiter = new RateLimiter(new DatabaseCounts(database.query, onWarning))
     this.#handler = new RestHandler({
       state: this.#loader,
       identify,
       validator,
-      limiter,
+      extensions: used,
       secureCookies,
       observe: onRequest,
-      observeImport: onImport,
     })
     this.gaveUp = this.#loader.gaveUp
   }

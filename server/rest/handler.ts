@@ -4,29 +4,28 @@ import type { Identity } from '../identity/identity.ts'
 import type { BodyValidator } from './validation.ts'
 import { admit } from './admission.ts'
 import { answer } from './answer.ts'
-import { type AnswerTrace } from './answer-context.ts'
-import { answerBatch } from './extensions/batch/answer-batch.ts'
-import { isBatchPath } from './extensions/batch/batch-path.ts'
+import {
+  addressedBy,
+  firstOf,
+  type AnswerTrace,
+  type Extensions,
+  type OpenBody,
+  type RequestContext,
+} from './extension.ts'
 import { corsHeaders, preflightHeaders } from './cors.ts'
 import { ApiError, errors } from './errors.ts'
-import { ExportSlots } from './extensions/exports/export-slots.ts'
 import { bodyTypeError } from './request/payload-check.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import { BodyBudget, type BodyShare } from './request/body-budget.ts'
 import { largeBody } from './request/body.ts'
-import { smallCsv } from './request/csv.ts'
-import { furtherParameters } from './extensions/parameters.ts'
+import { isCsv, smallCsv } from './request/csv.ts'
 import { readLargePayload } from './request/large-payload.ts'
-import { isCsv, openImport, ImportBody } from './extensions/imports/import-body.ts'
-import type { ImportEvent } from './extensions/imports/import-progress.ts'
-import { Imports } from './extensions/imports/import.ts'
 import { ParseQueue } from './request/parse-queue.ts'
-import type { RateDecision, RateLimiter } from './extensions/limits/rate-limiter.ts'
+import type { RateDecision } from './extensions/limits/rate-limiter.ts'
 import { errorResponse } from './response/error.ts'
 import { finish, traceHeader, type Caching, type Notices } from './response/finish.ts'
 import type { Headers } from './response/header.ts'
 import type { RestResponse } from './response/result.ts'
-import { RequestConsistency } from './extensions/read-your-writes/request-consistency.ts'
 import type { RestRequest } from './rest-request.ts'
 import type { EngineState, Snapshot } from './snapshot.ts'
 import { isConnectionLoss, withCode } from './sql-errors.ts'
@@ -61,16 +60,13 @@ export type RestHandlerOptions = {
   readonly state: EngineState
   readonly identify: Identify
   readonly validator: BodyValidator
-  /** Undefined: requests per second are not limited. */
-  readonly limiter?: RateLimiter
+  readonly extensions: Extensions
   /** Called once for every request, before its response is sent. Must not throw. */
   readonly observe: (observation: RestObservation) => void
   /** Whether large results may be streamed row by row, for which the database must support receivers. By default true. */
   readonly streamsRows?: boolean
   /** Whether cookies have the attribute `Secure`; by default true. */
   readonly secureCookies?: boolean | undefined
-  /** Called while an import runs, and at its end. Must not throw. */
-  readonly observeImport?: ((event: ImportEvent) => void) | undefined
 }
 
 /** Authenticates requests, reads their bodies, answers them, and adds the headers that all responses have. */
@@ -78,17 +74,13 @@ export class RestHandler {
   readonly #options: RestHandlerOptions
   readonly #budget: BodyBudget
   readonly #parseQueue = new ParseQueue()
-  readonly #exports = new ExportSlots()
-  readonly #imports: Imports
 
   constructor(options: RestHandlerOptions) {
-    const { restBodyBudget, restImportSlots, dbPoolAcquisitionTimeout } = options.state.snapshot.config
+    const { restBodyBudget, dbPoolAcquisitionTimeout } = options.state.snapshot.config
     this.#options = options
-    const maxWait = Math.min(dbPoolAcquisitionTimeout * 1000, longestTimer)
-    this.#imports = new Imports({ slots: restImportSlots, maxWait, report: options.observeImport })
     this.#budget = new BodyBudget({
       limit: restBodyBudget,
-      maxWait,
+      maxWait: Math.min(dbPoolAcquisitionTimeout * 1000, longestTimer),
       exhausted: () => errors.bodyBudget(restBodyBudget),
     })
   }
@@ -96,13 +88,13 @@ export class RestHandler {
   /** Answers a request. Every error becomes a response. */
   async answer(request: RestRequest): Promise<RestResponse> {
     const start = performance.now()
-    const { state, identify, validator, limiter, observe, streamsRows = true, secureCookies = true } = this.#options
+    const { state, extensions, identify, validator, observe, streamsRows = true, secureCookies = true } = this.#options
     const { snapshot } = state
     const { config } = snapshot
     const { method, headers } = request
     const origin = request.header('origin')
     const { settlingTime } = state.database
-    const consistency = settlingTime === undefined ? undefined : new RequestConsistency(request, snapshot.positions)
+    const consistency = settlingTime === undefined ? undefined : extensions.consistency[0]?.(request, snapshot)
     let identity: Identity | undefined
     let http: HttpRequest | undefined
     let result: RestResponse | undefined
@@ -110,7 +102,7 @@ export class RestHandler {
     let rate: RateDecision | undefined
     let failure: unknown
     let share: BodyShare | undefined
-    let imported: ImportBody | undefined
+    let opened: OpenBody | undefined
     const trace: AnswerTrace = {
       route: undefined,
       statements: config.logQuery ? [] : undefined,
@@ -129,16 +121,19 @@ export class RestHandler {
         const countRequests =
           limits &&
           (async (count: number): Promise<void> => {
-            const decision = limiter?.take(limits, acting, count)
-            rate = decision instanceof Promise ? await decision : decision
-            if (rate?.error) throw rate.error
+            for (const countBy of extensions.countRequests) {
+              const decision = countBy(limits, acting, count)
+              rate = decision instanceof Promise ? await decision : decision
+              if (rate?.error) throw rate.error
+            }
           })
         if (countRequests) await countRequests(1)
         if (!snapshot.schemaCache) throw errors.noSchemaCache()
         const { basePath, target } = request
         const question = target.indexOf('?')
-        const context = {
+        const context: RequestContext = {
           database: state.database,
+          extensions,
           caller: request,
           snapshot: limits ? snapshot.limitedTo(limits) : snapshot,
           schemaCache: snapshot.schemaCache,
@@ -149,7 +144,7 @@ export class RestHandler {
           countRequests,
           trace,
           consistency,
-          exports: streamsRows && request.takesUnknownLength !== false ? this.#exports : undefined,
+          mayStream: streamsRows && request.takesUnknownLength !== false,
         }
         const bodiless = {
           method,
@@ -158,25 +153,26 @@ export class RestHandler {
           headers,
           body: noBody,
         }
-        const isBatch = method === 'POST' && isBatchPath(bodiless.path, context)
+        const route = method === 'POST' ? firstOf(extensions.route, bodiless, context) : undefined
         if (methodsWithBody.has(method)) {
           share = this.#budget.open()
-          const limit = isBatch ? Math.min(config.restBodyLimit, config.batchMaxBytes) : config.restBodyLimit
-          const gate = { limit, share, admit: isBatch ? admitAll : () => admit(bodiless, acting, context) }
-          const mayImport = method === 'POST' && !isBatch && state.database.importRows !== undefined
-          const opened = mayImport ? openImport(request, bodiless.path, gate, config) : undefined
-          const body = opened ? await opened : await request.readBody(gate)
-          if (body instanceof ImportBody) imported = body
-          http = body instanceof ImportBody ? bodiless : { ...bodiless, body }
+          const limit = Math.min(config.restBodyLimit, route?.bodyLimit ?? Infinity)
+          const gate = { limit, share, admit: route ? admitAll : () => admit(bodiless, acting, context) }
+          const opening = route ? undefined : firstOf(extensions.openBody, request, bodiless, gate, context)
+          const body = opening ? await opening : await request.readBody(gate)
+          if (Buffer.isBuffer(body)) http = { ...bodiless, body }
+          else {
+            opened = body
+            http = bodiless
+          }
         } else http = bodiless
         const { length } = http.body
         const isLarge = length > largeBody || (length > smallCsv && isCsv(request.header('content-type')))
-        if (isLarge && !isBatch && share) http = await this.#readLarge(http, request, share)
+        if (isLarge && !route && share) http = await this.#readLarge(http, request, share)
         const received = http
-        const respondTo = isBatch ? answerBatch : answer
-        const pending = imported
-          ? this.#imports.answer(imported, received, acting, context)
-          : isLarge && !received.payload
+        const respondTo = opened?.answer ?? route?.answer ?? answer
+        const pending =
+          isLarge && !received.payload
             ? this.#parseQueue.run(() => (request.isGone ? errors.callerGone() : respondTo(received, acting, context)))
             : respondTo(received, acting, context)
         const outcome = pending instanceof ApiError ? pending : await pending
@@ -210,7 +206,7 @@ export class RestHandler {
           : corsHeaders(origin, serverCorsAllowedOrigins, rate ? [...result.headers, ...rate.headers] : result.headers),
       rate: rate?.headers,
       // A body without a declared length might never end, so it is not worth waiting for.
-      closesConnection: failure !== undefined && (request.isOpenEnded || imported?.isComplete === false),
+      closesConnection: failure !== undefined && (request.isOpenEnded || opened?.isComplete() === false),
       trace: serverTraceHeader === null ? undefined : traceHeader(serverTraceHeader, headers),
     })
     observe({
@@ -228,10 +224,11 @@ export class RestHandler {
 
   /** Reads a large body without blocking other requests. The memory that this takes counts like that of the body. */
   #readLarge(http: HttpRequest, request: RestRequest, share: BodyShare): Promise<HttpRequest> {
-    const { state, validator } = this.#options
+    const { state, extensions, validator } = this.#options
     const { config, schemaCache: cache } = state.snapshot
+    const addressed = addressedBy(http, extensions)?.http
     const limit = config.restBodyBudget
-    const options = { settings: config, further: furtherParameters, validator, cache, limit }
+    const options = { addressed, settings: config, further: extensions.parameter, validator, cache, limit }
     const parts = readLargePayload(http, options)
     return this.#parseQueue.runParts(parts, (bytes) => {
       if (request.isGone) throw errors.callerGone()
@@ -244,7 +241,7 @@ const methodsWithBody = new Set(['POST', 'PATCH', 'PUT'])
 /** Methods that are not idempotent by themselves. RFC 9110, section 9.2.2. */
 const methodsWithKey = new Set(['POST', 'PATCH'])
 const noBody = Buffer.alloc(0)
-/** A batch is checked request by request. */
+/** What a route does is checked by the route. */
 const admitAll = (): Promise<void> => Promise.resolve()
 const noHeaders: Headers = []
 

@@ -1,23 +1,21 @@
 // The transaction of a request: the settings, the pre-request function and the checks that precede its statements.
 import type { Identity } from '../identity/identity.ts'
-import type { AnswerContext } from './answer-context.ts'
+import type { AnswerContext } from './extension.ts'
 import type { PipelineStatement, RestTransaction } from './database.ts'
 import type { CrudPlan } from './plan/plan.ts'
-import type { Starred } from './plan/read-plan.ts'
 import type { PlannedRequest } from './request/api-request.ts'
 import { rollsBack } from './request/preferences.ts'
 import type { IsolationLevel } from '../catalogue/routine.ts'
 import type { Snapshot } from './snapshot.ts'
 import { render } from './sql/fragment.ts'
-import { readableColumnsStatement } from './extensions/readable-columns/readable-columns-sql.ts'
 import { namedSession } from './sql/session.ts'
 import { preRequestStatement } from './sql/settings.ts'
 
 /** What distinguishes transactions of the same plan. */
 export type OwnPart = Pick<RestTransaction, 'claim' | 'precheck' | 'receiver'> &
   Partial<Pick<RestTransaction, 'checkResult' | 'stats' | 'hasNoEffect' | 'keepsSession'>> & {
-    /** The relations whose readable columns are checked. */
-    readonly starred?: readonly Starred[]
+    /** Statements that fail when those of the plan must not run. */
+    readonly checks?: readonly PipelineStatement[]
   }
 
 /** What a transaction depends on of a plan. */
@@ -36,13 +34,13 @@ export function requestTransaction(
   own: OwnPart = {},
 ): RestTransaction {
   const { config } = snapshot
-  const { precheck, starred = [] } = own
+  const { precheck, checks } = own
   const session = schemaCache.checksSessions ? namedSession(identity) : undefined
   const settings = snapshot.settings.statement(identity, request, plan, session)
   const before: PipelineStatement[] = []
   if (config.dbPreRequest) before.push(render(preRequestStatement(config.dbPreRequest)))
-  // The pre-request function may switch to another role, so it runs before the check.
-  if (starred.length > 0) before.push(readableColumnsStatement(starred))
+  // The pre-request function may switch to another role, so it runs before the checks.
+  if (checks) before.push(...checks)
   if (trace.statements) {
     const all = [settings, ...before, ...(precheck?.statements ?? []), ...statements]
     for (const { text } of all) trace.statements.push(text)

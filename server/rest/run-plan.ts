@@ -1,27 +1,20 @@
 // Runs the statements of a plan in the transaction of the request.
-import type { AnswerContext } from './answer-context.ts'
-import { refusalOf } from './extensions/idempotency/answer-once.ts'
-import type { Claim, PipelineStatement, RawRow, TransactionResult } from './database.ts'
+import { firstOf, type AnswerContext, type NestedStatements, type Prepared, type Results } from './extension.ts'
+import type { Claim, PipelineStatement, TransactionResult } from './database.ts'
 import type { Identity } from '../identity/identity.ts'
 import { ApiError } from './errors.ts'
 import type { CrudPlan, InspectPlan } from './plan/plan.ts'
-import type { Prepared } from './cache/prepare.ts'
-import type { NestedWrite } from './extensions/nested-writes/prepare-nested.ts'
-import { starredRelations } from './extensions/readable-columns/starred.ts'
 import { requestTransaction, type OwnPart } from './request-transaction.ts'
-import { locateError, unmatchedError } from './extensions/nested-writes/nested-path.ts'
-import { preconditionError, probeOf } from './extensions/conditional-requests/precondition.ts'
 import { needsResultCheck, resultError } from './response/result-check.ts'
-import { costCheck } from './extensions/limits/cost-check.ts'
 import { explainBody, readResult, resultFormatsOf, returnsVersion } from './response/result-row.ts'
 import { isStreamed, type Body, type ResultRow } from './response/result.ts'
 import { plannedRows, tableTotal } from './response/total.ts'
-import { failedCheck, failedStatement, transactionError } from './sql-errors.ts'
+import { failedCheck, failedStatement, refusalOf, transactionError } from './sql-errors.ts'
 import { render } from './sql/fragment.ts'
 import { explainCountStatement, needsPlannedCount } from './sql/statement.ts'
 
 /** The row of the main statement, which follows the statements of a nested write. */
-export function rowOf(plan: CrudPlan, { nested }: Prepared, results: readonly (readonly RawRow[])[]): ResultRow {
+export function rowOf(plan: CrudPlan, { nested }: Prepared, results: Results): ResultRow {
   return readResult(plan.kind, (nested ? results.at(-1) : results[0]) ?? [], undefined, returnsVersion(plan))
 }
 
@@ -58,15 +51,15 @@ export async function runCrud(
   ]
   const planned = needsPlannedCount(plan, request.shape)
   if (planned) statements.push({ ...render(explainCountStatement(plan.read)), isUnprepared: true })
-  const probe = probeOf(plan)
-  if (probe) statements.push(probe)
+  const requirement = plan.readOnly ? undefined : firstOf(context.extensions.requirement, plan, request)
+  if (requirement?.statement) statements.push(requirement.statement)
   const hasVersion = returnsVersion(plan)
-  const checkResult = (results: readonly (readonly RawRow[])[]): ApiError | undefined => {
+  const checkResult = (results: Results): ApiError | undefined => {
     const row = rowOf(plan, prepared, results)
-    return preconditionError(plan, row, results[1], prepared) ?? resultError(plan, row, request.shape)
+    return requirement?.errorOf(row, results[1]) ?? resultError(plan, row, request.shape)
   }
   // Only a rejected write needs a rollback, so only writes are checked before the transaction ends.
-  const checksInTransaction = !plan.readOnly && needsResultCheck(plan, request.shape)
+  const checksInTransaction = !plan.readOnly && (requirement !== undefined || needsResultCheck(plan, request.shape))
   const { rows, arriving } = await run(plan, prepared, identity, context, statements, {
     checkResult: checksInTransaction ? checkResult : undefined,
     stats: mayShare(plan) && !claim ? stats : undefined,
@@ -86,7 +79,7 @@ export async function runCrud(
 
 /** Runs the statements of a nested write before the main statement, which reads the written rows. */
 async function runNested(
-  { steps, statements }: NestedWrite,
+  nested: NestedStatements,
   plan: CrudPlan,
   prepared: Prepared,
   identity: Identity,
@@ -99,10 +92,10 @@ async function runNested(
     prepared,
     identity,
     context,
-    [...statements, { ...main, resultFormats: resultFormatsOf(plan) }],
+    [...nested.statements, { ...main, resultFormats: resultFormatsOf(plan) }],
     {
       checkResult: (results) =>
-        unmatchedError(results, steps) ?? resultError(plan, rowOf(plan, prepared, results), request.shape),
+        nested.errorOf(results) ?? resultError(plan, rowOf(plan, prepared, results), request.shape),
       claim,
       main,
     },
@@ -110,8 +103,8 @@ async function runNested(
   return rowOf(plan, prepared, rows)
 }
 
-type RunOptions = Omit<OwnPart, 'precheck' | 'hasNoEffect' | 'keepsSession' | 'starred'> & {
-  /** The statement whose cost is limited, together with those of a nested write. */
+type RunOptions = Omit<OwnPart, 'precheck' | 'hasNoEffect' | 'keepsSession' | 'checks'> & {
+  /** The statement that is checked before it runs, together with those of a nested write. */
   readonly main?: PipelineStatement
 }
 
@@ -124,11 +117,10 @@ export async function run(
   statements: readonly PipelineStatement[],
   own: RunOptions = {},
 ): Promise<TransactionResult> {
-  const { config, readableColumns } = context.snapshot
-  const { dbMaxCost } = config
+  const { snapshot, extensions } = context
+  const { config } = snapshot
   const { main } = own
-  const limited = main && [...(nested?.statements ?? []), main]
-  const precheck = dbMaxCost === null || limited === undefined ? undefined : costCheck(limited, dbMaxCost)
+  const precheck = main && firstOf(extensions.precheck, main, nested?.statements, config)
   const transaction = requestTransaction(plan, request, identity, context, statements, {
     checkResult: own.checkResult,
     stats: own.stats,
@@ -137,7 +129,7 @@ export async function run(
     hasNoEffect,
     keepsSession,
     precheck,
-    starred: readableColumns ? starredRelations(plan) : [],
+    checks: checksOf(plan, context),
   })
   try {
     return await context.database.run(transaction, {
@@ -147,7 +139,21 @@ export async function run(
   } catch (error) {
     if (own.claim && refusalOf(error)) throw error
     const rejection = transactionError(error, identity.role !== config.dbAnonRole)
-    const step = nested?.steps[failedCheck(error) ?? failedStatement(error) ?? -1]
-    throw step ? locateError(rejection, step) : rejection
+    throw nested?.locate(rejection, failedCheck(error) ?? failedStatement(error) ?? -1) ?? rejection
   }
+}
+
+const noChecks: readonly PipelineStatement[] = []
+
+/** The checks that precede the statements of a plan. */
+export function checksOf(
+  plan: CrudPlan | InspectPlan,
+  { extensions, snapshot }: AnswerContext,
+): readonly PipelineStatement[] {
+  let checks = noChecks
+  for (const check of extensions.check) {
+    const statement = check(plan, snapshot)
+    if (statement) checks = [...checks, statement]
+  }
+  return checks
 }

@@ -4,7 +4,7 @@ import { readCatalogVersion, type CatalogVersion } from '../catalogue/catalog-ve
 import { loadSchemaCache, paceAfter, SchemaCacheMemory } from '../catalogue/load.ts'
 import type { SchemaCache } from '../catalogue/schema-cache.ts'
 import type { EngineDatabase } from './database.ts'
-import { Snapshot, type EngineState, type LoadedSettings } from './snapshot.ts'
+import { Snapshot, type EngineState, type LoadedSettings, type PartsOf } from './snapshot.ts'
 import type { Traffic } from './traffic.ts'
 
 export type LoaderEvent<Loaded extends LoadedSettings = LoadedSettings> =
@@ -34,6 +34,8 @@ export type SettingsSource<Loaded extends LoadedSettings> = {
 export type SchemaLoaderOptions<Loaded extends LoadedSettings> = {
   readonly database: EngineDatabase
   readonly settings: SettingsSource<Loaded>
+  /** Creates what extensions keep with a snapshot. */
+  readonly partsOf?: PartsOf
   /** The requests that a reload leaves the processors. */
   readonly traffic: Traffic
   /** Whether an error of reading the settings means that the database is unavailable, so that loading fails, too. */
@@ -82,7 +84,7 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
   constructor(options: SchemaLoaderOptions<Loaded>) {
     this.database = options.database
     this.#options = options
-    this.#snapshot = new Snapshot(options.settings.initial, undefined)
+    this.#snapshot = new Snapshot(options.settings.initial, undefined, options.partsOf)
     this.gaveUp = new Promise((resolve) => (this.#resolveGaveUp = resolve))
   }
 
@@ -151,12 +153,12 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
   }
 
   async #readSettings(): Promise<void> {
-    const { settings, isUnavailable, observe } = this.#options
+    const { settings, partsOf, isUnavailable, observe } = this.#options
     const onInvalid = (error: Error): void => observe({ kind: 'settings invalid', error })
     this.#unavailable = undefined
     try {
       const next = await settings.read(onInvalid)
-      this.#snapshot = new Snapshot(next, this.#snapshot.schemaCache, this.#snapshot.plans)
+      this.#snapshot = new Snapshot(next, this.#snapshot.schemaCache, partsOf, this.#snapshot.plans)
       observe({ kind: 'settings read', settings: next })
     } catch (error) {
       if (isUnavailable(error)) this.#unavailable = errorOf(error)
@@ -193,7 +195,7 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
         // With rests, it takes seconds.
         pace.batchRest !== undefined,
       )
-      this.#snapshot = new Snapshot(this.#snapshot.loaded, cache, this.#snapshot.plans)
+      this.#snapshot = new Snapshot(this.#snapshot.loaded, cache, this.#options.partsOf, this.#snapshot.plans)
       this.#catalogVersion = version
       this.#hasFailed = false
       this.#loadedAt = performance.now()

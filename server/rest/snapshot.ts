@@ -3,9 +3,9 @@ import { randomBytes } from 'node:crypto'
 import type { SchemaCache } from '../catalogue/schema-cache.ts'
 import { PlanCache } from './cache/plan-cache.ts'
 import type { BatchDatabase } from './database.ts'
-import { PageCursors } from './extensions/keyset-pages/page-cursor.ts'
-import { PositionTokens } from './extensions/read-your-writes/position-token.ts'
-import { ReadableColumns } from './extensions/readable-columns/readable-columns.ts'
+import type { PageCursors } from './extensions/keyset-pages/page-cursor.ts'
+import type { PositionTokens } from './extensions/read-your-writes/position-token.ts'
+import type { ReadableColumns } from './extensions/readable-columns/readable-columns.ts'
 import type { LoadSettings, RestSettings, RoleSettings } from './settings.ts'
 import { stricterLimit, type Limits } from '../identity/limits.ts'
 import type { Identity } from '../identity/identity.ts'
@@ -25,6 +25,18 @@ export type LoadedSettings = {
 /** The secret of cursors and positions without a configured one. */
 const processSecret = randomBytes(32)
 
+/** What extensions keep as long as settings and schema are the same. */
+export type SnapshotParts = {
+  readonly cursors?: PageCursors
+  readonly positions?: PositionTokens
+  readonly readableColumns?: ReadableColumns
+}
+
+/** @param secrets at least one; the first one signs */
+export type PartsOf = (config: RestSettings, secrets: readonly Uint8Array[]) => SnapshotParts
+
+const noParts: PartsOf = () => ({})
+
 /** Settings and schema, with the plans and statements derived from them. */
 export class Snapshot<Loaded extends LoadedSettings = LoadedSettings> {
   readonly loaded: Loaded
@@ -33,23 +45,31 @@ export class Snapshot<Loaded extends LoadedSettings = LoadedSettings> {
   /** Undefined until it is loaded for the first time. */
   readonly schemaCache: SchemaCache | undefined
   readonly plans: PlanCache
-  readonly cursors: PageCursors
-  readonly positions: PositionTokens
+  /** Undefined without the extension, as the two after it. */
+  readonly cursors: PageCursors | undefined
+  readonly positions: PositionTokens | undefined
+  /** Also undefined unless `db-select-readable-columns` is on. */
+  readonly readableColumns: ReadableColumns | undefined
   /** Whether there is no pre-request function, or it is declared stable or immutable. */
   readonly mayRepeatPreRequest: boolean
   /** The statements that set role, claims and headers for a transaction. */
   readonly settings: SettingsStatements
   /** By the values of their limits. */
   readonly #limited = new Map<string, Snapshot<Loaded>>()
-
-  /** Undefined unless `db-select-readable-columns` is on. */
-  readonly readableColumns: ReadableColumns | undefined
+  readonly #partsOf: PartsOf
 
   /**
+   * @param partsOf creates what extensions keep
    * @param last the plans of the snapshot before, or of the one without limits
    * @param bytesOfPlan see `PlanCache`
    */
-  constructor(loaded: Loaded, cache: SchemaCache | undefined, last?: PlanCache, bytesOfPlan?: number) {
+  constructor(
+    loaded: Loaded,
+    cache: SchemaCache | undefined,
+    partsOf: PartsOf = noParts,
+    last?: PlanCache,
+    bytesOfPlan?: number,
+  ) {
     this.loaded = loaded
     this.config = loaded.config
     this.roleSettings = loaded.roleSettings
@@ -57,13 +77,15 @@ export class Snapshot<Loaded extends LoadedSettings = LoadedSettings> {
     this.plans = new PlanCache(loaded.config.planCacheMaxEntries, last, bytesOfPlan)
     const { cursorSecrets = [] } = loaded
     const secrets = cursorSecrets.length === 0 ? [processSecret] : cursorSecrets
-    this.cursors = new PageCursors(secrets)
-    this.positions = new PositionTokens(secrets)
+    const { cursors, positions, readableColumns } = partsOf(loaded.config, secrets)
+    this.#partsOf = partsOf
+    this.cursors = cursors
+    this.positions = positions
+    this.readableColumns = readableColumns
     const { dbPreRequest } = loaded.config
     const stable = cache?.stablePreRequest
     this.mayRepeatPreRequest =
       dbPreRequest === null || (stable?.schema === dbPreRequest.schema && stable.name === dbPreRequest.name)
-    this.readableColumns = loaded.config.dbSelectReadableColumns ? new ReadableColumns() : undefined
     this.settings = new SettingsStatements(loaded.config, loaded.roleSettings)
   }
 
@@ -101,7 +123,7 @@ export class Snapshot<Loaded extends LoadedSettings = LoadedSettings> {
     let limited = this.#limited.get(name)
     if (!limited) {
       const loaded = { ...this.loaded, config: { ...config, dbMaxRows, dbMaxCost, dbMaxEmbedDepth } }
-      limited = new Snapshot(loaded, this.schemaCache, this.plans, bytesOfLimitedPlan)
+      limited = new Snapshot(loaded, this.schemaCache, this.#partsOf, this.plans, bytesOfLimitedPlan)
       // Many API keys may each have limits of their own.
       if (this.#limited.size >= mostLimited) this.#limited.clear()
       this.#limited.set(name, limited)

@@ -1,7 +1,7 @@
 // Converts errors of the database to errors of the API.
 // https://docs.postgrest.org/en/stable/references/errors.html#postgresql-errors
 import { CredentialError } from '../identity/credential-error.ts'
-import type { DatabaseFailure, ServerError } from './database.ts'
+import type { ClaimRefusal, DatabaseFailure, ServerError } from './database.ts'
 import { ApiError, errors, ofCredential } from './errors.ts'
 import { framingWarning, isFramingHeader, isHeaderName } from './response/header.ts'
 import { isStatus } from './response/override.ts'
@@ -215,3 +215,9 @@ export function withCode(error: unknown): unknown {
 /** Whether a request failed because the database was unreachable or the connection was lost. */
 export const isConnectionLoss = (error: unknown): boolean =>
   error instanceof ApiError && error.status === 503 && /^(?:PGRST00[01]$|08|53|57P)/.test(error.code)
+
+/** Whether an error says that another request has the same key. Undefined for other errors. */
+export function refusalOf(error: unknown): ClaimRefusal['reason'] | undefined {
+  const failure = error as Partial<ClaimRefusal> | null
+  return failure?.kind === 'claim refused' ? failure.reason : undefined
+}

@@ -2,6 +2,8 @@
 import t, { type Test } from 'tap'
 import { OpenTransaction } from '../../server/postgres/open-transaction.ts'
 import { PipelineClient } from '../../server/postgres/protocol/pipeline-client.ts'
+import { extensionsOf } from '../../server/rest/extension.ts'
+import { createExtensions } from '../../server/rest/extensions/list.ts'
 import { RestHandler } from '../../server/rest/handler.ts'
 import type { RestRequest } from '../../server/rest/rest-request.ts'
 import type { TestDatabase } from '../support/database.ts'
@@ -28,8 +30,10 @@ class Sequence {
 
   constructor(client: PipelineClient, { service }: WritesService) {
     this.#client = client
+    const { snapshot } = service.engine
     this.#handler = new RestHandler({
-      state: { database: new OpenTransaction(client), snapshot: service.engine.snapshot, recover: () => undefined },
+      extensions: extensionsOf(createExtensions({ settings: snapshot.config })),
+      state: { database: new OpenTransaction(client), snapshot, recover: () => undefined },
       identify: () => ({ role: 'garage_anon', claims: { role: 'garage_anon' } }),
       validator: { forTable: () => undefined },
       streamsRows: false,

@@ -2,7 +2,8 @@
 import { createClient } from '@supabase/supabase-js'
 import t from 'tap'
 import { valuesOf } from '../../server/rest/cache/request-values.ts'
-import { furtherParameters } from '../../server/rest/extensions/parameters.ts'
+import { groupingParameters } from '../../server/rest/extensions/distinct/groupings.ts'
+import { cursorParameter } from '../../server/rest/extensions/keyset-pages/page-request.ts'
 import { parseQueryParams } from '../../server/rest/request/query-params.ts'
 import { startApplication } from '../support/application.ts'
 import { createMigratedDatabase } from '../support/database.ts'
@@ -61,7 +62,7 @@ t.test('the examples of the README', async (t) => {
 
 t.test('the plan cache', (t) => {
   const split = (query: string) => {
-    const params = parseQueryParams(query, false, true, 'rejected', furtherParameters)
+    const params = parseQueryParams(query, false, true, 'rejected', [groupingParameters, cursorParameter])
     return { key: params.key, values: valuesOf(params, undefined) }
   }
   const key = (query: string) => split(query).key

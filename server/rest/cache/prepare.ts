@@ -1,71 +1,27 @@
 // Turns an HTTP request into a plan with its statement, or into the error that rejects it: by parsing and planning, or
 // from the plan cache.
-import type { StatementStats } from '../../common/statement-stats.ts'
-import type { RestSettings } from '../settings.ts'
-import { qualifiedKey } from '../../catalogue/identifier.ts'
-import type { SchemaCache } from '../../catalogue/schema-cache.ts'
-import type { BodyValidator } from '../validation.ts'
-import { planRowByKey } from '../extensions/rows-by-key/row-by-key-response.ts'
-import { ApiError, errorBody, errors } from '../errors.ts'
+import { ApiError, errorBody } from '../errors.ts'
+import { addressedBy, firstOf, type PrepareContext, type Prepared } from '../extension.ts'
 import { checkPayload } from '../request/payload-check.ts'
-import { bind, isCacheable, sourcesOf, type KnownShape, type PlanCache, type PreparedShape } from './plan-cache.ts'
+import { bind, isCacheable, sourcesOf, type KnownShape, type PreparedShape } from './plan-cache.ts'
 import { hasNoEffect, keepsSession } from '../plan/effect.ts'
 import { planRequest } from '../plan/planner.ts'
 import type { PlanSettings } from '../plan/plan-context.ts'
 import type { RoleColumns } from '../extensions/readable-columns/starred.ts'
 import type { ActionPlan, CrudPlan } from '../plan/plan.ts'
-import type { VersionSettings } from '../extensions/conditional-requests/row-version.ts'
-import { isStreamable } from '../extensions/exports/streamable.ts'
-import type { ApiRequest, HttpRequest, PlannedRequest, RequestShape } from '../request/api-request.ts'
+import type { ApiRequest, HttpRequest, PlannedRequest } from '../request/api-request.ts'
 import { largeBody } from '../request/body.ts'
 import { parseApiRequest, parseRequestHead, type RequestHead } from '../request/parse-api-request.ts'
 import { parsePayload } from '../request/payload.ts'
 import { type Payload } from '../request/api-request.ts'
 import { conditionsOf } from '../request/headers.ts'
-import type { PageCursor, PageCursors, ScopedCursor } from '../extensions/keyset-pages/page-cursor.ts'
-import { cursorOf, pageInput, readPage, withPage } from '../extensions/keyset-pages/page-request.ts'
-import {
-  isRowPath,
-  filterByKey,
-  hasSingleColumnKey,
-  parseRowByKey,
-} from '../extensions/rows-by-key/row-by-key-request.ts'
-import { prepareNested, type NestedWrite } from '../extensions/nested-writes/prepare-nested.ts'
-import { furtherParameters } from '../extensions/parameters.ts'
+import type { PageCursor, ScopedCursor } from '../extensions/keyset-pages/page-cursor.ts'
 import { copied } from '../request/remembered.ts'
 import { keyPart, partKind } from '../request/shape-key.ts'
 import { marker, shapeKey, valuesOf, withMarkers, type MarkedParams } from './request-values.ts'
-import { render, type Statement } from '../sql/fragment.ts'
+import { render } from '../sql/fragment.ts'
 import { isObject } from '../sql/payload.ts'
 import { mainStatement, needsPlannedCount } from '../sql/statement.ts'
-
-export type PrepareContext = {
-  readonly snapshot: {
-    readonly config: RestSettings & VersionSettings
-    readonly plans: PlanCache
-    readonly cursors: PageCursors
-  }
-  readonly schemaCache: SchemaCache
-  readonly validator: BodyValidator
-  readonly readableColumns?: RoleColumns
-}
-
-export type Prepared = {
-  readonly request: PlannedRequest
-  readonly plan: ActionPlan
-  /** Whether it certainly has no effect outside its transaction; see `effect.ts`. */
-  readonly hasNoEffect: boolean
-  /** Whether nothing that it executes can set anything for the session of its connection; see `effect.ts`. */
-  readonly keepsSession: boolean
-  /** The main statement; undefined for plans without one. */
-  readonly main: Statement | undefined
-  /** Statistics of earlier runs of the statement, if its shape is cached. */
-  readonly stats?: StatementStats
-  /** For a request for a row by key: its shape before the filter by key was added. */
-  readonly tableShape: RequestShape | undefined
-  /** For a write with related rows: the statements before the main statement. It is never cached. */
-  readonly nested?: NestedWrite
-}
 
 /** Called between parsing and planning, to measure the stages. */
 type OnParsed = () => void
@@ -84,13 +40,14 @@ export function prepare(
 ): Prepared | ApiError {
   const context: PrepareContext = readableColumns ? { ...given, readableColumns } : given
   const { plans, cursors, config } = context.snapshot
-  if (isRowPath(http.path)) return catchApiError(() => prepareUncached(http, context, onParsed))
-  const head = catchApiError(() => parseRequestHead(http, config, furtherParameters))
+  if (isAddressed(http.path, context)) return catchApiError(() => prepareUncached(http, context, onParsed))
+  const head = catchApiError(() => parseRequestHead(http, config, context.extensions.parameter))
   if (head instanceof ApiError) return head
   const uncached = (): Prepared | ApiError => catchApiError(() => prepareUncached(http, context, onParsed, head))
   // A body that does not fit its cached shape is parsed twice. For a large body that takes longer than planning.
   if (!plans.isOn || http.query.length > longestQuery || http.body.length > largeBody) return uncached()
-  const cursor = cursorOf(head.queryParams, cursors)
+  const paging = context.extensions.paging[0]
+  const cursor = cursors && paging?.cursorOf(head.queryParams, cursors)
   const ofRequest = shapeKey(http, head.queryParams, cursor)
   if (ofRequest === undefined) return uncached()
   const key = readableColumns?.key ? ofRequest + keyPart(partKind.columns, readableColumns.key) : ofRequest
@@ -115,6 +72,11 @@ export function prepare(
 
 /** Maximum length of the query string of a request that may be cached. */
 const longestQuery = 2048
+
+function isAddressed(path: string, { extensions }: PrepareContext): boolean {
+  for (const { has } of extensions.address) if (has(path)) return true
+  return false
+}
 
 /** Prepares a read that returns no version of a row, without the plan cache. */
 export function prepareWithoutVersion(http: HttpRequest, context: PrepareContext): Prepared | ApiError {
@@ -163,31 +125,24 @@ function prepareUncached(
   onParsed: OnParsed,
   given?: RequestHead,
 ): Prepared {
-  const { snapshot, schemaCache: cache, validator } = context
-  const rowByKey = parseRowByKey(http)
-  // In PostgREST, a path of two segments is invalid, and that error takes precedence over all others.
-  if (rowByKey && !hasSingleColumnKey(rowByKey.http.path, snapshot.config.dbSchemas, cache)) throw errors.path()
-  const asked = rowByKey?.http ?? http
-  const head = given ?? parseRequestHead(asked, snapshot.config, furtherParameters)
-  const { request: parsed, ...read } = parseApiRequest(asked, snapshot.config, head, cache)
-  const found = rowByKey ? filterByKey(parsed, rowByKey.id, cache) : parsed
-  const request = readPage(found, http, snapshot.cursors, (call) => takesCursor(call, cache))
+  const { snapshot, schemaCache: cache, extensions, validator } = context
+  const { config } = snapshot
+  const addressed = addressedBy(http, extensions)
+  addressed?.require(config, cache)
+  const asked = addressed?.http ?? http
+  const head = given ?? parseRequestHead(asked, config, extensions.parameter)
+  const { request: parsed, ...read } = parseApiRequest(asked, config, head, cache)
+  let request = addressed?.complete(parsed, cache) ?? parsed
+  for (const change of extensions.request) request = change(request, http, context)
   onParsed()
-  const nested = prepareNested(request, cache, planSettings(context), validator)
-  if (nested) return { ...nested, hasNoEffect: false, keepsSession: false, tableShape: undefined }
+  const settings = planSettings(context)
+  const prepared = firstOf(extensions.prepare, request, settings, context)
+  if (prepared) return prepared
   checkPayload(request, read, validator)
-  const planned = planRequest(request, cache, planSettings(context))
-  const plan = rowByKey ? planRowByKey(planned) : planned
+  const planned = planRequest(request, cache, settings, extensions)
+  const plan = addressed?.completePlan(planned) ?? planned
   const main = isCrud(plan) ? render(mainStatement(plan, request.shape, snapshot.config)) : undefined
-  const effects = { hasNoEffect: hasNoEffect(plan, cache), keepsSession: keepsSession(plan, cache) }
-  return { request, plan, ...effects, main, tableShape: rowByKey ? parsed.shape : undefined }
-}
-
-/** Whether an overload of the function that a request calls has a parameter `cursor`. */
-function takesCursor({ shape: { action } }: ApiRequest, cache: SchemaCache): boolean {
-  if (action.kind !== 'call') return false
-  const overloads = cache.routines.get(qualifiedKey(action.routine.schema, action.routine.name)) ?? []
-  return overloads.some(({ parameters }) => parameters.some(({ name }) => name === 'cursor'))
+  return { request, plan, hasNoEffect: hasNoEffect(plan, cache), keepsSession: keepsSession(plan, cache), main }
 }
 
 const planSettings = ({ snapshot, readableColumns }: PrepareContext): PlanSettings =>
@@ -212,14 +167,14 @@ function prepareShape(
   { request, plan }: Prepared,
   context: PrepareContext,
 ): PreparedShape | 'uncacheable' {
-  const { snapshot, schemaCache: cache } = context
+  const { snapshot, schemaCache: cache, extensions } = context
   const { payload, page } = request.input
   const isRepeatable =
     isCrud(plan) &&
     // The function may have a parameter `cursor`, whose argument is what was split as a cursor.
     (cursor === undefined || page !== undefined) &&
     !plan.explain &&
-    !isStreamable(plan, request.shape) &&
+    plan.isStreamed !== true &&
     !needsPlannedCount(plan, request.shape) &&
     !(plan.kind === 'mutate' && plan.mutation === 'single-upsert') &&
     (payload === undefined || isText(payload))
@@ -232,8 +187,8 @@ function prepareShape(
     payload && bodyMarker !== undefined
       ? { ...parsed, input: { ...parsed.input, payload: { ...payload, text: bodyMarker } } }
       : parsed
-  const marked = page ? withPage(bodied, { ...page, cursor }) : bodied
-  const shapePlan = planRequest(marked, cache, planSettings(context))
+  const marked = (page && extensions.paging[0]?.withPage(bodied, { ...page, cursor })) ?? bodied
+  const shapePlan = planRequest(marked, cache, planSettings(context), extensions)
   if (!isCrud(shapePlan)) return 'uncacheable'
   const statement = render(mainStatement(shapePlan, marked.shape, snapshot.config))
   const sources = sourcesOf(statement, markers, bodyMarker)
@@ -258,7 +213,7 @@ function fromShape(
   { headers: received, queryParams }: RequestHead,
   cursor: ScopedCursor | undefined,
   known: PreparedShape,
-  { validator, schemaCache: cache }: PrepareContext,
+  { extensions, validator, schemaCache: cache }: PrepareContext,
   onParsed: OnParsed,
 ): Prepared | undefined {
   const { shape, body, plan, hasNoEffect, keepsSession, stats } = known
@@ -267,14 +222,17 @@ function fromShape(
   if (!fits(payload, columns, known)) return undefined
   const { others: headers, cookies } = received
   const { canonical: canonicalQuery } = queryParams
-  const page = plan.page ? { page: pageInput(shape, http.query, cursor) } : {}
+  const page = plan.page && extensions.paging[0]?.pageInput(shape, http.query, cursor)
   const conditions = conditionsOf(received)
-  const request: PlannedRequest = { shape, input: { headers, cookies, payload, canonicalQuery, conditions, ...page } }
+  const request: PlannedRequest = {
+    shape,
+    input: { headers, cookies, payload, canonicalQuery, conditions, ...(page && { page }) },
+  }
   onParsed()
   checkPayload(request, { value }, validator)
   const text = body && isText(payload) ? payload.text : null
   const main = bind(known, valuesOf(queryParams, cursor), text)
-  return { request, plan, hasNoEffect, keepsSession, main, stats, tableShape: undefined }
+  return { request, plan, hasNoEffect, keepsSession, main, stats }
 }
 
 /** Whether a body has the same columns as the shape, and is an object or an array like the body of the shape. */

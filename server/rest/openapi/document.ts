@@ -2,10 +2,9 @@
 // https://docs.postgrest.org/en/stable/references/api/openapi.html, https://spec.openapis.org/oas/v2.0.html
 import type { RestSettings } from '../settings.ts'
 import { firstLine } from './comment.ts'
-import { batchPath } from '../extensions/batch/batch-document.ts'
 import { tableDefinition } from './definition.ts'
 import { relationModel, type VisibleSchema } from './model.ts'
-import { stringify, type OrderedJson } from './ordered-json.ts'
+import { stringify, type Member, type OrderedJson } from './ordered-json.ts'
 import { parameterDefinitions } from './parameter.ts'
 import { relationMedia, responseMedia, rootPath, routinePath, tablePath, tooManyRequests } from './path.ts'
 import { apiAddress } from './proxy-uri.ts'
@@ -19,6 +18,8 @@ export type DescribedSchema = VisibleSchema & {
   readonly mountPath: string
   /** Whether the caller's requests per second are limited. PostgREST has no such limits. */
   readonly isRated?: boolean
+  /** Paths that PostgREST does not have. A table of the same name takes precedence. */
+  readonly morePaths?: readonly Member[]
   readonly version: string
   /** URL of the documentation. */
   readonly documentation: string
@@ -47,8 +48,7 @@ export function postgrestDocument(input: DescribedSchema): string {
       rootPath,
       ...relations.map((relation) => tablePath(relation, failures)),
       ...routines.map((routine) => routinePath(routine, failures)),
-      // PostgREST does not have batches. A table of the same name takes precedence.
-      ...(relations.some(({ table }) => table.name === '$batch') ? [] : [batchPath]),
+      ...(input.morePaths ?? []).filter(([path]) => !relations.some(({ table }) => path === `/${table.name}`)),
     ]),
     definitions:
       relations.length > 0

@@ -3,7 +3,6 @@ import type { Routine } from '../../catalogue/routine.ts'
 import { returnsScalar, returnsSetOfScalar } from '../../catalogue/routine.ts'
 import type { ApiRequest, InvokeMethod, Payload } from '../request/api-request.ts'
 import type { ArgumentValue, CallArguments, CallParameters, CallPlan } from './call-plan.ts'
-import { groupingColumns } from '../extensions/distinct/plan-groupings.ts'
 import type { PlannedLogicTree } from './field.ts'
 import { sortedTexts } from '../../text/code-point-order.ts'
 import type { ReadPlan } from './read-plan.ts'
@@ -26,7 +25,7 @@ export function planCall(
     arguments: callArguments(routine, request, method),
     returnsScalar: returnsScalar(routine),
     returnsSetOfScalar: returnsSetOfScalar(routine),
-    filterFields: sortedTexts([...read.where.flatMap(filteredNames), ...groupingColumns(read)]),
+    filterFields: sortedTexts(read.where.flatMap(filteredNames)),
     returning: returnedColumns(read, []),
   }
 }

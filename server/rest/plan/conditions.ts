@@ -1,7 +1,7 @@
 // Passes that add filters and logic trees to the relations that they apply to.
 import { qualifiedKey } from '../../catalogue/identifier.ts'
 import type { Table } from '../../catalogue/table.ts'
-import { withHavingHint } from '../extensions/distinct/having-hint.ts'
+import { withHint, type Hints } from '../request/hint.ts'
 import type { AtPath } from '../request/field.ts'
 import type { FieldLogicTree } from './field.ts'
 import { resolveFilter, resolveLogic } from './field-resolution.ts'
@@ -20,10 +20,10 @@ const tableOf = ({ cache, relation }: PlanContext, { relationName }: EmbedTree):
   cache.tables.get(qualifiedKey(relation.schema, relationName))
 
 /** @throws ApiError PGRST108 */
-export function addFilters(tree: EmbedTree, context: PlanContext): EmbedTree {
+export function addFilters(tree: EmbedTree, context: PlanContext, hints: Hints): EmbedTree {
   const { request, cache, settings } = context
   const filters = applying(context, request.queryParams.filters)
-  return withHavingHint(request.queryParams.filterKeys, () =>
+  return withHint(request.queryParams.filterKeys, hints, () =>
     updateAll(tree, filters, settings.urlUseLegacyTargetNames, (target, added) => {
       const table = tableOf(context, target)
       const planned = added.map((filter): FieldLogicTree => ({

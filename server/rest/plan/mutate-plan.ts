@@ -1,13 +1,8 @@
 // The plan of a write.
 import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
 import type { PlannedField, PlannedLogicTree } from './field.ts'
-import type { Precondition } from '../extensions/conditional-requests/row-version.ts'
-
-/** The versions of which the row to write must have one. */
-export type RequiredVersions = Extract<Precondition, { kind: 'version' }>
-
-/** Rows in a staging table (see `sql/staging.ts`): those of the lines above `after`, up to `last`. */
-export type StagedRange = { readonly table: string; readonly after: number; readonly last: number }
+import type { RequiredVersions } from '../extensions/conditional-requests/version-plan.ts'
+import type { StagedRange } from '../extensions/imports/staging.ts'
 
 export type MutatePlan =
   | {

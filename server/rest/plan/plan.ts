@@ -8,7 +8,7 @@ import type { CallPlan } from './call-plan.ts'
 import type { MutatePlan } from './mutate-plan.ts'
 import type { PagePlan } from '../extensions/keyset-pages/page-plan.ts'
 import type { ReadPlan } from './read-plan.ts'
-import type { Precondition, RowVersion } from '../extensions/conditional-requests/row-version.ts'
+import type { MatchedCount, Precondition, RowVersion } from '../extensions/conditional-requests/version-plan.ts'
 
 type Output = {
   readonly handler: MediaHandler
@@ -19,6 +19,8 @@ type Output = {
   readonly page?: PagePlan
   /** The setting `db-max-rows`, if it limits the rows of a read or call more than the request does. */
   readonly cutAt?: number
+  /** Whether the rows may be streamed one by one. */
+  readonly isStreamed?: boolean
 }
 
 /** A plan whose statement reads or writes rows. */
@@ -42,8 +44,8 @@ export type CrudPlan =
       /** The version that the statement returns. */
       readonly version?: RowVersion | undefined
       readonly precondition?: Precondition | undefined
-      /** Whether the filters match at most one row. Undefined without a precondition. */
-      readonly isByKey?: boolean | undefined
+      /** Counts the rows that the filters match, if they may be several and there is a precondition. */
+      readonly matchedCount?: MatchedCount
     })
   | (Output & {
       readonly kind: 'call'

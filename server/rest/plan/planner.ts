@@ -6,45 +6,50 @@ import { returnedTableName, returnsSingle } from '../../catalogue/routine.ts'
 import type { SchemaCache } from '../../catalogue/schema-cache.ts'
 import type { Table } from '../../catalogue/table.ts'
 import { errors } from '../errors.ts'
+import { noExtensions, type Extensions, type PlannedContext } from '../extension.ts'
 import { encodeMediaType } from '../media-type.ts'
 import type { ApiRequest, InvokeMethod, Mutation, RequestShape } from '../request/api-request.ts'
 import { argumentNames, planCall } from './call-planner.ts'
 import type { LegacyName } from './embed-path.ts'
 import { legacyNamesOf } from './embed-path.ts'
 import { planMutation } from './mutate-planner.ts'
-import { withoutArguments } from '../extensions/distinct/plan-groupings.ts'
 import { negotiate } from './negotiation.ts'
-import { checkPageable, orderColumns, planPage } from '../extensions/keyset-pages/page-planner.ts'
 import type { PlanSettings } from './plan-context.ts'
 import type { ActionPlan, CrudPlan, InspectPlan } from './plan.ts'
 import { planRead, selectsAll } from './read-planner.ts'
 import { chooseRoutine } from './routine-choice.ts'
-import { versionOfRead } from '../extensions/conditional-requests/row-version.ts'
 import { tableHint } from './suggestion.ts'
-import { withVersion } from '../extensions/conditional-requests/versioned-write.ts'
 
 /**
  * Creates the plan of a request.
  *
  * @throws ApiError PGRST105, PGRST107, PGRST108, PGRST118, PGRST122, PGRST123, PGRST127, PGRST128, PGRST200 to PGRST205
  */
-export function planRequest(request: ApiRequest, cache: SchemaCache, settings: PlanSettings): ActionPlan {
+export function planRequest(
+  request: ApiRequest,
+  cache: SchemaCache,
+  settings: PlanSettings,
+  extensions: Extensions = noExtensions,
+): ActionPlan {
   const { action } = request.shape
   switch (action.kind) {
     case 'read':
-      return planReading(request, cache, settings, action.relation, action.headersOnly)
+      return extended(
+        planReading(request, cache, settings, extensions, action.relation, action.headersOnly),
+        extensions,
+      )
     case 'mutate':
-      return planMutating(request, cache, settings, action.relation, action.mutation)
+      return extended(planMutating(request, cache, settings, extensions, action.relation, action.mutation), extensions)
     case 'call':
-      return planCalling(request, cache, settings, action.routine, action.method)
+      return extended(planCalling(request, cache, settings, extensions, action.routine, action.method), extensions)
     case 'inspect':
       return planInspection(request, action.schema, action.headersOnly)
     case 'relation-info':
       return { kind: 'relation-info', relation: action.relation }
     case 'routine-info': {
       // Chooses the function as for a HEAD request.
-      const { routine } = planCalling(request, cache, settings, action.routine, 'head')
-      return { kind: 'routine-info', routine }
+      const { plan } = planCalling(request, cache, settings, extensions, action.routine, 'head')
+      return { kind: 'routine-info', routine: plan.routine }
     }
     case 'schema-info':
       return { kind: 'schema-info' }
@@ -52,6 +57,12 @@ export function planRequest(request: ApiRequest, cache: SchemaCache, settings: P
       return action satisfies never
   }
 }
+
+/** A plan to which extensions may add. */
+type Planned<Plan> = { readonly plan: Plan; readonly context: PlannedContext }
+
+const extended = ({ plan, context }: Planned<CrudPlan>, { plan: passes }: Extensions): CrudPlan =>
+  passes.reduce((last: CrudPlan, pass) => pass(last, context), plan)
 
 /** Embeds that the request refers to by their relation's name although they have an alias, which is deprecated. */
 export function legacyTargetNames(plan: ActionPlan): LegacyName[] {
@@ -69,61 +80,47 @@ function planReading(
   request: ApiRequest,
   cache: SchemaCache,
   settings: PlanSettings,
+  extensions: Extensions,
   relation: QualifiedIdentifier,
   headersOnly: boolean,
-): CrudPlan {
-  const table = findTable(cache, relation)
+): Planned<CrudPlan> {
+  findTable(cache, relation)
   const context = { request, cache, settings, relation }
-  const read = planRead(context)
+  const read = planRead(context, extensions)
   const { handler, bodyHandler, mediaType, explain } = negotiate(context, selectsAll(read))
   rejectInvalidPreferences(request.shape)
-  const plan = { kind: 'read', read, readOnly: true, headersOnly, relation, handler, mediaType, explain } as const
-  const { page } = request.input
-  if (page) {
-    const planned = planPage(read, page, table, relation.name, cache.tables)
-    return { ...plan, page: planned, ...cutOf(request.shape, settings) }
-  }
-  const version = explain ? undefined : versionOfRead(table, request, read, bodyHandler, settings)
-  // The entity tag of a HEAD request for one row is that of the body of a GET request.
-  const versioned = version === undefined ? plan : { ...plan, handler: bodyHandler, version }
-  return { ...versioned, ...cutOf(request.shape, settings) }
+  const cut = cutOf(request.shape, settings)
+  const plan = { kind: 'read', read, readOnly: true, headersOnly, relation, handler, mediaType, explain, ...cut } as const // prettier-ignore
+  return { plan, context: { ...context, bodyHandler } }
 }
 
 function planMutating(
   request: ApiRequest,
   cache: SchemaCache,
   settings: PlanSettings,
+  extensions: Extensions,
   relation: QualifiedIdentifier,
   mutation: Mutation,
-): CrudPlan {
+): Planned<CrudPlan> {
   const table = findTable(cache, relation)
   const context = { request, cache, settings, relation }
-  const read = planRead(context)
+  const read = planRead(context, extensions)
   const mutate = planMutation(mutation, table, context, read)
   rejectInvalidPreferences(request.shape)
-  const { handler, mediaType, explain } = negotiate(context, selectsAll(read))
-  const plan = {
-    kind: 'mutate',
-    read,
-    mutate,
-    mutation,
-    readOnly: false,
-    relation,
-    handler,
-    mediaType,
-    explain,
-  } as const
-  return explain || handler.kind === 'custom' ? plan : withVersion(plan, table, request, settings)
+  const { handler, bodyHandler, mediaType, explain } = negotiate(context, selectsAll(read))
+  const plan = { kind: 'mutate', read, mutate, mutation, readOnly: false, relation, handler, mediaType, explain } as const // prettier-ignore
+  return { plan, context: { ...context, bodyHandler } }
 }
 
 function planCalling(
   received: ApiRequest,
   cache: SchemaCache,
   settings: PlanSettings,
+  extensions: Extensions,
   identifier: QualifiedIdentifier,
   method: InvokeMethod,
-): Extract<CrudPlan, { kind: 'call' }> {
-  const request = received.queryParams.groupings ? withoutArguments(received, cache, identifier) : received
+): Planned<Extract<CrudPlan, { kind: 'call' }>> {
+  const request = extensions.call.reduce((last, change) => change(last, cache, identifier), received)
   const names = argumentNames(request, method)
   const { contentType } = request.shape
   const byBody = method === 'post'
@@ -131,23 +128,15 @@ function planCalling(
   // The result of a function is treated like the relation whose row type it has.
   const relation = { schema: routine.schema, name: returnedTableName(routine) ?? routine.name }
   const context = { request, cache, settings, relation }
-  const read = planRead(context)
+  const read = planRead(context, extensions)
   const call = planCall(routine, request, method, names, read)
-  const { handler, mediaType, explain } = negotiate(context, selectsAll(read))
+  const { handler, bodyHandler, mediaType, explain } = negotiate(context, selectsAll(read))
   rejectInvalidPreferences(request.shape)
   rejectMaxAffected(request.shape, routine)
   const readOnly = !byBody || routine.volatility !== 'volatile'
-  const plan = { kind: 'call', read, call, routine, method, readOnly, relation: identifier, handler, mediaType, explain } as const // prettier-ignore
-  const cut = returnsSingle(routine) ? undefined : cutOf(request.shape, settings)
-  const { page: asked } = request.input
-  if (!asked) return cut ? { ...plan, ...cut } : plan
-  checkPageable(routine)
-  const rowType = cache.tables.get(qualifiedKey(relation.schema, relation.name))
-  // Like a view, a function may return rows with nulls where the table has none.
-  const rows = rowType && { ...rowType, columns: rowType.columns, isView: true }
-  const page = planPage(read, asked, rows, routine.name, cache.tables)
-  const filterFields = [...call.filterFields, ...orderColumns(page)]
-  return { ...plan, call: { ...call, filterFields }, page, ...cut }
+  const cut = returnsSingle(routine) ? {} : cutOf(request.shape, settings)
+  const plan = { kind: 'call', read, call, routine, method, readOnly, relation: identifier, handler, mediaType, explain, ...cut } as const // prettier-ignore
+  return { plan, context: { ...context, bodyHandler } }
 }
 
 /** Whether `db-max-rows` limits the rows more than the request does. */

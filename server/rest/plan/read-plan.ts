@@ -3,7 +3,7 @@ import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
 import type { Relationship } from '../../catalogue/relationship.ts'
 import type { RowRange } from '../request/range.ts'
 import type { AggregateFunction, JoinType } from '../request/select.ts'
-import type { GroupConditions, PlannedDistinct } from '../extensions/distinct/grouping.ts'
+import type { GroupConditions, GroupingSql, PlannedDistinct } from '../extensions/distinct/grouping.ts'
 import type { FieldFilter, PlannedLogicTree, PlannedOrderTerm, PlannedSelectField } from './field.ts'
 
 /** Name of the CTE with the result of a mutation or a function. The root of such a plan reads from it. */
@@ -81,9 +81,17 @@ export type ReadPlan = {
   readonly distinct?: PlannedDistinct
   /** Conditions on the groups of rows. With any, the rows are grouped. */
   readonly having?: GroupConditions
+  /** Writes the SQL of `distinct` and `having`; set with either of them. */
+  readonly groupingSql?: GroupingSql<ReadPlan>
   /** Set if `*` is selected and means the columns that the role may read. */
   readonly starred?: Starred
 }
+
+/** The part of the plan that does not depend on the parent of an embed. */
+export type ReadNode = Omit<
+  ReadPlan,
+  'joinType' | 'aggregateAlias' | 'toParent' | 'computedArgument' | 'joinConditions' | 'spread'
+>
 
 /** The plan for an embed, with its chosen relationship. */
 export type EmbedPlan = ReadPlan & { readonly toParent: Relationship }

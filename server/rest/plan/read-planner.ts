@@ -6,7 +6,7 @@ import { checkEmbedCount } from './embed-count.ts'
 import { checkEmbedDepth } from './embed-depth.ts'
 import { embedTree } from './embed-tree.ts'
 import { addOrders } from './orders.ts'
-import { addGroupings, checkGroupings } from '../extensions/distinct/plan-groupings.ts'
+import type { Extensions } from '../extension.ts'
 import type { PlanContext } from './plan-context.ts'
 import { addRanges, limitRows } from './ranges.ts'
 import type { ReadPlan } from './read-plan.ts'
@@ -23,21 +23,21 @@ import { expandStars } from './stars.ts'
  *
  * @throws ApiError PGRST108, PGRST118, PGRST123, PGRST127, PGRST200, PGRST201, PGRSTX31 to PGRSTX33, PGRSTX82 to PGRSTX84
  */
-export function planRead(context: PlanContext): ReadPlan {
+export function planRead(context: PlanContext, extensions: Extensions): ReadPlan {
   let tree = embedTree(context)
   checkEmbedCount(tree)
   checkEmbedDepth(tree, context.settings.dbMaxEmbedDepth)
-  tree = addFilters(tree, context)
+  tree = addFilters(tree, context, extensions.parameter)
   tree = addOrders(tree, context)
   tree = addRanges(tree, context)
   tree = addLogic(tree, context)
-  tree = addGroupings(tree, context)
-  let plan = relate(tree, context)
+  for (const pass of extensions.tree) tree = pass(tree, context)
+  let plan = relate(tree, context, extensions)
   plan = expandStars(plan, context)
   plan = addAliases(plan)
   plan = addRelationSelects(plan)
   plan = checkAggregates(plan, context)
-  plan = checkGroupings(plan, context)
+  for (const pass of extensions.read) plan = pass(plan, context)
   plan = hoistAggregates(plan)
   plan = orderSpreads(plan)
   plan = limitRows(plan, context)

@@ -3,12 +3,12 @@ import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
 import { isToOne } from '../../catalogue/relationship.ts'
 import type { ColumnPairs, ForeignKeyRelationship, Relationship } from '../../catalogue/relationship.ts'
 import type { EmbedTree } from './embed-tree.ts'
-import { plannedDistinct } from '../extensions/distinct/plan-groupings.ts'
+import type { Extensions } from '../extension.ts'
 import { plannedConditions } from './null-embeds.ts'
 import { plannedOrder } from './orders.ts'
 import type { PlanContext } from './plan-context.ts'
 import { sourceCte } from './read-plan.ts'
-import type { EmbedPlan, JoinCondition, ReadPlan, Spread } from './read-plan.ts'
+import type { EmbedPlan, JoinCondition, ReadNode, ReadPlan, Spread } from './read-plan.ts'
 import { relatedEmbeds, type RelatedEmbed } from './related-embed.ts'
 
 /**
@@ -16,7 +16,7 @@ import { relatedEmbeds, type RelatedEmbed } from './related-embed.ts'
  *
  * @throws ApiError PGRST200, PGRST201; PGRST108, PGRST118
  */
-export function relate(tree: EmbedTree, context: PlanContext): ReadPlan {
+export function relate(tree: EmbedTree, context: PlanContext, extensions: Extensions): ReadPlan {
   const { relation, request } = context
   const { kind } = request.shape.action
   // The result of a mutation or a function is read from a CTE, with the relation's name as its alias.
@@ -28,6 +28,7 @@ export function relate(tree: EmbedTree, context: PlanContext): ReadPlan {
       readsCte ? unqualified(sourceCte) : { schema: relation.schema, name: relation.name },
       readsCte ? relation.name : null,
       1,
+      extensions,
     ),
     joinType: null,
     aggregateAlias: '',
@@ -38,21 +39,21 @@ export function relate(tree: EmbedTree, context: PlanContext): ReadPlan {
   }
 }
 
-type OfEmbed = 'joinType' | 'aggregateAlias' | 'toParent' | 'computedArgument' | 'joinConditions' | 'spread'
-
 /**
  * Plans the common part of root and embed.
  *
  * @param depth of the relation's embeds
  */
 function planned(
-  { relationName, alias, select, where, order, range, addressedByLegacyName, distinct, having }: EmbedTree,
+  tree: EmbedTree,
   embeds: readonly RelatedEmbed[],
   from: QualifiedIdentifier,
   fromAlias: string | null,
   depth: number,
-): Omit<ReadPlan, OfEmbed> {
-  return {
+  extensions: Extensions,
+): ReadNode {
+  const { relationName, alias, select, where, order, range, addressedByLegacyName } = tree
+  const node: ReadNode = {
     select,
     from,
     fromAlias,
@@ -63,23 +64,23 @@ function planned(
     alias,
     relationSelect: [],
     addressedByLegacyName,
-    embeds: embeds.map((embed) => plannedEmbed(embed, fromAlias, depth)),
-    ...(distinct && { distinct: plannedDistinct(distinct, from.name, embeds) }),
-    ...(having && { having }),
+    embeds: embeds.map((embed) => plannedEmbed(embed, fromAlias, depth, extensions)),
   }
+  return extensions.node.reduce((last, pass) => pass(last, tree, embeds), node)
 }
 
 function plannedEmbed(
   { tree, toParent, aggregateAlias, embeds }: RelatedEmbed,
   parentAlias: string | null,
   depth: number,
+  extensions: Extensions,
 ): EmbedPlan {
   const { foreignTable } = toParent
   // The join conditions of a junction use the names of the tables, so the embed gets no alias.
   const isThroughJunction = toParent.kind !== 'computed' && toParent.cardinality.kind === 'many-to-many'
   const fromAlias = isThroughJunction ? null : `${foreignTable.name}_${depth}`
   return {
-    ...planned(tree, embeds, foreignTable, fromAlias, depth + 1),
+    ...planned(tree, embeds, foreignTable, fromAlias, depth + 1, extensions),
     joinType: tree.joinType,
     aggregateAlias,
     toParent,

@@ -88,6 +88,8 @@ export type RequestInput = {
   /** The keyset page that the request asks for. */
   readonly page?: PageInput
   readonly conditions?: RequestConditions | undefined
+  /** For a request for a row by key: its shape before the filter by key was added. */
+  readonly tableShape?: RequestShape
 }
 
 /** The part of a request that the stages after planning need. */

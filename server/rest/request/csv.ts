@@ -15,6 +15,11 @@ const mostSmallJson = 4 * 1024 * 1024
 /** Bytes up to which a body is read at once: its lines may be empty, and each becomes a row with all columns. */
 export const smallCsv = 8 * 1024
 
+const csvType = /^\s*text\/csv\s*(?:;|$)/i
+
+export const isCsv = (contentType: string | undefined): boolean =>
+  contentType !== undefined && csvType.test(contentType)
+
 /** Characters that are read at a time: fewer if each line becomes long JSON. */
 const [smallestPiece, largestPiece] = [64, 4 * 1024]
 /** Length of the JSON that a piece of empty lines may become. */

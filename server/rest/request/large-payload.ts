@@ -13,7 +13,6 @@ import { jsonRows } from './json-rows.ts'
 import { parseRequestHead, type RequestHead, type RequestSettings } from './parse-api-request.ts'
 import { bodyIsRead, invalidJson, noObjects, unequalKeys } from './payload.ts'
 import { pick } from './payload-check.ts'
-import { parseRowByKey } from '../extensions/rows-by-key/row-by-key-request.ts'
 
 /** Rows that are checked at a time. */
 const rowsAtOnce = 200
@@ -21,6 +20,8 @@ const rowsAtOnce = 200
 const mostProblems = 100
 
 export type LargePayloadOptions = {
+  /** The request that the path stands for, if it is another one. */
+  readonly addressed: HttpRequest | undefined
   readonly settings: RequestSettings
   readonly further: readonly FurtherParameter[]
   readonly validator: BodyValidator
@@ -37,7 +38,7 @@ export type LargePayloadOptions = {
  * @throws ApiError for the first error as `parseApiRequest` does
  */
 export function* readLargePayload(http: HttpRequest, options: LargePayloadOptions): Generator<number, HttpRequest> {
-  const head = parseRequestHead(parseRowByKey(http)?.http ?? http, options.settings, options.further)
+  const head = parseRequestHead(options.addressed ?? http, options.settings, options.further)
   const { action, contentType } = head
   if (!bodyIsRead(action)) return http
   const table =

@@ -1,7 +1,6 @@
 // The header `Preference-Applied`: the preferences that affected the plan. RFC 7240, section 3.
 import type { CrudPlan } from '../plan/plan.ts'
 import type { RequestShape } from '../request/api-request.ts'
-import { isStreamable } from '../extensions/exports/streamable.ts'
 import { preferenceApplied } from '../request/preferences.ts'
 import type { Preferences } from '../request/preferences.ts'
 
@@ -35,7 +34,7 @@ export function appliedPreferences(plan: CrudPlan, shape: AppliedShape): string 
     timezone,
     maxAffected: limitsAffected(plan) ? maxAffected : undefined,
     ...(!isMutation && plan.page && pagination ? { pagination } : {}),
-    ...(stream && isStreamable(plan, shape) ? { stream } : {}),
+    ...(stream && plan.isStreamed ? { stream } : {}),
     ...(plan.readOnly && read ? { read } : {}),
     invalid: [],
   })

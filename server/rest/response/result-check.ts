@@ -50,6 +50,6 @@ export function resultError(plan: CrudPlan, row: ResultRow, shape: CheckedShape)
 export function needsResultCheck(plan: CrudPlan, { preferences }: CheckedShape): boolean {
   if (plan.explain) return false
   if (plan.mediaType.kind === 'single-json') return true
-  if (plan.kind === 'mutate' && (plan.mutation === 'single-upsert' || plan.precondition)) return true
+  if (plan.kind === 'mutate' && plan.mutation === 'single-upsert') return true
   return preferences.handling === 'strict' && preferences.maxAffected !== undefined
 }

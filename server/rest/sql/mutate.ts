@@ -1,5 +1,6 @@
 // INSERT, UPDATE and DELETE.
 import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
+import type { RequiredVersions } from '../extensions/conditional-requests/version-plan.ts'
 import type { MutatePlan } from '../plan/mutate-plan.ts'
 import { countInserted, countUpdated } from './current-setting.ts'
 import { conditionsOf, whereSql } from './filter.ts'
@@ -7,8 +8,6 @@ import type { Fragment } from './fragment.ts'
 import { column, identifier, qualified, unqualified } from './identifier.ts'
 import { join } from './fragment.ts'
 import { payloadAlias, payloadSql } from './payload.ts'
-import { hasVersion, versionConditions } from '../extensions/conditional-requests/row-version-sql.ts'
-import { stagedSql } from '../extensions/imports/staging.ts'
 
 type InsertPlan = MutatePlan & { kind: 'insert' }
 type UpdatePlan = MutatePlan & { kind: 'update' }
@@ -25,6 +24,13 @@ const counted = (conditions: readonly Fragment[], count: string): Fragment => [
   join(conditions, ' AND '),
   ` THEN ${count} ELSE FALSE END`,
 ]
+
+/** The condition that an existing row has one of the versions. */
+const hasVersion = (relation: QualifiedIdentifier, versions: RequiredVersions): Fragment =>
+  versions.source.sql.required(relation, versions)
+
+const versionConditions = ({ into, versions }: Pick<MutatePlan, 'into' | 'versions'>): readonly Fragment[] =>
+  versions === undefined ? [] : [hasVersion(into, versions)]
 
 /**
  * Citus refuses conditions with functions that are not immutable. So updated rows of a distributed table count as created.
@@ -48,7 +54,7 @@ function insertSql(plan: InsertPlan): Fragment {
     `INSERT INTO ${qualified(into)}`,
     columns.length === 0 ? ' ' : `(${columns.map(({ name }) => identifier(name)).join(', ')}) `,
     `SELECT ${columns.map(({ name }) => payloadColumn(name)).join(', ')} `,
-    staged ? stagedSql(staged, columns, applyDefaults) : payloadSql({ body, fields: columns, applyDefaults }),
+    staged ? staged.sql(staged, columns, applyDefaults) : payloadSql({ body, fields: columns, applyDefaults }),
     isPut && plan.isConditional === true
       ? whereSql([counted(conditions, countInserted)])
       : isPut || onConflict?.resolution === 'merge-duplicates'

@@ -1,15 +1,12 @@
 // Reads of a relation, with its embeds as lateral joins.
 import { embedsByAlias, type ReadPlan, type RelationSelectField } from '../plan/read-plan.ts'
-import { distinctSql } from '../extensions/distinct/distinct-sql.ts'
-import type { RowVersion } from '../extensions/conditional-requests/row-version.ts'
+import type { RowVersion } from '../extensions/conditional-requests/version-plan.ts'
 import { conditionsOf, joinConditionsOf, whereSql } from './filter.ts'
 import { join } from './fragment.ts'
 import type { Fragment } from './fragment.ts'
 import { fromSql, relationOf } from './from.ts'
-import { havingSql } from '../extensions/distinct/having-sql.ts'
 import { column, identifier, unqualified } from './identifier.ts'
 import { isAllRows, limitSql, orderSql, type LimitForm } from './order.ts'
-import { versionSql } from '../extensions/conditional-requests/row-version-sql.ts'
 import { groupSql, relationSelectSql, selectFieldSql, spreadArraySql } from './select.ts'
 
 function joinedSql(selected: RelationSelectField, embed: ReadPlan, limits: LimitForm): Fragment {
@@ -76,11 +73,13 @@ export function readParts(plan: ReadPlan, limits: LimitForm): ReadParts {
 export function readStatement(plan: ReadPlan, limits: LimitForm = 'text', version?: RowVersion): Fragment {
   const relation = relationOf(plan)
   const { list, from, conditions } = readParts(plan, limits)
-  const having = plan.having ? havingSql(relation, plan.having) : ''
+  const having = (plan.having && plan.groupingSql?.having(relation, plan.having)) ?? ''
   const rows = version === undefined ? '' : [' CROSS JOIN LATERAL (SELECT ', list, ') pgrst_row']
   const source = [from, rows, whereSql(conditions), groupSql(relation, plan), having]
-  if (plan.distinct) return distinctSql(plan, plan.distinct, selectList(plan), source, limits)
-  const columns = version === undefined ? list : `pgrst_row, ${versionSql(relation, version)} AS pgrst_version`
+  if (plan.distinct && plan.groupingSql) {
+    return plan.groupingSql.distinct(plan, plan.distinct, selectList(plan), source, limits)
+  }
+  const columns = version === undefined ? list : `pgrst_row, ${version.sql.of(relation, version)} AS pgrst_version`
   const limit = limitSql(plan.range, limits)
   const fence = plan.isFenced === true && isAllRows(plan.range) ? ' OFFSET 0' : ''
   return ['SELECT ', columns, source, orderSql(relation, plan.order), limit, fence]

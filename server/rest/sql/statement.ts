@@ -14,9 +14,7 @@ import { bodySql, resultAlias, sourceName } from './handler.ts'
 import { locationSql, noLocation } from './location.ts'
 import { countsInserted, mutateStatement } from './mutate.ts'
 import { isAllRows, type LimitForm } from './order.ts'
-import { pageSql } from '../extensions/keyset-pages/page-sql.ts'
 import { readStatement } from './read.ts'
-import { matchedCount, readVersion, writtenVersion } from '../extensions/conditional-requests/row-version-sql.ts'
 
 /** The part of the request that the statement depends on, in addition to the plan. */
 export type StatementShape = Pick<RequestShape, 'preferences' | 'topLevelRange'>
@@ -110,7 +108,7 @@ function readSql(plan: CrudPlan & { kind: 'read' }, shape: StatementShape, setti
   const count = countSql(limited, page, shape, settings, plan)
   const body = bodySql(plan.handler, null)
   if (plan.page) {
-    const { ctes, rows, edges } = pageSql(plan.read, plan.page)
+    const { ctes, rows, edges } = plan.page.sql(plan.read, plan.page)
     return [
       ['WITH ', ctes, `, ${sourceName} AS ( `, rows, ' ) ', count.cte, ' '],
       resultSelect({ total: count.total, page, body, ...located(plan, edges) }, ` SELECT * FROM ${sourceName} `, plan),
@@ -124,7 +122,7 @@ function readSql(plan: CrudPlan & { kind: 'read' }, shape: StatementShape, setti
     count.cte,
     ' ',
     resultSelect(
-      { total: count.total, page, version: plan.version && readVersion, body, ...located(plan, cut) },
+      { total: count.total, page, version: plan.version?.sql.read, body, ...located(plan, cut) },
       plan.version
         ? ` SELECT pgrst_row AS ${resultAlias}, pgrst_version FROM ${sourceName} `
         : ` SELECT * FROM ${sourceName} `,
@@ -149,12 +147,11 @@ function mutateSql(
     ') ',
     resultSelect(
       {
-        // Only the precondition of a write needs the number of rows that its filters match.
-        total: plan.precondition && plan.isByKey === false && mutate.kind !== 'insert' ? matchedCount(mutate) : "''",
+        total: plan.matchedCount?.(mutate) ?? "''",
         page: pageCount(plan),
         location,
         inserted,
-        version: plan.version && writtenVersion(plan.version),
+        version: plan.version?.sql.written(plan.version),
         body: bodySql(handler, null),
       },
       // Without a body, the result of the write does not have the columns of `select`.
@@ -170,7 +167,7 @@ function callSql(plan: CrudPlan & { kind: 'call' }, shape: StatementShape, setti
   const columns = { total: count.total, page, body: bodySql(plan.handler, plan.routine) }
   const call: Fragment = [`WITH ${sourceName} AS (`, callStatement(plan.call), ') ']
   if (plan.page) {
-    const { ctes, rows, edges } = pageSql(plan.read, plan.page)
+    const { ctes, rows, edges } = plan.page.sql(plan.read, plan.page)
     return [call, ', ', ctes, count.cte, ' ', resultSelect({ ...columns, ...located(plan, edges) }, rows, plan)]
   }
   if (plan.cutAt !== undefined && !plan.explain) {

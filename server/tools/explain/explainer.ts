@@ -4,6 +4,8 @@ import type { BatchDatabase, RestTransaction, TransactionResult } from '../../re
 import { prepare } from '../../rest/cache/prepare.ts'
 import { PlanCache } from '../../rest/cache/plan-cache.ts'
 import { ApiError, errors } from '../../rest/errors.ts'
+import { extensionsOf, type Extensions } from '../../rest/extension.ts'
+import { createExtensions } from '../../rest/extensions/list.ts'
 import { RestHandler, type RestObservation } from '../../rest/handler.ts'
 import type { HttpRequest } from '../../rest/request/api-request.ts'
 import type { BodyGate } from '../../rest/request/body.ts'
@@ -93,16 +95,19 @@ const methodsWithBody = new Set(['POST', 'PATCH', 'PUT'])
 
 export class Explainer {
   readonly #options: ExplainerOptions
+  readonly #extensions: Extensions
   readonly #handler: RestHandler
 
   constructor(options: ExplainerOptions) {
     const { snapshot, validator, identify } = options
     this.#options = options
+    this.#extensions = extensionsOf(createExtensions({ settings: snapshot().config }))
     const database: BatchDatabase = {
       run: (transaction) => this.#run(transaction),
       batch: () => Promise.reject(errors.notImplemented('Explain the requests of a batch one by one.')),
     }
     this.#handler = new RestHandler({
+      extensions: this.#extensions,
       // Statements are explained one by one.
       streamsRows: false,
       state: {
@@ -153,7 +158,8 @@ export class Explainer {
     const { config, schemaCache, cursors } = snapshot()
     if (!schemaCache || !caller.identity) throw new Error('the schema cache is not loaded')
     // Plans of the cache contain markers instead of the values of the request.
-    const context = { snapshot: { config, plans: new PlanCache(0), cursors }, schemaCache, validator }
+    const extensions = this.#extensions
+    const context = { snapshot: { config, plans: new PlanCache(0), cursors }, extensions, schemaCache, validator }
     const prepared = prepare(caller.http, context, () => undefined)
     if (prepared instanceof ApiError) throw prepared
     const { identity, options } = caller

@@ -2,6 +2,8 @@
 import type { Config } from '../../config/config.ts'
 import type { Identity } from '../../identity/identity.ts'
 import type { RestTransaction } from '../../rest/database.ts'
+import { extensionsOf, partsOf } from '../../rest/extension.ts'
+import { createExtensions } from '../../rest/extensions/list.ts'
 import type { RestRequest } from '../../rest/rest-request.ts'
 import { readRoleSettings } from '../../rest/role-settings.ts'
 import { noRoleSettings } from '../../rest/settings.ts'
@@ -50,7 +52,8 @@ export async function loadOffline({ database, config, validator }: OfflineOption
       extraSearchPath: config.dbExtraSearchPath,
       hoistedSettings: config.dbHoistedTxSettings,
     })
-    return new Snapshot({ config, roleSettings }, schemaCache)
+    const extensions = extensionsOf(createExtensions({ settings: config }))
+    return new Snapshot({ config, roleSettings }, schemaCache, partsOf(extensions))
   })
   return async (asked, caller, trusted = []) => {
     const identity: Identity = await database.scratch(reading, ({ query }) =>

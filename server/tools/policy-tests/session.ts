@@ -3,6 +3,8 @@ import type { Client } from '../../postgres/connection/client.ts'
 import type { PoolConfig } from '../../postgres/connection/pool-config.ts'
 import { OpenTransaction } from '../../postgres/open-transaction.ts'
 import type { Identity } from '../../identity/identity.ts'
+import { extensionsOf, partsOf } from '../../rest/extension.ts'
+import { createExtensions } from '../../rest/extensions/list.ts'
 import { RestHandler } from '../../rest/handler.ts'
 import type { Headers } from '../../rest/response/header.ts'
 import type { RestRequest } from '../../rest/rest-request.ts'
@@ -70,10 +72,12 @@ export class TestSession {
 
   constructor(client: InstanceType<PoolConfig['Client']>, { settings, schemaCache }: Serving) {
     this.client = client
+    const extensions = extensionsOf(createExtensions({ settings: settings.config }))
     this.#handler = new RestHandler({
+      extensions,
       state: {
         database: new OpenTransaction(client),
-        snapshot: new Snapshot(settings, schemaCache),
+        snapshot: new Snapshot(settings, schemaCache, partsOf(extensions)),
         recover: () => undefined,
       },
       identify: ({ source }) => source as Identity,

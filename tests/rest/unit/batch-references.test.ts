@@ -8,7 +8,8 @@ import { ofPart } from '../../../server/rest/extensions/batch/part-headers.ts'
 import { BatchResults, bodyTemplate, fillBody } from '../../../server/rest/extensions/batch/references.ts'
 import { fillUrl, urlTemplate } from '../../../server/rest/extensions/batch/url-template.ts'
 import { ApiError } from '../../../server/rest/errors.ts'
-import { furtherParameters } from '../../../server/rest/extensions/parameters.ts'
+import { groupingParameters } from '../../../server/rest/extensions/distinct/groupings.ts'
+import { cursorParameter } from '../../../server/rest/extensions/keyset-pages/page-request.ts'
 import { parseQueryParams } from '../../../server/rest/request/query-params.ts'
 
 t.test('JSON texts are sliced without a change', async (t) => {
@@ -349,13 +350,10 @@ t.test('an argument of a function stays an argument', async (t) => {
     ],
   ]
   const kindsOf = (query: string): unknown => {
-    const { filters, logic, groupings, order, columns, onConflict } = parseQueryParams(
-      query,
-      true,
-      false,
-      'rejected',
-      furtherParameters,
-    )
+    const { filters, logic, groupings, order, columns, onConflict } = parseQueryParams(query, true, false, 'rejected', [
+      groupingParameters,
+      cursorParameter,
+    ])
     return { filters, logic, groupings, order, columns, onConflict }
   }
   const nothing = kindsOf('a=plain')

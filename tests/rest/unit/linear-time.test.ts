@@ -5,7 +5,9 @@ import { loadConfig } from '../../../server/config/load.ts'
 import { Conditions } from '../../../server/rest/extensions/batch/value-context.ts'
 import { fillUrl, urlTemplate } from '../../../server/rest/extensions/batch/url-template.ts'
 import { parseBatch } from '../../../server/rest/extensions/batch/batch-request.ts'
-import { prepare, type Prepared } from '../../../server/rest/cache/prepare.ts'
+import { prepare } from '../../../server/rest/cache/prepare.ts'
+import { extensionsOf, partsOf, type Prepared } from '../../../server/rest/extension.ts'
+import { createExtensions } from '../../../server/rest/extensions/list.ts'
 import { ApiError } from '../../../server/rest/errors.ts'
 import { updateAll } from '../../../server/rest/plan/embed-path.ts'
 import type { EmbedTree } from '../../../server/rest/plan/embed-tree.ts'
@@ -31,7 +33,8 @@ const cache = schemaCache({
 })
 const { config } = loadConfig({ env: { PGRST_DB_SCHEMAS: 'api', PGRST_DB_AGGREGATES_ENABLED: 'true' } })
 const validator = await createValidator()
-const newSnapshot = (): Snapshot => new Snapshot({ config, roleSettings: noRoleSettings }, cache)
+const extensions = extensionsOf(createExtensions({ settings: config }))
+const newSnapshot = (): Snapshot => new Snapshot({ config, roleSettings: noRoleSettings }, cache, partsOf(extensions))
 
 type Asked = {
   readonly query?: string
@@ -43,7 +46,7 @@ type Asked = {
 function asked({ query = '', headers = [], body = '', within = newSnapshot() }: Asked): Prepared | ApiError {
   const method = body === '' ? 'GET' : 'POST'
   const http = { method, path: '/projects', query, headers, body: Buffer.from(body) }
-  return prepare(http, { snapshot: within, schemaCache: cache, validator }, () => undefined)
+  return prepare(http, { snapshot: within, extensions, schemaCache: cache, validator }, () => undefined)
 }
 
 const outcome = (found: Prepared | ApiError): string => (found instanceof ApiError ? found.code : 'ok')

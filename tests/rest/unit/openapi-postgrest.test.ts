@@ -1,5 +1,6 @@
 import t from 'tap'
 import { Validator } from '@seriousme/openapi-schema-validator'
+import { batchDocument } from '../../../server/rest/extensions/batch/batch-document.ts'
 import { postgrestDocument, type DescribedSchema } from '../../../server/rest/openapi/document.ts'
 import type { Relationship } from '../../../server/catalogue/relationship.ts'
 import type { RoutineParameter } from '../../../server/catalogue/routine.ts'
@@ -23,6 +24,7 @@ const empty: DescribedSchema = {
   schemaDescription: null,
   settings: { serverHost: 'localhost', serverPort: 3000, openapiServerProxyUri: null, openapiSecurityActive: false },
   mountPath: '/',
+  morePaths: [batchDocument],
   version: '16.2',
   documentation: 'https://example.org/en/v16/api.html',
 }

@@ -1,7 +1,8 @@
 // Invalid query strings -> PGRST100 with Parsec's position and message.
 import t from 'tap'
 import { ApiError } from '../../../server/rest/errors.ts'
-import { furtherParameters } from '../../../server/rest/extensions/parameters.ts'
+import { groupingParameters } from '../../../server/rest/extensions/distinct/groupings.ts'
+import { cursorParameter } from '../../../server/rest/extensions/keyset-pages/page-request.ts'
 import type { TrailingText } from '../../../server/rest/request/parser.ts'
 import { parseQueryParams } from '../../../server/rest/request/query-params.ts'
 import { seededRandom, testSeed } from '../../support/seeded-random.ts'
@@ -10,7 +11,7 @@ type Fault = { message: string; details: unknown; hint?: unknown }
 
 function fault(query: string, argumentsAllowed = false, trailing: TrailingText = 'rejected'): Fault | undefined {
   try {
-    parseQueryParams(query, argumentsAllowed, false, trailing, furtherParameters)
+    parseQueryParams(query, argumentsAllowed, false, trailing, [groupingParameters, cursorParameter])
   } catch (error) {
     if (error instanceof ApiError && error.code === 'PGRST100' && error.status === 400) {
       const { message, details, hint } = error

@@ -3,6 +3,8 @@
 import t from 'tap'
 import { loadConfig } from '../../../server/config/load.ts'
 import { ApiError } from '../../../server/rest/errors.ts'
+import { extensionsOf, partsOf } from '../../../server/rest/extension.ts'
+import { createExtensions } from '../../../server/rest/extensions/list.ts'
 import { prepare } from '../../../server/rest/cache/prepare.ts'
 import type { ApiRequest, RequestInput, RequestShape } from '../../../server/rest/request/api-request.ts'
 import { parseApiRequest } from '../../../server/rest/request/parse-api-request.ts'
@@ -22,14 +24,16 @@ const cache = schemaCache({
 })
 const { config } = loadConfig({ env: { PGRST_DB_SCHEMAS: 'api' } })
 const validator = await createValidator()
+const extensions = extensionsOf(createExtensions({ settings: config }))
+const parts = partsOf(extensions)
 /** A new snapshot with empty caches. */
-const snapshot = (): Snapshot => new Snapshot({ config, roleSettings: noRoleSettings }, cache)
+const snapshot = (): Snapshot => new Snapshot({ config, roleSettings: noRoleSettings }, cache, parts)
 
 type Asked = { readonly method?: string; readonly path?: string; readonly query: string; readonly body?: string }
 
 function prepareAsked({ method = 'GET', path = '/projects', query, body = '' }: Asked, within: Snapshot) {
   const http = { method, path, query, headers: [], body: Buffer.from(body) }
-  return prepare(http, { snapshot: within, schemaCache: cache, validator }, () => undefined)
+  return prepare(http, { snapshot: within, extensions, schemaCache: cache, validator }, () => undefined)
 }
 
 /** The prepared request, as plain data. */
@@ -308,21 +312,22 @@ t.test('the next snapshot keeps the statistics of statements, and no plan', asyn
   t.equal(stats({ query: 'id=eq.2' }, first), known)
 
   const settings = { config, roleSettings: noRoleSettings }
-  const next = new Snapshot(settings, cache, first.plans)
+  const next = new Snapshot(settings, cache, parts, first.plans)
   t.strictSame(next.plans.entries(), [])
   t.equal(stats(asked, next), known, 'the first request has them')
   t.strictSame(prepared(asked, next), prepared(asked, snapshot()))
 
   const without = schemaCache({ tables: [table('projects', 'id integer')] })
-  const last = new Snapshot(settings, without, next.plans)
+  const last = new Snapshot(settings, without, parts, next.plans)
   const http = { method: 'GET', path: '/projects', query: 'select=clients(*)', headers: [], body: Buffer.alloc(0) }
-  for (let time = 0; time < 3; time++) prepare(http, { snapshot: next, schemaCache: cache, validator }, () => undefined)
-  const planned = prepare(http, { snapshot: last, schemaCache: without, validator }, () => undefined)
+  for (let time = 0; time < 3; time++)
+    prepare(http, { snapshot: next, extensions, schemaCache: cache, validator }, () => undefined)
+  const planned = prepare(http, { snapshot: last, extensions, schemaCache: without, validator }, () => undefined)
   t.type(planned, ApiError, 'the relationship is gone')
 
-  const small = new Snapshot({ ...settings, config: { ...config, planCacheMaxEntries: 1 } }, cache, next.plans)
+  const small = new Snapshot({ ...settings, config: { ...config, planCacheMaxEntries: 1 } }, cache, parts, next.plans)
   t.not(stats(asked, small), known, 'a cache of another size begins anew')
-  const off = new Snapshot({ ...settings, config: { ...config, planCacheMaxEntries: 0 } }, cache, next.plans)
+  const off = new Snapshot({ ...settings, config: { ...config, planCacheMaxEntries: 0 } }, cache, parts, next.plans)
   t.equal(stats(asked, off), undefined, 'nothing is cached')
 })
 

@@ -3,8 +3,7 @@
 // https://docs.oasis-open.org/odata/odata-json-format/v4.01/odata-json-format-v4.01.html#sec_BatchRequestsandResponses
 import type { Identity } from '../../../identity/identity.ts'
 import type { IsolationLevel } from '../../../catalogue/routine.ts'
-import type { Answered } from '../../answer.ts'
-import type { AnswerContext } from '../../answer-context.ts'
+import type { Answered, RequestContext } from '../../extension.ts'
 import { learnColumns } from './batch-columns.ts'
 import { batchClaim, batchOnce, repeatedBatch } from './batch-once.ts'
 import { batchErrors, ofRequest } from './batch-errors.ts'
@@ -16,14 +15,12 @@ import type { WaitingStep } from './part-database.ts'
 import type { BatchFrame } from './batch-part-request.ts'
 import { BatchResults } from './references.ts'
 import { ResponseBudget, RunningPart } from './batch-running-part.ts'
-import type { BatchDatabase, RunSteps } from '../../database.ts'
+import type { RunSteps } from '../../database.ts'
 import { ApiError, errors } from '../../errors.ts'
 import type { HttpRequest } from '../../request/api-request.ts'
 import type { IdempotentRequest } from '../idempotency/idempotency-key.ts'
 import { parsePreferences } from '../../request/preferences.ts'
 import { serverError, transactionError } from '../../sql-errors.ts'
-
-export type BatchContext = AnswerContext & { readonly database: BatchDatabase }
 
 /** Attempts for each request, which may need another plan, and further ones in case privileges keep changing. */
 const attemptsFor = (parts: readonly BatchPart[]): number => parts.length + 5
@@ -38,7 +35,7 @@ const rowOverhead = 1024
 export function answerBatch(
   http: HttpRequest,
   identity: Identity,
-  context: BatchContext,
+  context: RequestContext,
 ): Promise<Answered> | ApiError {
   try {
     const parts = parseBatch(http.body, context.snapshot.config)
@@ -78,7 +75,7 @@ type Transaction = { readonly run: RunSteps; readonly isolation: IsolationLevel 
 class Batch {
   readonly #parts: readonly BatchPart[]
   readonly #identity: Identity
-  readonly #context: BatchContext
+  readonly #context: RequestContext
   readonly #frame: BatchFrame
   readonly #once: IdempotentRequest | undefined
   readonly #responses: PartResponse[] = []
@@ -92,7 +89,7 @@ class Batch {
     http: HttpRequest,
     parts: readonly BatchPart[],
     identity: Identity,
-    context: BatchContext,
+    context: RequestContext,
     once: IdempotentRequest | undefined,
   ) {
     const { batchMaxBytes, dbTxEnd } = context.snapshot.config

@@ -1,11 +1,11 @@
 // Before a batch begins: which columns its role may read (`db-select-readable-columns`). Within the batch, other columns than
 // those that were planned would end its transaction, which may not run twice once something with an effect has run.
 import type { Identity } from '../../../identity/identity.ts'
-import type { AnswerContext } from '../../answer-context.ts'
+import type { AnswerContext, Prepared } from '../../extension.ts'
 import { preparedParts, type BatchFrame } from './batch-part-request.ts'
 import type { BatchPart } from './batch-request.ts'
-import type { Prepared } from '../../cache/prepare.ts'
 import { ApiError } from '../../errors.ts'
+import { readableColumnsStatement } from '../readable-columns/readable-columns-sql.ts'
 import { starredRelations } from '../readable-columns/starred.ts'
 import { requestTransaction } from '../../request-transaction.ts'
 import { transactionError } from '../../sql-errors.ts'
@@ -16,7 +16,8 @@ async function check(parts: readonly Prepared[], identity: Identity, context: An
   const [first] = parts
   if (!first || starred.length === 0) return
   const plan = { kind: 'inspect', readOnly: true } as const
-  const transaction = requestTransaction(plan, first.request, identity, context, [], { starred, hasNoEffect: true })
+  const checks = [readableColumnsStatement(starred)]
+  const transaction = requestTransaction(plan, first.request, identity, context, [], { checks, hasNoEffect: true })
   try {
     await context.database.run(
       { ...transaction, mayUseReplica: false, isolation: null, rollback: false },

@@ -14,7 +14,7 @@ const requests = list('requests', { id: text, method: text, url: text, headers: 
 const responses = list('responses', { id: text, status: { type: 'integer' }, headers: anyObject, body: {} })
 
 /** `POST /$batch`: several requests in one transaction, in the JSON format of OData 4.01. */
-export const batchPath: Member = [
+export const batchDocument: Member = [
   '/$batch',
   {
     post: {

@@ -1,8 +1,8 @@
 // A batch with an Idempotency-Key takes effect once: its response is stored in its transaction, and a repeated batch gets
 // it again.
 import type { Identity } from '../../../identity/identity.ts'
-import type { AnswerContext } from '../../answer-context.ts'
-import { keptResponse, refusalOf, repeatedResponse, type OnceSettings } from '../idempotency/answer-once.ts'
+import type { AnswerContext } from '../../extension.ts'
+import { keptResponse, repeatedResponse, type OnceSettings } from '../idempotency/answer-once.ts'
 import type { BatchFrame } from './batch-part-request.ts'
 import { requireAdmission } from './batch-admission.ts'
 import type { BatchPart } from './batch-request.ts'
@@ -12,7 +12,7 @@ import { idempotentRequest, type IdempotentRequest } from '../idempotency/idempo
 import { parseApiRequest } from '../../request/parse-api-request.ts'
 import { requestTransaction } from '../../request-transaction.ts'
 import { unstreamedBytes, type RestResponse } from '../../response/result.ts'
-import { transactionError } from '../../sql-errors.ts'
+import { refusalOf, transactionError } from '../../sql-errors.ts'
 import { claimStatement, storedStatements, storeStatement } from '../idempotency/stored-response.ts'
 
 /**

@@ -1,8 +1,8 @@
 // The request that a part of a batch stands for, as if it had come alone.
-import type { AnswerContext } from '../../answer-context.ts'
+import type { AnswerContext, Prepared } from '../../extension.ts'
 import type { HttpRequest } from '../../request/api-request.ts'
 import { batchErrors } from './batch-errors.ts'
-import { prepare, type Prepared } from '../../cache/prepare.ts'
+import { prepare } from '../../cache/prepare.ts'
 import { ApiError } from '../../errors.ts'
 import type { RoleColumns } from '../readable-columns/starred.ts'
 import { isBatchPath } from './batch-path.ts'

@@ -1,5 +1,5 @@
 import { qualifiedKey } from '../../../catalogue/identifier.ts'
-import type { AnswerContext } from '../../answer-context.ts'
+import type { AnswerContext } from '../../extension.ts'
 import { pathSegments } from '../../request/resource.ts'
 
 /** The last segment of the path of batches. */

@@ -1,6 +1,7 @@
 // A request of a batch that has begun. It goes through the same stages as alone, on a database of its own.
 import type { Identity } from '../../../identity/identity.ts'
-import { answer, type Answered } from '../../answer.ts'
+import { answer } from '../../answer.ts'
+import type { Answered } from '../../extension.ts'
 import { ApiError, errors } from '../../errors.ts'
 import type { HttpRequest } from '../../request/api-request.ts'
 import { bodyTypeError } from '../../request/payload-check.ts'
@@ -97,7 +98,7 @@ export class RunningPart {
       database: this.database,
       authenticationTime: undefined,
       idempotencyKey: undefined,
-      exports: undefined,
+      mayStream: false,
       trace: own,
     })
     if (answered instanceof ApiError) {

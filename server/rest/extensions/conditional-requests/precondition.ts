@@ -1,42 +1,35 @@
 // Checks the precondition of a write (`If-Match`, `If-None-Match: *`) by its result. RFC 9110, section 13.2.1: without a
 // row, a request that would fail anyway gets its usual error.
-import type { PipelineStatement, RawRow } from '../../database.ts'
+import type { RawRow } from '../../database.ts'
 import { errors, type ApiError } from '../../errors.ts'
+import type { Requirement } from '../../extension.ts'
 import type { CrudPlan } from '../../plan/plan.ts'
-import type { Precondition } from './row-version.ts'
+import type { PlannedRequest } from '../../request/api-request.ts'
+import type { Precondition } from './version-plan.ts'
 import { render } from '../../sql/fragment.ts'
 import { probeStatement } from './row-version-sql.ts'
 import type { ResultRow } from '../../response/result.ts'
 
-/** The statement that runs after a conditional UPDATE or DELETE; undefined for other requests. */
-export function probeOf(plan: CrudPlan): PipelineStatement | undefined {
-  if (plan.kind !== 'mutate' || !plan.precondition || plan.mutation === 'single-upsert') return undefined
-  return { ...render(probeStatement(plan.mutate, plan.precondition)), isUnprepared: true }
-}
-
 /**
- * The error of a write whose precondition is false, or whose filters match several rows. The transaction is rolled back.
+ * The precondition of a write: it may be false, or the filters may match several rows. Undefined for other requests.
  *
- * @param probed the rows of `probeOf`
- * @param prepared `tableShape` is set when the row is addressed by its key in the path
+ * @param request `tableShape` is set when the row is addressed by its key in the path
  */
-export function preconditionError(
-  plan: CrudPlan,
-  row: ResultRow,
-  probed: readonly RawRow[] | undefined,
-  prepared: { readonly tableShape: unknown },
-): ApiError | undefined {
-  if (plan.kind !== 'mutate' || !plan.precondition || plan.explain) return undefined
-  const { precondition } = plan
-  if (plan.mutation === 'single-upsert') return putError(precondition, row)
-  if (row.queryTotal > 1 || (row.tableTotal ?? 0) > 1) return errors.severalRowsMatch()
-  if (row.queryTotal === 1) return undefined
-  const [first] = probed ?? []
-  if (first === undefined) {
-    const failsAnyway = prepared.tableShape !== undefined || plan.mediaType.kind === 'single-json'
-    return failsAnyway ? undefined : errors.preconditionFailed(precondition.kind)
+export function preconditionOfPlan(plan: CrudPlan, { input }: PlannedRequest): Requirement | undefined {
+  if (plan.kind !== 'mutate' || !plan.precondition) return undefined
+  const { precondition, mutation, mutate } = plan
+  if (mutation === 'single-upsert') return { statement: undefined, errorOf: (row) => putError(precondition, row) }
+  return {
+    statement: { ...render(probeStatement(mutate, precondition)), isUnprepared: true },
+    errorOf: (row, probed) => {
+      if (row.queryTotal > 1 || (row.tableTotal ?? 0) > 1) return errors.severalRowsMatch()
+      if (row.queryTotal === 1) return undefined
+      const [first] = probed ?? []
+      const failsAnyway = input.tableShape !== undefined || plan.mediaType.kind === 'single-json'
+      const isFulfilled = first === undefined ? failsAnyway : isSatisfied(precondition, first)
+      return isFulfilled ? undefined : errors.preconditionFailed(precondition.kind)
+    },
   }
-  return isSatisfied(precondition, first) ? undefined : errors.preconditionFailed(precondition.kind)
 }
 
 /** Whether a row that was not written satisfies the precondition: a policy or a trigger has left it as it is. */

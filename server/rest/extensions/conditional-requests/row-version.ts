@@ -3,23 +3,12 @@
 import type { Table } from '../../../catalogue/table.ts'
 import { parseTagCondition, strongVersions, type TagCondition } from './entity-tag.ts'
 import { errors } from '../../errors.ts'
+import { versionSql } from './row-version-sql.ts'
+import type { Precondition, RowVersion } from './version-plan.ts'
 import type { ApiRequest, Mutation } from '../../request/api-request.ts'
 import { isPlainEquality } from '../../request/filter.ts'
 import type { MediaHandler } from '../../../catalogue/media-handler.ts'
 import { isGrouped, type ReadPlan } from '../../plan/read-plan.ts'
-
-/** Where the version of a row is: the system column `xmin`, or the column that `db-version-column` names. */
-export type RowVersion =
-  { readonly kind: 'system' } | { readonly kind: 'column'; readonly name: string; readonly isTimestamp: boolean }
-
-/** What a write requires of its row. */
-export type Precondition =
-  /** `If-Match` with entity tags: the row has one of the versions. */
-  | { readonly kind: 'version'; readonly source: RowVersion; readonly versions: readonly string[] }
-  /** `If-Match: *`: the row exists. */
-  | { readonly kind: 'exists' }
-  /** `If-None-Match: *`: the row does not exist. */
-  | { readonly kind: 'absent' }
 
 export type VersionSettings = {
   readonly dbVersionColumn?: string | null
@@ -30,8 +19,11 @@ export type VersionSettings = {
 /** The version of a relation's rows; undefined when they have none. */
 export function rowVersion(table: Table, { dbVersionColumn = null }: VersionSettings): RowVersion | undefined {
   const column = dbVersionColumn === null ? undefined : table.columns.get(dbVersionColumn)
-  if (column) return { kind: 'column', name: column.name, isTimestamp: column.type === 'timestamp with time zone' }
-  return table.hasSystemVersion === true ? { kind: 'system' } : undefined
+  if (column) {
+    const isTimestamp = column.type === 'timestamp with time zone'
+    return { kind: 'column', name: column.name, isTimestamp, sql: versionSql }
+  }
+  return table.hasSystemVersion === true ? { kind: 'system', sql: versionSql } : undefined
 }
 
 /** Whether filters compare each column of the primary key, so that at most one row matches. */

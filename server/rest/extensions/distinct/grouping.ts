@@ -2,7 +2,10 @@
 import type { AggregateFunction } from '../../request/select.ts'
 import type { LogicTree } from '../../request/filter.ts'
 import type { Field } from '../../request/field.ts'
+import type { QualifiedIdentifier } from '../../../catalogue/identifier.ts'
 import type { FieldFilter, PlannedSelectField } from '../../plan/field.ts'
+import type { Fragment } from '../../sql/fragment.ts'
+import type { LimitForm } from '../../sql/order.ts'
 
 /** A condition on an aggregate of a field, or on the field itself if there is no aggregate. */
 export type PlannedGroupFilter = Omit<FieldFilter, 'kind'> & {
@@ -22,3 +25,17 @@ export type PlannedDistinctKey =
 /** `rows`: everything that is selected. Any other row with the same keys is left out. */
 export type PlannedDistinct =
   { readonly kind: 'rows' } | { readonly kind: 'on'; readonly keys: readonly PlannedDistinctKey[] }
+
+/** The SQL of both parameters, for the plan of a relation. */
+export type GroupingSql<Plan> = {
+  /** ` HAVING …` */
+  readonly having: (relation: QualifiedIdentifier, conditions: GroupConditions) => Fragment
+  /** The rows of a read. */
+  readonly distinct: (
+    plan: Plan,
+    distinct: PlannedDistinct,
+    list: readonly Fragment[],
+    source: Fragment,
+    limits: LimitForm,
+  ) => Fragment
+}

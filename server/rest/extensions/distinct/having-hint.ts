@@ -1,5 +1,4 @@
 // Says where aggregates may be filtered when a request has them in a filter of rows.
-import { withHint } from '../../request/hint.ts'
 
 const aggregate = /(?:sum|avg|max|min|count)\((?:distinct)?\)/
 
@@ -10,11 +9,3 @@ const hintFor = (text: string): string | undefined =>
     : undefined
 
 export const havingHints = { hintFor }
-
-/**
- * Plans conditions on rows.
- *
- * @param texts names of parameters
- * @throws ApiError the error of `run`, with the hint for one of the texts
- */
-export const withHavingHint = <T>(texts: Iterable<string>, run: () => T): T => withHint(texts, [havingHints], run)

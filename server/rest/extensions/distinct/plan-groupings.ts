@@ -14,10 +14,20 @@ import { embedName, updateAll } from '../../plan/embed-path.ts'
 import type { EmbedTree } from '../../plan/embed-tree.ts'
 import type { PlannedSelectField } from '../../plan/field.ts'
 import { resolveField, resolveFilter } from '../../plan/field-resolution.ts'
-import type { GroupConditions, PlannedDistinct, PlannedDistinctKey, PlannedGroupFilter } from './grouping.ts'
+import { distinctSql } from './distinct-sql.ts'
+import { havingSql } from './having-sql.ts'
+import { sortedTexts } from '../../../text/code-point-order.ts'
+import type {
+  GroupConditions,
+  GroupingSql,
+  PlannedDistinct,
+  PlannedDistinctKey,
+  PlannedGroupFilter,
+} from './grouping.ts'
 import type { PlanContext } from '../../plan/plan-context.ts'
 import { mapTree } from '../../plan/plan-tree.ts'
-import type { ReadPlan } from '../../plan/read-plan.ts'
+import type { CrudPlan } from '../../plan/plan.ts'
+import type { ReadNode, ReadPlan } from '../../plan/read-plan.ts'
 import { embedsByName, type RelatedEmbed } from '../../plan/related-embed.ts'
 
 /** @throws ApiError PGRST108; PGRSTX32 for the root of a write */
@@ -93,7 +103,7 @@ function resolveHaving(
  * @param relationName name of the relation in error messages
  * @throws ApiError PGRST108 when there is no such embed, PGRST118 when it has many rows
  */
-export function plannedDistinct(
+function plannedDistinct(
   distinct: PlannedDistinct,
   relationName: string,
   embeds: readonly RelatedEmbed[],
@@ -108,6 +118,26 @@ export function plannedDistinct(
     return { ...key, relation: embed.aggregateAlias }
   })
   return { kind: 'on', keys }
+}
+
+const groupingSql: GroupingSql<ReadPlan> = { distinct: distinctSql, having: havingSql }
+
+/** Adds the groupings of a relation to its plan. */
+export function withGroupings(node: ReadNode, { distinct, having }: EmbedTree, embeds: readonly RelatedEmbed[]) {
+  if (!distinct && !having) return node
+  return {
+    ...node,
+    ...(distinct && { distinct: plannedDistinct(distinct, node.from.name, embeds) }),
+    ...(having && { having }),
+    groupingSql,
+  }
+}
+
+/** Makes a function return the columns that the groupings of its result need. */
+export function withReturnedColumns(plan: CrudPlan): CrudPlan {
+  if (plan.kind !== 'call' || !plan.read.groupingSql) return plan
+  const { call, read } = plan
+  return { ...plan, call: { ...call, filterFields: sortedTexts([...call.filterFields, ...groupingColumns(read)]) } }
 }
 
 /** @throws ApiError PGRSTX31 for values that cannot be compared, PGRSTX33 for `having` of a spread */
@@ -144,7 +174,7 @@ const nameOf = ({ name, jsonPath }: PlannedSelectField['field']): string =>
   name + jsonPath.map(({ arrow, operand }) => arrow + operand.text.replace(/^\+/, '')).join('')
 
 /** The columns that the groupings of a relation need. */
-export function groupingColumns({ distinct, having }: ReadPlan): readonly string[] {
+function groupingColumns({ distinct, having }: ReadPlan): readonly string[] {
   const ofKeys =
     distinct?.kind === 'on'
       ? distinct.keys.flatMap((key) => (key.kind === 'expression' ? [key.expression.field.name] : []))

@@ -6,8 +6,6 @@ import { beginsEarly, type RowPlan } from './streamable.ts'
 import type { PlannedRequest } from '../../request/api-request.ts'
 import type { Header } from '../../response/header.ts'
 import { rangeResult } from '../../response/range.ts'
-import { respond } from '../../response/respond.ts'
-import { addValidator } from '../conditional-requests/validator.ts'
 import type { RestResponse, ResultRow } from '../../response/result.ts'
 import { plannedRows, tableTotal } from '../../response/total.ts'
 import type { RestSettings } from '../../settings.ts'
@@ -21,8 +19,6 @@ import { RowBody } from './row-body.ts'
 
 export type RowStreamContext = {
   readonly config: RestSettings
-  /** Mount path without a slash at its end. */
-  readonly basePath: string
   readonly slots: ExportSlots
   /** Who waits for the response. */
   readonly caller: Caller
@@ -31,6 +27,7 @@ export type RowStreamContext = {
     statements: readonly PipelineStatement[],
     receiver: RowBody,
   ) => Promise<Pick<TransactionResult, 'rows'>>
+  readonly respond: (row: ResultRow) => RestResponse
 }
 
 /**
@@ -43,7 +40,7 @@ export async function streamRows(
   request: PlannedRequest,
   context: RowStreamContext,
 ): Promise<RestResponse> {
-  const { config, basePath, slots, caller, run } = context
+  const { config, slots, caller, run, respond } = context
   const { shape } = request
   const header = plan.handler.kind === 'csv' ? render(headerStatement(plan)).text : undefined
   const body = new RowBody(plan.handler.kind, beginsEarly(plan, shape), caller, header)
@@ -65,7 +62,7 @@ export async function streamRows(
     const [headers, status] = outcome.rows.at(-1)?.[0] ?? []
     const row = resultRow(total, body.rows, body.whole(), [headers, status])
     body.drop()
-    return addValidator(respond(plan, row, request, config, basePath), plan, row, request, config)
+    return respond(row)
   }
   done.then(
     () => body.end(),
@@ -127,7 +124,7 @@ function begun(
   request: PlannedRequest,
   body: RowBody,
   total: number | null,
-  { config, basePath }: RowStreamContext,
+  { config, respond }: RowStreamContext,
 ): RestResponse {
   const { count } = request.shape.preferences
   const { offset, limit } = plan.read.range
@@ -142,7 +139,7 @@ function begun(
   const row = resultRow(total, page, body, [body.first?.[1], body.first?.[2]])
   const encoding = config.restExportCompression ? chooseEncoding(headerOf(request, 'accept-encoding')) : undefined
   body.encode(encoding)
-  const response = addValidator(respond(plan, row, request, config, basePath), plan, row, request, config)
+  const response = respond(row)
   const { range } = rangeResult(request.shape.topLevelRange, page, total)
   // Otherwise, only an exact count tells how many rows will follow.
   const isKnown = (known ?? null) !== null || count === 'exact' || (count === 'estimated' && plan.kind === 'call')

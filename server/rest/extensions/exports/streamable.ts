@@ -2,7 +2,7 @@
 import { returnsSingle } from '../../../catalogue/routine.ts'
 import type { RequestShape } from '../../request/api-request.ts'
 import { hasAggregate } from '../../plan/aggregates.ts'
-import type { ActionPlan, CrudPlan } from '../../plan/plan.ts'
+import type { CrudPlan } from '../../plan/plan.ts'
 
 /** Responses limited to so many rows are not streamed: they are small, and may share connections. */
 const fewRows = 1000
@@ -19,9 +19,12 @@ export type RowPlan = Extract<CrudPlan, { kind: 'read' | 'call' }> & {
 export const beginsEarly = ({ handler }: RowPlan, { preferences }: Pick<RequestShape, 'preferences'>): boolean =>
   handler.kind === 'ndjson' || preferences.stream === 'rows'
 
-/** Whether the response to a request is streamed row by row. */
-export function isStreamable(plan: ActionPlan, { preferences }: Pick<RequestShape, 'preferences'>): plan is RowPlan {
-  if ((plan.kind !== 'read' && plan.kind !== 'call') || plan.explain) return false
+/** Whether the plan was found to be streamable. */
+export const isStreamed = (plan: CrudPlan): plan is RowPlan => plan.isStreamed === true
+
+/** Whether the response to a request may be streamed row by row. */
+export function isStreamable(plan: CrudPlan, { preferences }: Pick<RequestShape, 'preferences'>): plan is RowPlan {
+  if (plan.kind === 'mutate' || plan.explain) return false
   if (plan.handler.kind !== 'csv' && plan.handler.kind !== 'ndjson') return false
   if (plan.kind === 'call') {
     const { handling, maxAffected } = preferences

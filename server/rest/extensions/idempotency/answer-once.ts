@@ -1,18 +1,20 @@
 // Requests with an Idempotency-Key take effect once: their response is stored in the same transaction, and repeated
 // requests get it again.
-import type { AnswerContext } from '../../answer-context.ts'
-import type { Claim, ClaimRefusal, PipelineStatement, RawRow } from '../../database.ts'
+import { respondTo } from '../../answer.ts'
+import type { AnswerContext, Prepared, Results } from '../../extension.ts'
+import type { Claim, ClaimRefusal, PipelineStatement } from '../../database.ts'
 import { errors } from '../../errors.ts'
 import type { Identity } from '../../../identity/identity.ts'
-import type { ActionPlan } from '../../plan/plan.ts'
+import type { ActionPlan, CrudPlan } from '../../plan/plan.ts'
 import type { HttpRequest } from '../../request/api-request.ts'
 import { idempotentRequest, type IdempotentRequest } from './idempotency-key.ts'
-import type { Prepared } from '../../cache/prepare.ts'
 import { explainStatement } from '../limits/cost-check.ts'
 import { errorResponse } from '../../response/error.ts'
 import { unstreamedBytes, type RestResponse } from '../../response/result.ts'
 import type { RestSettings } from '../../settings.ts'
-import { claimStatement, storeStatement, type StoredResponse } from './stored-response.ts'
+import { rowOf, run, runCrud } from '../../run-plan.ts'
+import { refusalOf } from '../../sql-errors.ts'
+import { claimStatement, storedStatements, storeStatement, type StoredResponse } from './stored-response.ts'
 
 /**
  * The key of a request that takes effect once; undefined for one without a key, for reads, and for a database that does
@@ -69,11 +71,7 @@ export class ResponseOnce {
   #response: RestResponse | undefined
 
   /** @param respond writes the response from the rows of the transaction's statements */
-  constructor(
-    request: IdempotentRequest,
-    settings: OnceSettings,
-    respond: (results: readonly (readonly RawRow[])[]) => RestResponse,
-  ) {
+  constructor(request: IdempotentRequest, settings: OnceSettings, respond: (results: Results) => RestResponse) {
     this.claim = {
       statement: claimStatement(request, settings.idempotencyMaxKeys),
       record: (results) => {
@@ -90,12 +88,6 @@ export class ResponseOnce {
   }
 }
 
-/** Whether an error says that another request has the same key. Undefined for other errors. */
-export function refusalOf(error: unknown): ClaimRefusal['reason'] | undefined {
-  const failure = error as Partial<ClaimRefusal> | null
-  return failure?.kind === 'claim refused' ? failure.reason : undefined
-}
-
 /**
  * The response to a repeated request.
  *
@@ -108,7 +100,7 @@ export async function repeatedResponse(
   { key, request }: IdempotentRequest,
   reason: ClaimRefusal['reason'],
   { idempotencyMaxKeys }: OnceSettings,
-  read: () => Promise<readonly (readonly RawRow[])[]>,
+  read: () => Promise<Results>,
 ): Promise<RestResponse> {
   if (reason === 'too many') throw errors.tooManyIdempotencyKeys(idempotencyMaxKeys)
   const rows = reason === 'running' ? [] : await read()
@@ -121,5 +113,34 @@ export async function repeatedResponse(
     statusText: statusText?.toString(),
     headers: [...(JSON.parse(String(headers)) as RestResponse['headers']), ['Idempotency-Replayed', 'true']],
     body: body ?? '',
+  }
+}
+
+/** Answers a request that takes effect once. */
+export async function answerOnce(
+  request: IdempotentRequest,
+  plan: CrudPlan,
+  prepared: Prepared,
+  identity: Identity,
+  context: AnswerContext,
+): Promise<RestResponse> {
+  const { config } = context.snapshot
+  const once = new ResponseOnce(request, config, (results) =>
+    respondTo(plan, rowOf(plan, prepared, results), prepared, context),
+  )
+  try {
+    const row = await runCrud(plan, prepared, identity, context, once.claim)
+    return once.response ?? respondTo(plan, row, prepared, context)
+  } catch (error) {
+    const reason = refusalOf(error)
+    if (!reason) throw error
+    // Who may not execute the request any more gets no response of it.
+    const statements = [...admissionStatements(prepared), ...storedStatements(request)]
+    return repeatedResponse(
+      request,
+      reason,
+      config,
+      async () => (await run(plan, prepared, identity, context, statements)).rows,
+    )
   }
 }

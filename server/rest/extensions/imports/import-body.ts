@@ -1,17 +1,15 @@
 // Decides which bodies are imported: those of the type application/x-ndjson, and CSV that is too large for memory.
 import { errors } from '../../errors.ts'
 import { BodyMeter, largeBody, type BodyGate, type BodyStream } from '../../request/body.ts'
+import { isCsv } from '../../request/csv.ts'
 import type { RestRequest } from '../../rest-request.ts'
 import type { RestSettings } from '../../settings.ts'
 
 export type ImportFormat = 'csv' | 'ndjson'
 
 const ndjson = /^\s*application\/x-ndjson\s*(?:;|$)/i
-const csv = /^\s*text\/csv\s*(?:;|$)/i
 /** A path of one segment, which names a relation. */
 const relationPath = /^\/[^/]+$/
-
-export const isCsv = (contentType: string | undefined): boolean => contentType !== undefined && csv.test(contentType)
 
 /** A body that is read piece by piece. */
 export class ImportBody {

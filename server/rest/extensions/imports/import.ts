@@ -1,8 +1,9 @@
 // Answers imports: reads the rows of a body one after the other, and writes them in one transaction.
 import { setImmediate } from 'node:timers/promises'
-import { legacyText, type Answered } from '../../answer.ts'
-import { type AnswerContext } from '../../answer-context.ts'
+import { legacyText } from '../../answer.ts'
+import { firstOf, type AnswerContext, type Answered } from '../../extension.ts'
 import { requestTransaction } from '../../request-transaction.ts'
+import { checksOf } from '../../run-plan.ts'
 import type { PipelineStatement, RawRow, RestTransaction, StagedRows } from '../../database.ts'
 import { ApiError, errors, withLine } from '../../errors.ts'
 import type { Identity } from '../../../identity/identity.ts'
@@ -11,7 +12,7 @@ import { ImportSlots, type ImportSlot, type ImportSlotsOptions } from './import-
 import type { ImportBody } from './import-body.ts'
 import { legacyTargetNames, planRequest } from '../../plan/planner.ts'
 import type { CrudPlan } from '../../plan/plan.ts'
-import { starredRelations, type RoleColumns } from '../readable-columns/starred.ts'
+import type { RoleColumns } from '../readable-columns/starred.ts'
 import type { ApiRequest, HttpRequest } from '../../request/api-request.ts'
 import { jsonColumnsOf } from '../../request/csv-json.ts'
 import { CsvReader } from './csv-rows.ts'
@@ -19,9 +20,7 @@ import { readHeaders } from '../../request/headers.ts'
 import type { ImportRow, RowReader, RowReaderOptions } from './import-rows.ts'
 import { NdjsonReader } from './ndjson.ts'
 import { parseApiRequest, parseRequestHead } from '../../request/parse-api-request.ts'
-import { furtherParameters } from '../parameters.ts'
 import { rowCheck, type RowCheck } from '../../request/payload-check.ts'
-import { costCheck } from '../limits/cost-check.ts'
 import { needsResultCheck, resultError } from '../../response/result-check.ts'
 import { explainBody, readResult, resultFormatsOf, returnsVersion } from '../../response/result-row.ts'
 import { respond } from '../../response/respond.ts'
@@ -29,7 +28,7 @@ import type { ResultRow } from '../../response/result.ts'
 import { serverError, transactionError } from '../../sql-errors.ts'
 import { CopyData } from './copy-data.ts'
 import { render } from '../../sql/fragment.ts'
-import { analyzeStaging, copyStaging, createStaging, stagingTable } from './staging.ts'
+import { analyzeStaging, copyStaging, createStaging, stagedSql, stagingTable } from './staging.ts'
 import { mainStatement } from '../../sql/statement.ts'
 
 type MutatePlan = CrudPlan & { readonly kind: 'mutate' }
@@ -81,7 +80,7 @@ function parseHead(http: HttpRequest, context: AnswerContext): ApiRequest {
   const headers = http.headers.filter(([name]) => name !== 'content-type')
   const { config } = context.snapshot
   const bodied = { ...http, headers, body: emptyArray }
-  const { request } = parseApiRequest(bodied, config, parseRequestHead(bodied, config, furtherParameters))
+  const { request } = parseApiRequest(bodied, config, parseRequestHead(bodied, config, context.extensions.parameter))
   return { ...request, input: { ...request.input, headers: readHeaders(http.headers).others } }
 }
 
@@ -207,7 +206,7 @@ class Import {
   }
 
   #plan(columns: RoleColumns | undefined): MutatePlan {
-    const { schemaCache: cache, snapshot } = this.#context
+    const { schemaCache: cache, snapshot, extensions } = this.#context
     const { shape } = this.#request
     const isNamed = this.#body.format === 'ndjson' && shape.namedColumns !== undefined
     const request = { ...this.#request, shape: { ...shape, columns: isNamed ? shape.columns : this.#firstKeys } }
@@ -215,6 +214,7 @@ class Import {
       request,
       cache,
       columns ? { ...snapshot.config, readableColumns: columns } : snapshot.config,
+      extensions,
     )
     if (plan.kind !== 'mutate') throw new Error('an import is planned as a write')
     return plan
@@ -234,14 +234,14 @@ class Import {
     const { config } = this.#context.snapshot
     const { mutate } = plan
     if (mutate.kind !== 'insert') throw new Error('an import inserts')
-    const staged = { ...plan, mutate: { ...mutate, staged: { table: this.#table, after, last } } }
+    const staged = { ...plan, mutate: { ...mutate, staged: { table: this.#table, after, last, sql: stagedSql } } }
     const { text, values } = render(mainStatement(staged, this.#request.shape, config))
     return { text, values, isUnprepared: true, ...(plan.explain ? {} : { resultFormats: resultFormatsOf(plan) }) }
   }
 
   async #write(plan: MutatePlan): Promise<readonly RawRow[]> {
-    const { database, snapshot } = this.#context
-    const { dbAnonRole, dbMaxCost } = snapshot.config
+    const { database, extensions, snapshot } = this.#context
+    const { config } = snapshot
     const rows: StagedRows = {
       create: createStaging(this.#table).map((text) => ({ text, values: [], isUnprepared: true })),
       copy: copyStaging(this.#table),
@@ -249,7 +249,7 @@ class Import {
       lastLine: () => this.#reader.line,
       write: (after, last) => this.#statement(plan, after, last),
       analyze: { text: analyzeStaging(this.#table), values: [], isUnprepared: true },
-      precheck: dbMaxCost === null ? undefined : (write) => costCheck([write], dbMaxCost),
+      precheck: (write) => firstOf(extensions.precheck, write, undefined, config),
     }
     try {
       if (!database.importRows) throw new Error('the database cannot import')
@@ -258,7 +258,7 @@ class Import {
     } catch (error) {
       const server = serverError(error)
       if (server?.isOfStaging && server.code === insufficientPrivilege) throw errors.importPrivilege(error)
-      const failure: ApiError = transactionError(error, this.#identity.role !== dbAnonRole)
+      const failure: ApiError = transactionError(error, this.#identity.role !== config.dbAnonRole)
       throw withLine(failure, failure.line ?? server?.bodyLine)
     }
   }
@@ -270,8 +270,8 @@ class Import {
       ? ([rows = []]: readonly (readonly RawRow[])[]) => resultError(plan, resultOf(plan, rows), shape)
       : undefined
     const written = [this.#statement(plan, 0, 0)]
-    const starred = this.#context.snapshot.readableColumns ? starredRelations(plan) : []
-    return requestTransaction(plan, request, this.#identity, this.#context, written, { checkResult, starred })
+    const checks = checksOf(plan, this.#context)
+    return requestTransaction(plan, request, this.#identity, this.#context, written, { checkResult, checks })
   }
 
   #respond(plan: MutatePlan, rows: readonly RawRow[]): Answered {

@@ -8,9 +8,16 @@
 // so that no earlier user of the connection can have created it, with a trigger for example. Nothing outside of the
 // connection sees it, and the end of the transaction drops it. It is not logged, and the server checks no file for it.
 import { randomBytes } from 'node:crypto'
-import type { StagedRange } from '../../plan/mutate-plan.ts'
 import type { Fragment } from '../../sql/fragment.ts'
 import { payloadFrom, type PayloadField } from '../../sql/payload.ts'
+
+/** Rows in a staging table: those of the lines above `after`, up to `last`. */
+export type StagedRange = {
+  readonly table: string
+  readonly after: number
+  readonly last: number
+  readonly sql: (range: StagedRange, fields: readonly PayloadField[], applyDefaults: boolean) => Fragment
+}
 
 export const stagingTable = (): string => `pg_temp."rowhouse_import_${randomBytes(8).toString('hex')}"`
 

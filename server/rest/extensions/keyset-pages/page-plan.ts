@@ -2,6 +2,8 @@
 import type { PageCursor } from './page-cursor.ts'
 import type { RowNumber } from '../../request/integer.ts'
 import type { PlannedOrderTerm } from '../../plan/field.ts'
+import type { ReadPlan } from '../../plan/read-plan.ts'
+import type { Fragment } from '../../sql/fragment.ts'
 
 /** A term of a total order, with its defaults filled in. */
 export type PageTerm = {
@@ -14,6 +16,15 @@ export type PageTerm = {
   readonly operatorSchema: string | undefined
 }
 
+export type PageSql = {
+  /** The CTEs of the page, without WITH. */
+  readonly ctes: Fragment
+  /** Selects the rows of the page in the order of the request. */
+  readonly rows: Fragment
+  /** What links need; see `PageEdges` of the response. */
+  readonly edges: Fragment
+}
+
 export type PagePlan = {
   /** Together, they are unique for each row. */
   readonly terms: readonly PageTerm[]
@@ -21,4 +32,5 @@ export type PagePlan = {
   readonly cursor: PageCursor | undefined
   /** Maximum number of rows; null for all remaining rows. */
   readonly size: RowNumber | null
+  readonly sql: (read: ReadPlan, page: PagePlan) => PageSql
 }

@@ -7,7 +7,10 @@ import { pageErrors } from './page-errors.ts'
 import type { PlannedOrderTerm, PlannedSelectField } from '../../plan/field.ts'
 import { resolveField } from '../../plan/field-resolution.ts'
 import type { PagePlan, PageTerm } from './page-plan.ts'
+import type { PlannedContext } from '../../extension.ts'
+import type { CrudPlan } from '../../plan/plan.ts'
 import { embedsByAlias, isGrouped, type ReadPlan } from '../../plan/read-plan.ts'
+import { pageSql } from './page-sql.ts'
 
 /** Whether a term is a column of the relation itself. */
 const columnOf = (term: PlannedOrderTerm): string | undefined =>
@@ -122,7 +125,7 @@ function totalOrder(
  * @param tables all tables, for the embeds
  * @throws ApiError PGRSTX40, PGRSTX41, PGRSTX43, PGRSTX44
  */
-export function planPage(
+function planPage(
   read: ReadPlan,
   page: PageInput,
   table: Table | undefined,
@@ -139,11 +142,11 @@ export function planPage(
   if (cursor && cursor.values.length !== terms.length) {
     throw pageErrors.invalidCursor(`The key of '${relation}' has changed since the cursor was created.`)
   }
-  return { terms, cursor, size: read.range.limit }
+  return { terms, cursor, size: read.range.limit, sql: pageSql }
 }
 
 /** @throws ApiError PGRSTX44 for a function that does not return a set of rows, or whose rows may differ between calls */
-export function checkPageable(routine: Routine): void {
+function checkPageable(routine: Routine): void {
   const { name, volatility } = routine
   if (returnsSingle(routine) || returnsSetOfScalar(routine)) {
     throw pageErrors.unpageable(`'${name}'`, 'The function must return a set of rows: returns setof, returns table.')
@@ -154,5 +157,23 @@ export function checkPageable(routine: Routine): void {
 }
 
 /** The columns that a function has to return for the order of its pages. */
-export const orderColumns = ({ terms }: PagePlan): readonly string[] =>
+const orderColumns = ({ terms }: PagePlan): readonly string[] =>
   terms.flatMap(({ term }) => (term.kind === 'field' ? [term.field.name] : []))
+
+/**
+ * Adds the page that a read or a call asks for.
+ *
+ * @throws ApiError see `planPage` and `checkPageable`
+ */
+export function withPlannedPage(plan: CrudPlan, { request, cache, relation }: PlannedContext): CrudPlan {
+  const { page: asked } = request.input
+  if (!asked || plan.kind === 'mutate') return plan
+  const table = cache.tables.get(qualifiedKey(relation.schema, relation.name))
+  if (plan.kind === 'read') return { ...plan, page: planPage(plan.read, asked, table, relation.name, cache.tables) }
+  const { routine, call } = plan
+  checkPageable(routine)
+  // Like a view, a function may return rows with nulls where the table has none.
+  const rows = table && { ...table, columns: table.columns, isView: true }
+  const page = planPage(plan.read, asked, rows, routine.name, cache.tables)
+  return { ...plan, page, call: { ...call, filterFields: [...call.filterFields, ...orderColumns(page)] } }
+}

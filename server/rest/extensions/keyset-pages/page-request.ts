@@ -1,6 +1,8 @@
 // The part of a request that asks for a keyset page: `Prefer: pagination=keyset`, or the parameter `cursor`, which is in
 // the links of such pages. `cursor` is a parameter of its own only where PostgREST rejects it: its value is no filter,
 // and the function has no parameter of that name.
+import { qualifiedKey } from '../../../catalogue/identifier.ts'
+import type { SchemaCache } from '../../../catalogue/schema-cache.ts'
 import type { ApiRequest, HttpRequest, RequestShape } from '../../request/api-request.ts'
 import type { FurtherParameter } from '../../request/further-parameters.ts'
 import type { QueryParams } from '../../request/query-params.ts'
@@ -91,26 +93,32 @@ function rejectRanges({ shape, input }: ApiRequest): void {
 const mayAsk = ({ action }: RequestShape): boolean =>
   action.kind === 'read' || (action.kind === 'call' && action.method !== 'post')
 
+/** Whether an overload of the function that a request calls has a parameter `cursor`. */
+function takesCursor({ shape: { action } }: ApiRequest, cache: SchemaCache): boolean {
+  if (action.kind !== 'call') return false
+  const overloads = cache.routines.get(qualifiedKey(action.routine.schema, action.routine.name)) ?? []
+  return overloads.some(({ parameters }) => parameters.some(({ name }) => name === 'cursor'))
+}
+
 /**
  * Adds the page that a request asks for; returns the request itself if it asks for none.
  *
- * @param isArgument whether an overload of the called function has a parameter `cursor`
  * @throws ApiError PGRSTX41 for an invalid cursor, PGRSTX42 for that of another request, PGRSTX43 for an offset, PGRSTX44
  */
 export function readPage(
   request: ApiRequest,
   { query }: Pick<HttpRequest, 'query'>,
   cursors: PageCursors,
-  isArgument: (request: ApiRequest) => boolean,
+  cache: SchemaCache,
 ): ApiRequest {
   const { shape, queryParams } = request
   const isAsked = shape.preferences.pagination !== undefined
   const mayHaveCursor = queryParams.cursors !== undefined || queryParams.routineArguments.some(isCursor)
   if (!mayAsk(shape) || (!isAsked && !mayHaveCursor)) return request
-  const takesCursor = isArgument(request)
-  const [text, second] = cursorsOf(request, takesCursor)
+  const isArgument = takesCursor(request, cache)
+  const [text, second] = cursorsOf(request, isArgument)
   if (text === undefined && !isAsked) return request
-  if (takesCursor) {
+  if (isArgument) {
     throw pageErrors.unpageable(
       'a function with a parameter cursor',
       'Rename the parameter, or call the function with limit and offset.',

@@ -1,5 +1,5 @@
 // Keyset pages: seeks the position of the cursor, reads one row more than the page has, and selects what links need.
-import type { PagePlan, PageTerm } from './page-plan.ts'
+import type { PagePlan, PageSql, PageTerm } from './page-plan.ts'
 import type { ReadPlan } from '../../plan/read-plan.ts'
 import { limitedSum } from '../../request/integer.ts'
 import { columnSql, fieldSql } from '../../sql/field.ts'
@@ -20,15 +20,6 @@ const numberColumn = 'pgrst_number'
 const keyColumn = 'pgrst_key'
 const rowsCte = (index: number): string => `pgrst_rows_${index + 1}`
 const term = (index: number): string => `pgrst_term_${index + 1}`
-
-export type PageSql = {
-  /** The CTEs of the page, without WITH. */
-  readonly ctes: Fragment
-  /** Selects the rows of the page in the order of the request. */
-  readonly rows: Fragment
-  /** What links need; see `PageEdges` of the response. */
-  readonly edges: Fragment
-}
 
 /** A page in the direction in which it is read: one before a cursor is read backwards. */
 function seekTerms(read: ReadPlan, { terms, cursor }: PagePlan, reverse: boolean): readonly SeekTerm[] {

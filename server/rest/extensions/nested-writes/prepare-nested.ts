@@ -3,34 +3,25 @@ import { qualifiedKey } from '../../../catalogue/identifier.ts'
 import type { SchemaCache } from '../../../catalogue/schema-cache.ts'
 import type { BodyProblem, BodyValidator } from '../../validation.ts'
 import { errors } from '../../errors.ts'
+import type { PrepareContext, Prepared } from '../../extension.ts'
 import { nestedErrors, pointerToken } from './nested-errors.ts'
 import { planNestedWrite } from './nested-planner.ts'
 import { nestedRelationship } from './nested-relationship.ts'
 import { maxSteps } from './nested-steps.ts'
-import type { NestedPlan, NestedStep, RowsStep } from './nested-write.ts'
-import type { ActionPlan } from '../../plan/plan.ts'
+import { locateError, unmatchedError } from './nested-path.ts'
+import type { NestedPlan, RowsStep } from './nested-write.ts'
 import { planRequest } from '../../plan/planner.ts'
 import type { PlanSettings } from '../../plan/plan-context.ts'
 import type { ApiRequest } from '../../request/api-request.ts'
 import { parseJson } from '../../request/payload.ts'
 import { listedProblems } from '../../request/payload-check.ts'
 import { hasMoreSigns, mostSigns } from '../../../text/json-text.ts'
-import { render, type Statement } from '../../sql/fragment.ts'
+import { render } from '../../sql/fragment.ts'
 import { nestedStatement, writtenRoot } from './nested-sql.ts'
 import { writtenStatement } from '../../sql/statement.ts'
 
 /** Maximum length of a body with related rows. */
 const maxLength = 1_000_000
-
-/** A nested write: the steps with their statements, which precede the main statement in its transaction. */
-export type NestedWrite = { readonly steps: readonly NestedStep[]; readonly statements: readonly Statement[] }
-
-export type PreparedNested = {
-  readonly request: ApiRequest
-  readonly plan: ActionPlan
-  readonly main: Statement
-  readonly nested: NestedWrite
-}
 
 /**
  * Prepares a request if keys of its body name relationships. In PostgREST, all of these are unknown columns.
@@ -40,10 +31,9 @@ export type PreparedNested = {
  */
 export function prepareNested(
   request: ApiRequest,
-  cache: SchemaCache,
   settings: PlanSettings,
-  validator: BodyValidator,
-): PreparedNested | undefined {
+  { schemaCache: cache, extensions, validator }: PrepareContext,
+): Prepared | undefined {
   const { action, columns, namedColumns, contentType, preferences, method, onConflict } = request.shape
   const { payload } = request.input
   if (action.kind !== 'mutate' || action.mutation === 'delete' || contentType.kind !== 'json') return undefined
@@ -66,7 +56,7 @@ export function prepareNested(
 
   const own = columns.filter((name) => table.columns.has(name))
   const planned: ApiRequest = { ...request, shape: { ...request.shape, columns: own } }
-  const plan = planRequest(planned, cache, settings)
+  const plan = planRequest(planned, cache, settings, extensions)
   if (plan.kind !== 'mutate' || plan.mutate.kind !== 'insert') return undefined
   if (plan.explain) throw nestedErrors.explained()
   const { mutate } = plan
@@ -90,7 +80,16 @@ export function prepareNested(
     request: planned,
     plan,
     main,
-    nested: { steps, statements: steps.map((step) => render(nestedStatement(step))) },
+    hasNoEffect: false,
+    keepsSession: false,
+    nested: {
+      statements: steps.map((step) => render(nestedStatement(step))),
+      errorOf: (results) => unmatchedError(results, steps),
+      locate: (error, statement) => {
+        const step = steps[statement]
+        return step ? locateError(error, step) : error
+      },
+    },
   }
 }
 

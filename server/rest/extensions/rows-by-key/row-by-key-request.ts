@@ -3,31 +3,42 @@
 import type { SchemaCache } from '../../../catalogue/schema-cache.ts'
 import { qualifiedKey } from '../../../catalogue/identifier.ts'
 import { errors } from '../../errors.ts'
-import type { ApiRequest, HttpRequest } from '../../request/api-request.ts'
+import type { Address } from '../../extension.ts'
+import { planRowByKey } from './row-by-key-response.ts'
+import type { ApiRequest } from '../../request/api-request.ts'
 import type { Filter } from '../../request/filter.ts'
 import { isCallPath, pathSegments } from '../../request/resource.ts'
 
-/** The request for the table, and the key's value. */
-export type RowByKey = { readonly http: HttpRequest; readonly id: string }
-
 /** Whether a path is `/table/id`. */
-export function isRowPath(path: string): boolean {
+function isRowPath(path: string): boolean {
   const second = path.indexOf('/', 1)
   if (second < 0 || second === path.length - 1 || isCallPath(path)) return false
   return !path.includes('/', second + 1)
 }
 
-/**
- * Splits `/table/id`; undefined for any other path.
- *
- * @throws ApiError PGRST125 when the id is not valid percent-encoded UTF-8
- */
-export function parseRowByKey(http: HttpRequest): RowByKey | undefined {
-  if (!isRowPath(http.path)) return undefined
-  const second = http.path.indexOf('/', 1)
+/** Paths of the form `/table/id`. */
+export const rowAddress: Address = {
+  has: isRowPath,
+  of: (http) => {
+    const second = http.path.indexOf('/', 1)
+    const id = decoded(http.path.slice(second + 1))
+    const table = { ...http, path: http.path.slice(0, second) }
+    return {
+      http: table,
+      // In PostgREST, a path of two segments is invalid, and that error takes precedence over all others.
+      require: ({ dbSchemas }, cache) => {
+        if (!hasSingleColumnKey(table.path, dbSchemas, cache)) throw errors.path()
+      },
+      complete: (request, cache) => filterByKey(request, id, cache),
+      completePlan: planRowByKey,
+    }
+  },
+}
+
+/** @throws ApiError PGRST125 for text that is not valid percent-encoded UTF-8 */
+function decoded(text: string): string {
   try {
-    const id = decodeURIComponent(Buffer.from(http.path.slice(second + 1), 'latin1').toString('utf8'))
-    return { http: { ...http, path: http.path.slice(0, second) }, id }
+    return decodeURIComponent(Buffer.from(text, 'latin1').toString('utf8'))
   } catch {
     throw errors.path()
   }
@@ -40,7 +51,7 @@ function keyColumn(cache: SchemaCache, schema: string, table: string): string | 
 }
 
 /** Whether a path names a table in one of the schemas with a primary key of one column. */
-export function hasSingleColumnKey(path: string, schemas: readonly string[], cache: SchemaCache): boolean {
+function hasSingleColumnKey(path: string, schemas: readonly string[], cache: SchemaCache): boolean {
   const [table = ''] = pathSegments(path)
   return schemas.some((schema) => keyColumn(cache, schema, table) !== undefined)
 }
@@ -50,8 +61,8 @@ export function hasSingleColumnKey(path: string, schemas: readonly string[], cac
  *
  * @throws ApiError PGRST125 when the table is unknown or its primary key is not one column; PGRST117 for POST
  */
-export function filterByKey(request: ApiRequest, id: string, cache: SchemaCache): ApiRequest {
-  const { shape, queryParams } = request
+function filterByKey(request: ApiRequest, id: string, cache: SchemaCache): ApiRequest {
+  const { shape, queryParams, input } = request
   const { action } = shape
   if (action.kind !== 'read' && action.kind !== 'mutate' && action.kind !== 'relation-info') throw errors.path()
   const column = keyColumn(cache, action.relation.schema, action.relation.name)
@@ -68,6 +79,7 @@ export function filterByKey(request: ApiRequest, id: string, cache: SchemaCache)
   return {
     ...request,
     shape: unchanged ? { ...shape, action: { kind: 'read', relation: action.relation, headersOnly } } : shape,
+    input: { ...input, tableShape: shape },
     queryParams: {
       ...queryParams,
       filters: [{ path: [], value }, ...queryParams.filters],

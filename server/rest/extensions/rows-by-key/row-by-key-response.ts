@@ -1,4 +1,4 @@
-// Changes plan and response of a request for a row by its key (see `request/row-by-key.ts`).
+// Changes plan and response of a request for a row by its key (see `row-by-key-request.ts`).
 import { errors } from '../../errors.ts'
 import type { ActionPlan, CrudPlan } from '../../plan/plan.ts'
 import type { RequestShape } from '../../request/api-request.ts'

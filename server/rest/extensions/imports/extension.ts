@@ -1,0 +1,32 @@
+import { longestTimer } from '../../../common/longest-timer.ts'
+import type { Extension } from '../../extension.ts'
+import type { RestSettings } from '../../settings.ts'
+import { ImportBody, openImport } from './import-body.ts'
+import type { ImportEvent } from './import-progress.ts'
+import { Imports } from './import.ts'
+
+export type ImportsOptions = {
+  readonly settings: Pick<RestSettings, 'restImportSlots' | 'dbPoolAcquisitionTimeout'>
+  /** Called while an import runs, and at its end. Must not throw. */
+  readonly onImport?: ((event: ImportEvent) => void) | undefined
+}
+
+/** Bodies of any length, whose rows are written in one transaction while they arrive. */
+export function imports({ settings, onImport }: ImportsOptions): Extension {
+  const { restImportSlots: slots, dbPoolAcquisitionTimeout } = settings
+  const maxWait = Math.min(dbPoolAcquisitionTimeout * 1000, longestTimer)
+  const running = new Imports({ slots, maxWait, report: onImport })
+  return {
+    openBody: (request, { method, path }, gate, { database, snapshot }) => {
+      if (method !== 'POST' || database.importRows === undefined) return undefined
+      return openImport(request, path, gate, snapshot.config)?.then((body) =>
+        body instanceof ImportBody
+          ? {
+              isComplete: () => body.isComplete,
+              answer: (http, identity, context) => running.answer(body, http, identity, context),
+            }
+          : body,
+      )
+    },
+  }
+}
