@@ -153,10 +153,13 @@ export const engineSettings: { readonly [K in keyof Values]: Setting<Values[K]> 
   dbPoolSharing: service({
     name: 'db-pool-sharing',
     variables: ['DB_POOL_SHARING'],
-    type: types.choice(['reads', 'none'], 'Invalid db-pool-sharing. Only `reads` and `none` are allowed.'),
-    default: 'reads',
+    type: types.choice(
+      ['all', 'reads', 'none'],
+      'Invalid db-pool-sharing. Only `all`, `reads` and `none` are allowed.',
+    ),
+    default: 'all',
     description:
-      'Short statements that may share connections: `reads` without side effects, or `none`. Without `db-prepared-statements`, none do.',
+      'Short statements that may share connections: `all`, only `reads`, or `none`. Without `db-prepared-statements`, none do.',
   }),
   dbSelectReadableColumns: service({
     name: 'db-select-readable-columns',

@@ -1,6 +1,14 @@
 // The text of the statement that sets role, claims and other settings for a transaction.
 import { claimsText, type Identity } from './identity.ts'
 
+/**
+ * Writes an expression that fails unless the transaction may begin.
+ *
+ * @param gate placeholder of the gate's number
+ * @param turn placeholder of the transaction's number in the queue of the connection
+ */
+export type WriteGuard = (gate: string, turn: string) => string
+
 /** Writes a call of a settings statement. `next` returns the placeholder of the next value. */
 export type SettingsCall = (next: () => string) => string
 
@@ -43,8 +51,29 @@ export const setSessionUser: readonly SettingsCall[] = [
   () => "set_config('role', 'authenticated', true)",
 ]
 
-/** The text of a settings statement. */
-export function settingsText(calls: readonly SettingsCall[]): string {
+/** The text of a settings statement, without and with a guard, whose two values come first. */
+export class SettingsText {
+  readonly plain: string
+  readonly #calls: readonly SettingsCall[]
+  #guard: WriteGuard | undefined
+  #guarded = ''
+
+  constructor(calls: readonly SettingsCall[]) {
+    this.#calls = calls
+    this.plain = written(calls)
+  }
+
+  guarded(guard: WriteGuard): string {
+    // A database always passes the same guard.
+    if (this.#guard !== guard) {
+      this.#guard = guard
+      this.#guarded = written([(next) => guard(next(), next()), ...this.#calls])
+    }
+    return this.#guarded
+  }
+}
+
+function written(calls: readonly SettingsCall[]): string {
   let values = 0
   const next = (): string => `$${++values}`
   // All arguments of a function are evaluated, in order. The condition is false, so no row is returned.

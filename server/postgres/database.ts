@@ -42,7 +42,7 @@ export type DatabaseStatistics = {
   readonly unplacedBytes: number
 }
 
-const preparedAndShared: TransactionOptions = { prepare: true, sharing: 'reads' }
+const preparedAndShared: TransactionOptions = { prepare: true, sharing: 'all' }
 
 export type DatabaseOptions = {
   /** How the services' statements use connections, read at each of them. By default prepared and shared. */
@@ -252,7 +252,7 @@ export class Database implements EngineDatabase {
     return {
       total,
       idle,
-      waiting: waitingCount + shared.waitingTogether,
+      waiting: waitingCount + shared.waitingTogether('read') + shared.waitingTogether('write'),
       admitsWrites: this.#pool.canLend('write'),
       sharing: shared.statistics,
       unplacedBytes,
@@ -280,6 +280,7 @@ export class Database implements EngineDatabase {
   }
 
   async #close(): Promise<void> {
+    await this.#pool.shared.end()
     await this.#pool.end()
   }
 }

@@ -7,7 +7,7 @@ import {
   setIdentity,
   setReadOnly,
   setSessionUser,
-  settingsText,
+  SettingsText,
   type SettingsCall,
 } from '../identity/settings-text.ts'
 import type { SettingsStatement } from '../rest/database.ts'
@@ -44,9 +44,9 @@ export class SessionNotApplied extends Error {
   }
 }
 
-const texts = (actor: readonly SettingsCall[]): Readonly<Record<Access, string>> => ({
-  read: settingsText([setReadOnly, resetRole, ...actor]),
-  write: settingsText([resetRole, ...actor]),
+const texts = (actor: readonly SettingsCall[]): Readonly<Record<Access, SettingsText>> => ({
+  read: new SettingsText([setReadOnly, resetRole, ...actor]),
+  write: new SettingsText([resetRole, ...actor]),
 })
 const asIdentity = texts(setIdentity)
 const asOwner = texts(setSessionUser)
@@ -66,9 +66,8 @@ export function identitySettings(actor: Actor | undefined, access: Access): Sett
   return statementOf(asLogin[access], [], false)
 }
 
-const statementOf = (text: string, values: SettingsStatement['values'], checksSession: boolean): SettingsStatement => ({
-  text,
-  values,
-  hasNoEffect: true,
-  checksSession,
-})
+const statementOf = (
+  texts: SettingsText,
+  values: SettingsStatement['values'],
+  checksSession: boolean,
+): SettingsStatement => ({ text: texts.plain, values, hasNoEffect: true, texts, checksSession })

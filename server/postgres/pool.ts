@@ -109,7 +109,7 @@ export class ConnectionPool extends GrowingPool {
 
   /** Whether a request would be refused, because those that wait already take too long. */
   isOverloaded(access: Access): boolean {
-    return this.#admission.isOverloaded(access, access === 'read' ? this.shared.waitingTogether : 0)
+    return this.#admission.isOverloaded(access, this.shared.waitingTogether(access))
   }
 
   isStale(client: pg.PoolClient): boolean {

@@ -2,6 +2,7 @@
 // one Sync, which makes them one implicit transaction.
 import type { StatementStats } from '../common/statement-stats.ts'
 import type {
+  PipelineStatement,
   RestTransaction,
   RawRow,
   RowReceiver,
@@ -9,7 +10,6 @@ import type {
   TransactionOptions,
   TransactionResult,
 } from '../rest/database.ts'
-import type { Access } from './admission.ts'
 import { withConnection, withReservedConnection } from './lending.ts'
 import type { ConnectionPool } from './pool.ts'
 import type { StreamedField } from './protocol/streamed-field.ts'
@@ -17,6 +17,7 @@ import type { PipelinePart } from './protocol/pipeline-part.ts'
 import type { PipelineClient } from './protocol/pipeline-client.ts'
 import { isLostConnection, Refusal, StatementError, type PipelineObserver } from './protocol/pipeline.ts'
 import type { SharedRun } from './sharing/shared-connections.ts'
+import { mayBegin } from './sharing/gate.ts'
 import { loginRole } from './transaction-commands.ts'
 import { withTraceNote } from './trace-note.ts'
 import { isPlain, keepsSession, runStages } from './transaction-stages.ts'
@@ -33,7 +34,7 @@ export type RunOptions = {
 const ofRequest: RunOptions = { source: 'pool', streams: true }
 
 /**
- * Runs a transaction on a connection of the pool; brief reads share connections. The large result of a single
+ * Runs a transaction on a connection of the pool; brief transactions share connections. The large result of a single
  * reading statement is streamed, and occupies its connection until it has arrived. A transaction without outside
  * effects runs once more when its connection is lost.
  *
@@ -50,7 +51,7 @@ export const runTransaction = (
 
 /** A running transaction. An object with methods, because closures cost two microseconds per request. */
 class TransactionRun implements SharedRun {
-  readonly access: Access
+  readonly kind: SharedRun['kind']
   readonly part: PipelinePart
   readonly mayRepeat: boolean
   readonly keepsSession: boolean
@@ -90,7 +91,7 @@ class TransactionRun implements SharedRun {
     this.waitsForLargeRows = !streams
     this.#resolve = resolve
     this.#reject = reject
-    this.access = transaction.readOnly ? 'read' : 'write'
+    this.kind = transaction.readOnly ? 'read' : 'write'
     this.part = statementsOf(transaction)
     this.mayRepeat = transaction.hasNoEffect
     this.keepsSession = keepsSession(transaction)
@@ -114,6 +115,17 @@ class TransactionRun implements SharedRun {
 
   get stats(): StatementStats | undefined {
     return this.#transaction.stats
+  }
+
+  guardedPart(gate: string, number: string): PipelinePart {
+    const { settings } = this.#transaction
+    const guarded: PipelineStatement = {
+      text: settings.texts.guarded(mayBegin),
+      values: [gate, number, ...settings.values],
+      hasNoEffect: true,
+      isGuard: true,
+    }
+    return this.part.map((statement) => (statement === settings ? guarded : statement))
   }
 
   /** Resolves before the transaction has ended: a read-only transaction has nothing to roll back. */
@@ -146,7 +158,7 @@ class TransactionRun implements SharedRun {
     if (this.#source === 'reserve') return withReservedConnection(this.#pool, use, isLostConnection, observer)
     const { caller } = this.#transaction
     return withConnection(this.#pool, use, isLostConnection, {
-      access: this.access,
+      access: this.kind,
       caller,
       since: this.#since,
       observer,

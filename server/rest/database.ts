@@ -4,6 +4,7 @@ import type { StatementStats } from '../common/statement-stats.ts'
 import type { WalPosition } from '../common/wal-position.ts'
 import type { RunQuery } from '../catalogue/introspection.ts'
 import type { IsolationLevel } from '../catalogue/routine.ts'
+import type { SettingsText } from '../identity/settings-text.ts'
 
 /** A row in the server's encoding: the bytes of each field, null for NULL. */
 export type RawRow = readonly (Buffer | null)[]
@@ -36,6 +37,8 @@ export type PipelineStatement = {
   readonly isUnprepared?: boolean
   /** Whether it changes nothing outside its transaction, so that it may run again after a rollback. */
   readonly hasNoEffect?: boolean
+  /** Whether it fails unless the transaction may begin; see `SettingsStatement.texts`. */
+  readonly isGuard?: boolean
   /** Whether its rows count towards the limit of the transaction, if that has one. */
   readonly isCounted?: boolean
   /** Receives the rows while they arrive; the result of the statement then has none. See `RestTransaction.receiver`. */
@@ -78,6 +81,11 @@ export type SettingsStatement = PipelineStatement & {
   readonly checksSession: boolean
   /** Names of the settings that only this request has: those of its function, and the time zone that it prefers. */
   readonly ofRequest?: readonly string[]
+  /**
+   * The same statement with a guard, for a transaction on a shared connection that must not run twice. Its values are
+   * the guard's two numbers, followed by the values of the statement.
+   */
+  readonly texts: Pick<SettingsText, 'guarded'>
 }
 
 /** A body that is still being received. It occupies a connection until it is sent or dropped. */
@@ -203,8 +211,8 @@ export type Precheck = {
   readonly check: (results: readonly (readonly RawRow[])[]) => Error | undefined
 }
 
-/** Which statements share connections: brief reads, or none. */
-export type Sharing = 'reads' | 'none'
+/** Which statements share connections: all brief ones, reads only, or none. */
+export type Sharing = 'all' | 'reads' | 'none'
 
 /** How transactions use connections. */
 export type TransactionOptions = {

@@ -85,7 +85,7 @@ const nullable: Readonly<Record<string, readonly [(value: unknown) => boolean, s
 }
 const choices: Readonly<Record<string, readonly string[]>> = {
   clientErrorVerbosity: ['verbose', 'minimal'],
-  dbPoolSharing: ['reads', 'none'],
+  dbPoolSharing: ['all', 'reads', 'none'],
   dbTxEnd: ['commit', 'commit-allow-override', 'rollback', 'rollback-allow-override'],
   openapiMode: ['follow-privileges', 'ignore-privileges', 'disabled'],
 }

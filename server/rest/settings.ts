@@ -62,7 +62,7 @@ export type EngineSettings = {
   /** Name of the column with the version of a row; null: the system column `xmin`. */
   readonly dbVersionColumn: string | null
   /** Which brief statements share connections. */
-  readonly dbPoolSharing: 'reads' | 'none'
+  readonly dbPoolSharing: 'all' | 'reads' | 'none'
   /** Greatest cost of a statement by the planner's estimate; null: unlimited. */
   readonly dbMaxCost: number | null
   /** Greatest number of embeds inside each other; null: unlimited. */
@@ -114,7 +114,7 @@ export const defaultSettings: RestSettings & LoadSettings = {
   dbMaxRows: null,
   dbPlanEnabled: false,
   dbPoolAcquisitionTimeout: 10,
-  dbPoolSharing: 'reads',
+  dbPoolSharing: 'all',
   dbPreRequest: null,
   dbPreparedStatements: true,
   dbReloadInterval: 0,

@@ -12,7 +12,7 @@ await database.query(`
   grant execute on function public.leave_role() to anon;
 `)
 
-for (const sharing of ['reads', 'none']) {
+for (const sharing of ['all', 'none']) {
   t.test(`with db-pool-sharing = ${sharing}`, async (t) => {
     const { call } = await startApplication(t, database.authenticatorUri, {
       SESSION_SECRETS: 's'.repeat(32),

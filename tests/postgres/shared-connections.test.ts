@@ -12,8 +12,10 @@ import type { PipelineStatement, RawRow } from '../../server/rest/database.ts'
 import { withConnection } from '../../server/postgres/lending.ts'
 import { createPool, flushPool, type ConnectionPool } from '../../server/postgres/pool.ts'
 import { StatementStats } from '../../server/common/statement-stats.ts'
+import { mayBegin } from '../../server/postgres/sharing/gate.ts'
 import { createDatabase } from '../support/database.ts'
 import { createLatch } from '../support/latch.ts'
+import { endKeepers, rowWaits } from '../support/locks.ts'
 import { until } from '../support/until.ts'
 
 const database = await createDatabase()
@@ -23,7 +25,10 @@ t.teardown(() => database.drop())
 
 function poolOf(t: Test, dbPool = 4, options: pg.PoolConfig = connection, seconds = 2): ConnectionPool {
   const pool = createPool(options, { ...config, dbPool, dbPoolAcquisitionTimeout: seconds })
-  t.teardown(() => pool.end())
+  t.teardown(async () => {
+    await pool.shared.end()
+    await pool.end()
+  })
   return pool
 }
 
@@ -56,12 +61,8 @@ function share(
   part: readonly PipelineStatement[],
   stats = trusted(),
   prepare = true,
-  more: {
-    readonly access?: 'read' | 'write'
-    readonly mayRepeat?: boolean
-    readonly waitsForPool?: boolean
-    readonly isCallerGone?: boolean
-  } = {},
+  kind: 'read' | 'write' = 'read',
+  more: { readonly waitsForPool?: boolean; readonly isCallerGone?: boolean } = {},
 ): Read {
   let wasMoved = false
   let hasArrived = false
@@ -89,10 +90,16 @@ function share(
       )
     }
     const onLargeRow = (fields: RawRow, last: StreamedField): void => settle(undefined, [[fields]], last)
+    const guardedPart = (gate: string, number: string): PipelineStatement[] => [
+      { ...statement(`select ${mayBegin('$1', '$2')}`, gate, number), isGuard: true },
+      ...part,
+    ]
     const fixed = {
-      access: more.access ?? 'read',
+      kind,
       part,
-      mayRepeat: more.mayRepeat ?? true,
+      mayRepeat: kind === 'read',
+      keepsSession: true,
+      guardedPart,
       stats,
       onLargeRow,
       settle,
@@ -380,7 +387,7 @@ t.test('when all connections are in use, reads are queued on shared ones', async
   // Whether the reads above counted as fast depends on the machine.
   const known = new StatementStats()
   for (let time = 0; time < 20; time++) known.record(0.4, 100)
-  const crowd = Array.from({ length: 60 }, () => share(t, pool, [pidAnd('')], known, true, hasReserve))
+  const crowd = Array.from({ length: 60 }, () => share(t, pool, [pidAnd('')], known, true, 'read', hasReserve))
   t.ok(
     crowd.some(({ wasTaken }) => !wasTaken),
     'but not too many on one',
@@ -413,8 +420,11 @@ t.test('statements that find no free connection wait for one together', async (t
   const reads = Array.from({ length: 30 }, (_, index) => share(t, pool, [pidAnd(String(index))]))
   t.ok(reads.every(({ wasTaken }) => wasTaken))
   t.equal(pool.waitingCount, 1)
-  t.equal(pool.shared.waitingTogether, 29)
-  t.notOk(share(t, pool, [pidAnd('')], trusted(), true, hasReserve).wasTaken, 'those with a reserve do not wait')
+  t.equal(pool.shared.waitingTogether('read'), 29)
+  t.notOk(
+    share(t, pool, [pidAnd('')], trusted(), true, 'read', hasReserve).wasTaken,
+    'those with a reserve do not wait',
+  )
   leave()
   const outcomes = await Promise.all(reads.map(({ outcome }) => outcome))
   t.strictSame(
@@ -423,7 +433,7 @@ t.test('statements that find no free connection wait for one together', async (t
   )
   t.equal(new Set(outcomes.map(({ texts: [pid] }) => pid)).size, 1)
   t.notOk(reads.some(({ isMoved }) => isMoved()))
-  t.equal(pool.shared.waitingTogether, 0)
+  t.equal(pool.shared.waitingTogether('read'), 0)
 })
 
 t.test('statements wait no longer than for a connection of their own', async (t) => {
@@ -447,7 +457,7 @@ t.test('a statement whose caller has gone while it waited does not begin', async
   await database.query('create table public.abandoned (id text)')
   const leave = await occupy(pool, 1)
   const write = (text: string, isCallerGone: () => boolean): Read =>
-    share(t, pool, [statement('insert into public.abandoned values ($1)', text)], trusted(), true, {
+    share(t, pool, [statement('insert into public.abandoned values ($1)', text)], trusted(), true, 'read', {
       get isCallerGone() {
         return isCallerGone()
       },
@@ -529,17 +539,201 @@ t.test('errors of a shared connection are those of its statements', async (t) =>
   await t.rejects(share(t, pool, [statement('select nothing')]).outcome, StatementError)
 })
 
-t.test('nothing is shared without prepared statements, because there may be a pooler', async (t) => {
-  const pool = poolOf(t, 2)
-  t.notOk(share(t, pool, [pidAnd('x')], trusted(), false).wasTaken)
-  t.ok(share(t, pool, [pidAnd('x')], trusted(), true).wasTaken)
+const write = (t: Test, pool: ConnectionPool, stats: StatementStats, ...part: readonly PipelineStatement[]): Read =>
+  share(t, pool, part, stats, true, 'write')
+
+/** Shares a write that changes nothing until the gates are open. */
+async function openGates(t: Test, pool: ConnectionPool): Promise<void> {
+  while (!write(t, pool, trusted(), statement('select 1')).wasTaken) await pause(5)
+  while (pool.idleCount < pool.totalCount) await pause(5)
+}
+
+const insert = (value: string) => statement('insert into written (value) values ($1) returning value', value)
+const increment = (id: string) => statement('update locked set times = times + 1 where id = $1 returning id', id)
+
+type Blocked = {
+  /** Writes of other rows, sent behind the front. */
+  readonly others: readonly Read[]
+  /** Unlocks the row, and checks that each write took effect once. */
+  readonly release: () => Promise<void>
+}
+
+/** Sends writes of four rows on one shared connection. The first one waits for its row, which is locked. */
+async function blockFront(t: Test): Promise<Blocked> {
+  const pool = poolOf(t, 6)
+  await openGates(t, pool)
+  const locker = await pool.connect()
+  await locker.query('begin')
+  await locker.query('select from locked where id = 1 for update')
+  const stats = trusted()
+  const front = write(t, pool, stats, increment('1'))
+  const others = ['2', '3', '4'].map((id) => write(t, pool, stats, increment(id)))
+  const release = async (): Promise<void> => {
+    await locker.query('commit')
+    locker.release()
+    t.match(await front.outcome, { wasMoved: false })
+    t.ok(await until(() => pool.idleCount === pool.totalCount))
+    const { rows } = await database.query('select sum(times)::int as sum, max(times)::int as max from locked')
+    t.strictSame(rows, [{ sum: 4, max: 1 }], 'each write took effect once')
+  }
+  return { others, release }
+}
+
+async function rowsWritten(): Promise<readonly string[]> {
+  const { rows } = await database.query('select value from written order by value')
+  return (rows as { value: string }[]).map(({ value }) => value)
+}
+
+t.test('writes', async (t) => {
+  await database.query('create table written (value text); create table locked (id int primary key, times int)')
+  t.beforeEach(async () => {
+    await database.query('truncate written, locked; insert into locked select i, 0 from generate_series(1, 9) i')
+  })
+
+  t.test('share connections, but not with reads', async (t) => {
+    const pool = poolOf(t)
+    await openGates(t, pool)
+    const stats = trusted()
+    const values = Array.from({ length: 8 }, (_, index) => String(index))
+    const writes = values.map((value) => write(t, pool, stats, insert(value)))
+    const read = share(t, pool, [pidAnd('x')], stats)
+    for (const [index, { outcome }] of writes.entries()) t.match(await outcome, { texts: [String(index)] })
+    await read.outcome
+    t.ok(pool.totalCount < 9)
+    t.strictSame(await rowsWritten(), values)
+  })
+
+  t.test('an error rolls back only its own write', async (t) => {
+    const pool = poolOf(t)
+    await openGates(t, pool)
+    const stats = trusted()
+    const [first, second, third] = await Promise.allSettled([
+      write(t, pool, stats, insert('a')).outcome,
+      write(t, pool, stats, insert('b'), statement('select 1 / $1::int', '0')).outcome,
+      write(t, pool, stats, insert('c')).outcome,
+    ])
+    t.match([first, second, third], [
+      { status: 'fulfilled' }, { reason: { server: { code: '22012' } } }, { status: 'fulfilled' },
+    ]) // prettier-ignore
+    t.strictSame(await rowsWritten(), ['a', 'c'])
+  })
+
+  t.test('a write that waits for a lock delays the others only briefly', async (t) => {
+    const pool = poolOf(t, 6)
+    await openGates(t, pool)
+    const locker = await pool.connect()
+    await locker.query('begin')
+    await locker.query('select from locked where id in (1, 2) for update')
+    const stats = trusted()
+    const blocked = [write(t, pool, stats, increment('1')), write(t, pool, stats, increment('2'))]
+    const others = ['3', '4', '5'].map((id) => write(t, pool, stats, increment(id)))
+    await Promise.race(others.map(({ outcome }) => outcome))
+    t.ok(
+      others.every(({ isMoved }) => isMoved()),
+      'all at once',
+    )
+    await Promise.all(others.map(({ outcome }) => outcome))
+    t.notOk(stats.isFast, 'the next ones are not queued behind each other')
+    await locker.query('commit')
+    locker.release()
+    const [front, second] = await Promise.all(blocked.map(({ outcome }) => outcome))
+    t.match([front, second], [{ wasMoved: false }, { wasMoved: true }], 'the first one stays on its connection')
+    const { rows } = await database.query('select sum(times)::int as sum, max(times)::int as max from locked')
+    t.strictSame(rows, [{ sum: 5, max: 1 }], 'each write took effect once')
+  })
+
+  t.test('a write that waits for a lock delays the others only briefly even if the gates are lost', async (t) => {
+    const { others, release } = await blockFront(t)
+    // In one call, because those behind the first are moved after a short time.
+    await database.query(`do $$ begin
+      while not exists (${rowWaits}) loop
+        perform pg_sleep(0.001);
+        perform pg_stat_clear_snapshot();
+      end loop;
+      perform * from (${endKeepers}) as ended;
+    end $$`)
+    for (const { outcome } of others) t.match(await outcome, { wasMoved: true })
+    await release()
+  })
+
+  t.test('a write that finishes while the others are moved', async (t) => {
+    const pool = poolOf(t, 3)
+    await openGates(t, pool)
+    await database.query('create sequence if not exists runs; select setval($$runs$$, 1, false)')
+    let expected = 0
+    const values: string[] = []
+    for (let round = 0; round < 8; round++) {
+      const stats = trusted()
+      const batch = Array.from({ length: 5 }, (_, index) => `${round} ${index}`)
+      values.push(...batch)
+      expected += batch.length
+      // About as long as the patience.
+      const slow = statement(`select pg_sleep(${0.097 + round * 0.001})`)
+      const count = statement("select nextval('runs')")
+      const writes = batch.map((value, index) =>
+        index % 2 === 0
+          ? write(t, pool, stats, count, slow, insert(value))
+          : write(t, pool, stats, count, insert(value)),
+      )
+      for (const { outcome, wasTaken } of writes) {
+        t.ok(wasTaken)
+        await outcome
+      }
+      await openGates(t, pool)
+    }
+    t.strictSame(await rowsWritten(), values.sort(), 'each was written once')
+    const { rows } = await database.query('select last_value::int as runs from runs')
+    t.strictSame(rows, [{ runs: expected }], 'and none started twice')
+  })
+
+  t.test('a write that is moved never starts on its first connection, whatever happens to the gates', async (t) => {
+    const { others, release } = await blockFront(t)
+    await Promise.all(others.map(({ outcome }) => outcome))
+    const keepers = await database.query(endKeepers)
+    t.ok(keepers.rows.length > 0)
+    await pause(50)
+    await release()
+  })
+
+  t.test('without gates, no write starts', async (t) => {
+    const pool = poolOf(t, 2)
+    await openGates(t, pool)
+    await database.query(endKeepers)
+    const writes = [1, 2, 3].map((value) => write(t, pool, trusted(), insert(String(value))))
+    for (const { outcome } of writes) await outcome
+    for (const [index, { wasTaken }] of writes.entries()) {
+      if (!wasTaken) await database.query('insert into written values ($1)', [String(index + 1)])
+    }
+    t.strictSame(await rowsWritten(), ['1', '2', '3'])
+  })
+
+  t.test('cancellations by the server are reported', async (t) => {
+    const pool = poolOf(t)
+    await openGates(t, pool)
+    const timeout = statement("select set_config('statement_timeout', '20ms', true)")
+    const slow = write(t, pool, trusted(), timeout, statement('select pg_sleep(0.2)'), insert('a'))
+    t.match(await slow.outcome.catch((error: unknown) => error), { server: { code: '57014' } })
+    t.strictSame(await rowsWritten(), [])
+  })
+
+  t.test('writes on a lost connection are reported as uncertain', async (t) => {
+    const pool = poolOf(t)
+    await openGates(t, pool)
+    const stats = trusted()
+    const front = write(t, pool, stats, statement('select pg_terminate_backend(pg_backend_pid())'), insert('a'))
+    const behind = write(t, pool, stats, insert('b'))
+    await t.rejects(front.outcome)
+    // If losing the first write takes long on a slow machine, the one behind it is moved before.
+    if (behind.isMoved()) await behind.outcome
+    else await t.rejects(behind.outcome)
+    t.strictSame(await rowsWritten(), behind.isMoved() ? ['b'] : [])
+  })
 })
 
-t.test('neither writes nor reads with effects share connections', async (t) => {
+t.test('nothing is shared without prepared statements, because there may be a pooler', async (t) => {
   const pool = poolOf(t, 2)
-  t.notOk(share(t, pool, [pidAnd('x')], trusted(), true, { access: 'write' }).wasTaken)
-  t.notOk(share(t, pool, [pidAnd('x')], trusted(), true, { mayRepeat: false }).wasTaken)
-  const leave = await occupy(pool, 2)
-  t.notOk(share(t, pool, [pidAnd('x')], trusted(), true, { access: 'write' }).wasTaken, 'nor do they wait together')
-  leave()
+  await openGates(t, pool)
+  t.notOk(share(t, pool, [insert('a')], trusted(), false, 'write').wasTaken)
+  t.notOk(share(t, pool, [pidAnd('x')], trusted(), false).wasTaken)
+  t.ok(share(t, pool, [pidAnd('x')], trusted(), true).wasTaken)
 })

@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { startApplication } from '../support/application.ts'
 import { readCluster, uriOf } from '../support/cluster.ts'
 import { createDatabase, withClient, type TestDatabase } from '../support/database.ts'
+import { gates } from '../support/locks.ts'
 import { seededRandom, type Random, testSeed } from '../support/seeded-random.ts'
 import { countSharedRuns, trustAllStatements } from '../support/sharing.ts'
 import { signToken } from '../support/token.ts'
@@ -97,7 +98,7 @@ type Crowd = { readonly callers: number; readonly steps: number; readonly pool: 
  * @param crowd `interrupt`: whether other requests occupy the connections of the pool all the time
  */
 async function compare(t: Test, { callers, steps, pool, interrupt = false }: Crowd): Promise<void> {
-  const sharing = await start({ DB_POOL_SHARING: 'reads', PGRST_DB_POOL: pool })
+  const sharing = await start({ DB_POOL_SHARING: 'all', PGRST_DB_POOL: pool })
   const servers = [sharing, await start({ DB_POOL_SHARING: 'none' })]
   let isDone = false
   const naps = Array.from({ length: interrupt ? Number(pool) : 0 }, async () => {
@@ -157,6 +158,8 @@ t.test('clients that leave, and a connection that is lost, while two users wait 
       ...(signal ? { signal } : {}),
     })
   for (const user of [one, other]) t.equal((await post(user, 0)).status, 201)
+  while ((await database.query(gates)).rowCount === 0) await post(one, 0)
+
   // Reads know the shape of their plan before they wait.
   const read = ({ headers }: typeof one) => call('GET', '/rest/v1/notes?select=owner,id&order=id', { headers })
   for (const user of [one, other]) await read(user)
@@ -217,6 +220,36 @@ t.test('errors of a role with its own isolation level leave the connections usab
     t.equal((await call('GET', '/rest/v1/notes')).status, 200)
   }
   t.equal((await call('GET', '/ready')).status, 200)
+})
+
+t.test('writes behind a lock get their own timeout', async (t) => {
+  const { call, database } = await start({ PGRST_DB_POOL: '30' })
+  const token = await signToken({ role: 'sharing_hasty', sub: 'x' })
+  const patch = () =>
+    call('PATCH', '/rest/v1/locked?id=eq.1', { body: { times: 1 }, headers: { Authorization: `Bearer ${token}` } })
+  while ((await database.query(gates)).rowCount === 0) await patch()
+  // Opens the connections that the following statements use.
+  await Promise.all(Array.from({ length: 24 }, patch))
+  await withClient(database.adminUri, async (client) => {
+    await client.query('begin')
+    await client.query('select from api.locked for update')
+    const spreads: number[] = []
+    // A timeout for each position in the queue would be twenty seconds, every time.
+    for (let attempt = 0; attempt < 5 && spreads.every((spread) => spread >= 10_000); attempt++) {
+      const times = await Promise.all(
+        Array.from({ length: 20 }, async () => {
+          t.match(await patch(), { status: 500, body: { code: '57014' } })
+          return performance.now()
+        }),
+      )
+      spreads.push(Math.max(...times) - Math.min(...times))
+    }
+    t.ok(
+      Math.min(...spreads) < 10_000,
+      `the last of 20 was answered ${spreads.map(Math.round).join()} ms after the first`,
+    )
+    await client.query('rollback')
+  })
 })
 
 t.test('reads on a lost connection are run once more', async (t) => {

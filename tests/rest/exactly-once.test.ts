@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { startApplication } from '../support/application.ts'
 import { readCluster, uriOf } from '../support/cluster.ts'
 import { createDatabase, withClient } from '../support/database.ts'
+import { gates } from '../support/locks.ts'
 import { trustAllStatements } from '../support/sharing.ts'
 import { signToken } from '../support/token.ts'
 
@@ -130,7 +131,13 @@ const quick = (index: number) =>
     ? send('POST', '/triggered', { name: `quick${index}` })
     : send('PATCH', '/locked?id=eq.50', { times: 0 })
 
+/** Sends fast writes until they share a connection. */
+async function untilShared(): Promise<void> {
+  for (let index = 1000; (await database.query(gates)).rowCount === 0; index++) await quick(index)
+}
+
 t.test('writes blocked by a row lock take effect once', async (t) => {
+  await untilShared()
   await database.query('truncate side.audit')
   await whileLocking(1, async () => {
     const requests = Array.from({ length: 450 }, (_, index) => () => {

@@ -11,7 +11,7 @@ export function trustAllStatements(): void {
 }
 
 export type SharedRuns = {
-  /** Statements that ran on shared connections. */
+  /** Statements that ran on shared connections, by kind. */
   readonly reads: number
   readonly writes: number
   /** Those that were sent behind another one that had not been answered. */
@@ -26,7 +26,7 @@ export function countSharedRuns(): SharedRuns {
   // Replaced for the rest of the process.
   const add: (run: SharedRun) => void = Reflect.get<PipelinedConnection, 'add'>(PipelinedConnection.prototype, 'add')
   PipelinedConnection.prototype.add = function (run) {
-    counts[run.access === 'read' ? 'reads' : 'writes']++
+    counts[run.kind === 'read' ? 'reads' : 'writes']++
     if (this.expectedWait > 0) counts.behind++
     if (this.isWaiting) counts.waited++
     add.call(this, run)

@@ -1,4 +1,5 @@
 // A connection that brief statements share: each is sent without waiting for the responses to those before it.
+import type pg from 'pg'
 import type { StreamedField } from '../protocol/streamed-field.ts'
 import { PipelineQuery } from '../protocol/pipeline-query.ts'
 import type { OnLargeRow, QueuedTransaction } from '../protocol/queued-transaction.ts'
@@ -7,19 +8,30 @@ import { forgetStatements, isLostConnection, isStaleStatement, StatementError } 
 import type { LentClient } from '../protocol/pipeline-client.ts'
 import { StatementTimer } from '../protocol/statement-timer.ts'
 import { connectionErrors } from '../connection-error.ts'
-import type { Access } from '../admission.ts'
 import { withConnection, type LendingPool } from '../lending.ts'
 import type { StatementStats } from '../../common/statement-stats.ts'
+import { cleanSession } from '../transaction-commands.ts'
 import { sharingPolicy } from './policy.ts'
+import { calledOff, type Gate } from './gate.ts'
 import type { RawRow, StatementObserver } from '../../rest/database.ts'
 
-/** One implicit transaction that may run on a shared connection. */
+/** One implicit transaction that can run on a shared connection. */
 export type SharedRun = {
   /** Reads run in a read-only transaction. */
-  readonly access: Access
+  readonly kind: 'read' | 'write'
   readonly part: PipelinePart
   /** Whether nothing in the part has an effect outside the transaction, so that it may run twice. */
   readonly mayRepeat: boolean
+  /** Whether nothing in the part can set anything for the session. */
+  readonly keepsSession: boolean
+  /**
+   * The part with a guard: a statement that evaluates `mayBegin` first. The guard and what precedes it must have no
+   * effect outside the transaction.
+   *
+   * @param gate id of the gate
+   * @param number number of the transaction
+   */
+  guardedPart(gate: string, number: string): PipelinePart
   /** Durations and result sizes of earlier runs. Without them, the statement does not share a connection. */
   readonly stats: StatementStats | undefined
   /** Observes the statements of this run. */
@@ -43,7 +55,10 @@ const { largeResult } = sharingPolicy.trust
 /** A run that was sent, or will be once there is a connection. */
 class QueuedRun implements QueuedTransaction {
   readonly run: SharedRun
+  readonly number: number
+  readonly part: PipelinePart
   readonly parts: readonly PipelinePart[]
+  readonly cleanup: PipelinePart | undefined
   readonly stats: StatementStats | undefined
   readonly onLargeRow: OnLargeRow | undefined
   readonly timer: StatementTimer | undefined
@@ -55,15 +70,20 @@ class QueuedRun implements QueuedTransaction {
   hasMoved = false
   readonly #connection: QueueListener
 
-  constructor(run: SharedRun, connection: QueueListener) {
+  constructor(run: SharedRun, gate: Gate | undefined, connection: QueueListener) {
     this.run = run
-    this.parts = [run.part]
+    this.number = gate?.nextNumber() ?? 0
+    this.part = gate && !run.mayRepeat ? run.guardedPart(String(gate.id), String(this.number)) : run.part
+    this.parts = [this.part]
+    this.cleanup = run.keepsSession ? undefined : cleanSession
     this.stats = run.stats
     this.timer = run.observer && new StatementTimer(run.observer, [run.part])
     this.expected = run.stats?.expected ?? 0
     this.since = run.observer ? performance.now() : 0
     this.onLargeRow =
-      run.waitsForLargeRows === true ? undefined : (fields, last) => connection.hasLargeRow(this, fields, last)
+      run.kind === 'read' && run.waitsForLargeRows !== true
+        ? (fields, last) => connection.hasLargeRow(this, fields, last)
+        : undefined
     this.#connection = connection
   }
 
@@ -88,13 +108,17 @@ type QueueListener = {
 export type SharingPool = LendingPool & {
   /** Requests that wait for a connection. */
   readonly waitingCount: number
+  readonly options: pg.PoolOptions
   /** Whether the connection is replaced when it is returned. */
   isStale(client: LentClient): boolean
 }
 
 export class PipelinedConnection implements QueueListener {
+  readonly kind: SharedRun['kind']
+  readonly isGuarded: boolean
   readonly #pool: SharingPool
   readonly #onClose: (connection: PipelinedConnection) => void
+  readonly #gate: Gate | undefined
   readonly #queue: QueuedRun[] = []
   #query: PipelineQuery | undefined
   #client: LentClient | undefined
@@ -105,30 +129,42 @@ export class PipelinedConnection implements QueueListener {
   #timer: NodeJS.Timeout | undefined
   /** When the transaction in front began. */
   #since = 0
+  #isMoving = false
   /** Until when transactions are added that wait for a connection of the pool, as `performance.now()`. */
   readonly #gathersUntil: number | undefined
 
   /**
    * Takes a connection of the pool, or waits for one if none is free: see `isWaiting`.
    *
+   * @param gate for transactions that must not run twice
    * @param onClose is called when no further transaction is accepted
    */
-  constructor(pool: SharingPool, onClose: (connection: PipelinedConnection) => void) {
+  constructor(
+    kind: SharedRun['kind'],
+    pool: SharingPool,
+    gate: Gate | undefined,
+    onClose: (connection: PipelinedConnection) => void,
+  ) {
+    this.kind = kind
+    this.isGuarded = gate !== undefined
+    this.#gate = gate
     this.#pool = pool
     this.#onClose = onClose
-    this.#gathersUntil = pool.canLend('read') ? undefined : performance.now() + gathering
+    this.#gathersUntil = pool.canLend(kind) ? undefined : performance.now() + gathering
     withConnection(
       pool,
       (client) => this.#open(client),
       () => true,
-      { access: 'read', together: () => Math.max(this.#queue.length, 1) },
-    ).catch((error: unknown) => {
-      // `PipelineQuery` has settled the transactions of a lost connection.
-      if (this.#client) return
-      this.#close()
-      // The queue must be empty, so that `#watch` starts no timer.
-      for (const { run } of this.#queue.splice(0)) run.settle(error as Error, [])
-    })
+      { access: kind, together: () => Math.max(this.#queue.length, 1) },
+    )
+      .catch((error: unknown) => {
+        // `PipelineQuery` has settled the transactions of a lost connection.
+        if (this.#client) return
+        this.#close()
+        // The queue must be empty, so that `#watch` starts no timer.
+        for (const { run } of this.#queue.splice(0)) run.settle(error as Error, [])
+      })
+      .finally(() => gate?.release())
   }
 
   async #open(client: LentClient): Promise<void> {
@@ -180,7 +216,7 @@ export class PipelinedConnection implements QueueListener {
   get expectedWait(): number {
     if (this.isWaiting && performance.now() > (this.#gathersUntil ?? 0)) return Infinity
     const max = this.#pool.waitingCount > 0 ? maxTransactionsWhenScarce : maxTransactions
-    if (this.#isClosed || this.#taken >= max) return Infinity
+    if (this.#isClosed || this.#taken >= max || this.#gate?.isOpen === false) return Infinity
     if (this.#client && this.#pool.isStale(this.#client)) return Infinity
     const [front] = this.#queue
     if (front?.hasBegun === true && performance.now() - this.#since > longWait) return Infinity
@@ -193,7 +229,7 @@ export class PipelinedConnection implements QueueListener {
   }
 
   add(run: SharedRun): void {
-    const queued = new QueuedRun(run, this)
+    const queued = new QueuedRun(run, this.#gate, this)
     this.#taken++
     this.#expectedWait += queued.expected
     this.#queue.push(queued)
@@ -210,21 +246,35 @@ export class PipelinedConnection implements QueueListener {
     if (hasMoved) last.drop()
     else run.onLargeRow(fields, last)
     // A slow reader would hold up the others.
-    if (last.length > largeResult) this.#moveOthers()
+    if (last.length > largeResult) void this.#moveOthers()
   }
 
-  hasEnded({ run, hasMoved, expected }: QueuedRun, error: Error | undefined, results: RawRow[][]): void {
+  hasEnded({ run, part, hasMoved, expected }: QueuedRun, error: Error | undefined, results: RawRow[][]): void {
     this.#queue.shift()
     this.#expectedWait -= expected
     if (isStaleStatement(error)) this.#isClosed = this.#hasStaleStatements = true
     if (hasMoved) return
-    if (error !== undefined && isOfConnection(error)) run.runOnOwnConnection()
+    if (error !== undefined && this.#mayRepeat(part, error)) run.runOnOwnConnection()
     else run.settle(error, results)
+  }
+
+  /** Whether a transaction that failed had no effect, so that it can run again on a connection of its own. */
+  #mayRepeat(part: PipelinePart, error: Error): boolean {
+    if (!(error instanceof StatementError)) return !this.isGuarded
+    const { statement } = error.position
+    const isCalledOff = part[statement]?.isGuard === true && error.server.code === calledOff
+    if (isCalledOff) {
+      this.#isClosed = true
+      this.#gate?.distrust()
+      return true
+    }
+    if (isLostConnection(error)) return !this.isGuarded || statement <= part.findIndex(({ isGuard }) => isGuard)
+    return isStaleStatement(error) && part.slice(0, statement).every(({ hasNoEffect }) => hasNoEffect === true)
   }
 
   /** Checks after a while whether the transaction in front holds up others. */
   #watch(): void {
-    if (this.#queue.length > 1) this.#timer ??= setTimeout(this.#look, patience)
+    if (this.#queue.length > 1) this.#timer ??= setTimeout(this.#look, patience[this.kind])
   }
 
   readonly #look = (): void => {
@@ -233,26 +283,36 @@ export class PipelinedConnection implements QueueListener {
     if (!front || this.#queue.length < 2) return
     // Reads what has arrived first: it may have been this process that was slow.
     setImmediate(() => {
-      const isLong = this.#queue[0] === front && front.hasBegun && performance.now() - this.#since >= patience
+      const isLong =
+        this.#queue[0] === front && front.hasBegun && performance.now() - this.#since >= patience[this.kind]
       if (isLong && this.#queue.length > 1) {
-        front.stats?.record(patience, 0)
-        this.#moveOthers()
+        front.stats?.record(patience[this.kind], 0)
+        void this.#moveOthers()
       }
       this.#watch()
     })
   }
 
-  /** Moves all transactions behind the one in front to connections of their own. Their results on this one are ignored. */
-  #moveOthers(): void {
+  /**
+   * Moves all transactions behind the one in front to connections of their own. Where they must not run twice, closing
+   * the gate calls them off first. Their results on this connection are ignored.
+   */
+  async #moveOthers(): Promise<void> {
     this.#isClosed = true
-    for (const queued of this.#queue.slice(1)) {
-      if (queued.hasMoved) continue
+    const front = this.#queue[0]
+    if (!front || this.#isMoving) return
+    const others = this.#queue.slice(1)
+    if (this.#gate) {
+      this.#isMoving = true
+      const isCertain = await this.#gate.closeBehind(front.number)
+      this.#isMoving = false
+      if (!isCertain) return
+    }
+    for (const queued of others) {
+      // Transactions that have finished meanwhile are no longer in the queue.
+      if (queued.hasMoved || !this.#queue.includes(queued)) continue
       queued.hasMoved = true
       queued.run.runOnOwnConnection()
     }
   }
 }
-
-/** Whether a transaction failed for a reason that it does not have on another connection. It had no effect. */
-const isOfConnection = (error: Error): boolean =>
-  !(error instanceof StatementError) || isLostConnection(error) || isStaleStatement(error)

@@ -2,12 +2,13 @@
 // statements, and many statements are sent in one write.
 //
 // No statement waits for a slow one ahead of it: when a statement takes long, has a large result, or loses the
-// connection, those behind it run on connections of their own, some of them for the second time. So only reads share
-// connections that certainly have no effect outside their transaction. Writes would also wait for each other's commits,
-// which cannot join in one flush on one connection.
+// connection, those behind it run on connections of their own. A statement with effects outside its transaction runs
+// exactly once; see `gate.ts`.
+import type pg from 'pg'
 import type { Sharing } from '../../rest/database.ts'
 import { PipelinedConnection, type SharedRun, type SharingPool } from './pipelined-connection.ts'
 import { sharingPolicy } from './policy.ts'
+import { GateKeeper } from './gate.ts'
 
 export type { SharedRun } from './pipelined-connection.ts'
 
@@ -26,31 +27,40 @@ export type SharingStatistics = {
 export class SharedConnections {
   readonly #pool: SharingPool
   readonly #open = new Set<PipelinedConnection>()
+  readonly #keeper: GateKeeper
   #runs = 0
 
   constructor(pool: SharingPool) {
     this.#pool = pool
+    this.#keeper = new GateKeeper(() => {
+      const { Client } = pool.options as { readonly Client?: new (options: pg.PoolConfig) => pg.Client }
+      if (!Client) throw new TypeError('the pool must be created with the option Client')
+      return new Client(pool.options)
+    })
   }
 
   /**
-   * Runs a statement on a shared connection, if it is a read without effects, is known to be brief, and does not have to wait long.
+   * Runs a statement on a shared connection, if it is known to be brief and does not have to wait long.
    *
    * @param prepare whether statements are prepared. If not, there may be a pooler in transaction mode in front of the database,
    *   and nothing is shared: PgBouncer 1.18 lends its connection to another client while part of the next transaction has been
    *   sent on it, and the responses of both are wrong then. One transaction at a time is safe.
    * @returns whether the statement was accepted
    */
-  share(run: SharedRun, prepare: boolean, sharing: Sharing = 'reads'): boolean {
+  share(run: SharedRun, prepare: boolean, sharing: Sharing = 'all'): boolean {
     const { stats } = run
-    if (run.access === 'write' || !run.mayRepeat || stats?.isFast !== true) return false
+    if (stats?.isFast !== true) return false
     // A process with much to do does not know whether it is the statement that is slow. It has more to do without sharing, though.
-    if (stats.expected > brief && (stats.least > brief || this.#pool.canLend('read'))) return false
-    if (sharing === 'none' || !prepare) return false
+    if (stats.expected > brief && (stats.least > brief || this.#pool.canLend(run.kind))) return false
+    if (sharing === 'none' || (sharing === 'reads' && run.kind === 'write')) return false
+    if (!prepare) return false
+    const isGuarded = !run.mayRepeat
     // Takes the first suitable connection, to use as few as possible.
     let best: PipelinedConnection | undefined
     let bestWait: number = longWait
     let waiting: PipelinedConnection | undefined
     for (const connection of this.#open) {
+      if (connection.kind !== run.kind || connection.isGuarded !== isGuarded) continue
       const wait = connection.expectedWait
       if (connection.isWaiting) {
         if (wait + stats.expected <= longestGathering) waiting = connection
@@ -59,9 +69,9 @@ export class SharedConnections {
       if (wait <= shortWait) return this.#add(run, connection)
       if (wait <= bestWait) [best, bestWait] = [connection, wait]
     }
-    if (this.#pool.canLend('read')) best = this.#another()
+    if (this.#pool.canLend(run.kind)) best = this.#another(run.kind, isGuarded) ?? best
     // Those that wait for a connection wait together, so that it serves many of them when it is their turn.
-    else if (!best && run.waitsForPool) best = waiting ?? this.#another()
+    else if (!best && run.waitsForPool) best = waiting ?? this.#another(run.kind, isGuarded)
     return best !== undefined && this.#add(run, best)
   }
 
@@ -71,9 +81,11 @@ export class SharedConnections {
     return true
   }
 
-  /** Another shared connection, which waits for its turn if the pool has no free one. */
-  #another(): PipelinedConnection {
-    const connection = new PipelinedConnection(this.#pool, (closed) => this.#open.delete(closed))
+  /** Another shared connection, which waits for its turn if the pool has no free one. Undefined if no gate is free. */
+  #another(kind: SharedRun['kind'], isGuarded: boolean): PipelinedConnection | undefined {
+    const gate = isGuarded ? this.#keeper.claim() : undefined
+    if (isGuarded && !gate) return undefined
+    const connection = new PipelinedConnection(kind, this.#pool, gate, (closed) => this.#open.delete(closed))
     this.#open.add(connection)
     return connection
   }
@@ -84,10 +96,16 @@ export class SharedConnections {
     return { connections: this.#open.size, running, runs: this.#runs }
   }
 
-  /** Reads that wait for a connection of the pool together with another one, which has the place in its queue. */
-  get waitingTogether(): number {
+  /** Statements that wait for a connection of the pool together with another one, which has the place in its queue. */
+  waitingTogether(kind: SharedRun['kind']): number {
     let others = 0
-    for (const connection of this.#open) if (connection.isWaiting) others += Math.max(connection.running - 1, 0)
+    for (const connection of this.#open)
+      if (connection.kind === kind && connection.isWaiting) others += Math.max(connection.running - 1, 0)
     return others
+  }
+
+  /** Closes the connection that keeps the gates open. Call it before the pool is ended. */
+  end(): Promise<void> {
+    return this.#keeper.end()
   }
 }

@@ -11,7 +11,7 @@ import {
   setIdentity,
   setNamed,
   setReadOnly,
-  settingsText,
+  SettingsText,
 } from '../../identity/settings-text.ts'
 import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
 import { countEmbeds } from '../plan/embed-count.ts'
@@ -75,8 +75,8 @@ const resetResponse = ['response.headers', 'response.status'].map((name) => rese
 
 const setRequest = ['request.method', 'request.path', 'request.headers', 'request.cookies'].map(set)
 
-const textOf = ({ checksSession, readOnly, before, after, timezone }: TextShape): string =>
-  settingsText([
+const settingsText = ({ checksSession, readOnly, before, after, timezone }: TextShape): SettingsText =>
+  new SettingsText([
     ...(checksSession ? [requireSession] : []),
     ...(readOnly ? [setReadOnly] : []),
     ...resetResponse,
@@ -102,7 +102,7 @@ const hasManyJoins = ({ read }: SettingsPlan): boolean =>
   read !== undefined && read.embeds.length > 0 && countEmbeds(read) > mostOrdered
 
 /** Texts by the result of `flagsOf`. */
-type TextsByFlags = (string | undefined)[]
+type TextsByFlags = (SettingsText | undefined)[]
 
 const flagsOf = ({ checksSession, readOnly, timezone }: TextShape): number =>
   (checksSession ? 1 : 0) + (readOnly ? 2 : 0) + (timezone ? 4 : 0)
@@ -153,7 +153,7 @@ export class SettingsStatements {
     if (timezone !== undefined) values.push(timezone)
     for (const pair of own) values.push(...pair)
     for (const pair of appSettings) values.push(...pair)
-    const text = this.#textOf({
+    const texts = this.#textsOf({
       checksSession: session !== undefined,
       readOnly: plan.readOnly,
       before: before.length,
@@ -162,7 +162,7 @@ export class SettingsStatements {
     })
     for (const [index, value] of values.entries()) if (value?.includes('\0') === true) values[index] = cutAtNul(value)
     const ofRequest = own.length === 0 && timezone === undefined ? noNames : namesOf(own, timezone)
-    return { text, values, hasNoEffect: true, checksSession: session !== undefined, ofRequest }
+    return { text: texts.plain, values, hasNoEffect: true, texts, checksSession: session !== undefined, ofRequest }
   }
 
   /** The search path of a request: its schema, followed by `db-extra-search-path`. */
@@ -175,13 +175,13 @@ export class SettingsStatements {
     return path
   }
 
-  #textOf(shape: TextShape): string {
+  #textsOf(shape: TextShape): SettingsText {
     const { before, after } = shape
     let byAfter = this.#texts.get(before)
     if (!byAfter) this.#texts.set(before, (byAfter = new Map<number, TextsByFlags>()))
     let byFlags = byAfter.get(after)
     if (!byFlags) byAfter.set(after, (byFlags = []))
-    return (byFlags[flagsOf(shape)] ??= textOf(shape))
+    return (byFlags[flagsOf(shape)] ??= settingsText(shape))
   }
 }
 

@@ -2,7 +2,7 @@
 import { Bulkhead } from './bulkhead.ts'
 import { lastingIdentity, type Identity } from '../../identity/identity.ts'
 import { storageAdminRole } from '../../identity/internal-role.ts'
-import { identityValues, resetRole, set, setIdentity, setReadOnly, settingsText } from '../../identity/settings-text.ts'
+import { identityValues, resetRole, set, setIdentity, setReadOnly, SettingsText } from '../../identity/settings-text.ts'
 import type { Access } from '../../postgres/admission.ts'
 import type { Database } from '../../postgres/database.ts'
 import { JsonStatement, type Parameter, type TextRow } from '../../postgres/json-statement.ts'
@@ -55,8 +55,8 @@ const setRequest = [
   'storage.allow_delete_query',
 ].map(set)
 
-const textOf = (access: Access, checksSession: boolean): string =>
-  settingsText([
+const settingsText = (access: Access, checksSession: boolean): SettingsText =>
+  new SettingsText([
     ...(access === 'read' ? [setReadOnly] : []),
     resetRole,
     ...(checksSession ? [requireSession] : []),
@@ -64,16 +64,17 @@ const textOf = (access: Access, checksSession: boolean): string =>
     ...setRequest,
   ])
 
-const plainTexts = { read: textOf('read', false), write: textOf('write', false) }
-const checkingTexts = { read: textOf('read', true), write: textOf('write', true) }
+const plainTexts = { read: settingsText('read', false), write: settingsText('write', false) }
+const checkingTexts = { read: settingsText('read', true), write: settingsText('write', true) }
 
 const withoutNul = (text: string): string => text.replaceAll('\0', '')
 
 /** @param session is checked first, if given */
 function scopeSettings(scope: StorageScope, access: Access, session: NamedSession | undefined): SettingsStatement {
   const { identity, operation, method, path, headers } = scope
+  const texts = (session ? checkingTexts : plainTexts)[access]
   return {
-    text: (session ? checkingTexts : plainTexts)[access],
+    text: texts.plain,
     values: [
       ...sessionValues(session),
       ...identityValues(identity),
@@ -84,6 +85,7 @@ function scopeSettings(scope: StorageScope, access: Access, session: NamedSessio
       'true',
     ],
     hasNoEffect: true,
+    texts,
     checksSession: session !== undefined,
   }
 }

@@ -1,6 +1,6 @@
 // Measures what a missing index for a policy costs: reads the table once as the role of the policy, in a read-only transaction
 // and within a time limit. What an index would save is an estimate, and is called so: PostgreSQL has no hypothetical indexes.
-import { set, setIdentity, settingsText } from '../../identity/settings-text.ts'
+import { set, setIdentity, SettingsText } from '../../identity/settings-text.ts'
 import { identifier } from '../../text/sql-text.ts'
 import { sqlState } from '../../postgres/database-error.ts'
 import type { RunClientQuery } from '../../catalogue/introspection.ts'
@@ -26,7 +26,7 @@ const lockLimit = 200
 /** No further table is measured after this time, in milliseconds. */
 const totalLimit = 5000
 
-const settings = settingsText([
+const settings = new SettingsText([
   ...['statement_timeout', 'lock_timeout', 'jit', 'search_path', 'request.jwt.claim.sub'].map(set),
   ...setIdentity,
 ])
@@ -108,7 +108,7 @@ async function measure(
   const claims = JSON.stringify({ role, sub: stranger, email: '', app_metadata: {}, user_metadata: {} })
   await query('begin transaction read only')
   try {
-    await query(settings, [
+    await query(settings.plain, [
       String(statementLimit),
       String(lockLimit),
       'off',

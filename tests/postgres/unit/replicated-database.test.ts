@@ -35,9 +35,9 @@ const serverNamed = (name: string): Server => ({
 const lsnText = (lsn: number): string => `0/${lsn.toString(16)}`
 const fileOf = ({ timeline }: Server): string => timeline.toString(16).padStart(8, '0') + '0'.repeat(16)
 
-const options = { prepare: true, sharing: 'reads' } as const
+const options = { prepare: true, sharing: 'all' } as const
 const transaction: RestTransaction = {
-  settings: { text: '', values: [], hasNoEffect: true, checksSession: false },
+  settings: { text: '', values: [], hasNoEffect: true, checksSession: false, texts: { guarded: () => '' } },
   before: [],
   statements: [],
   isolation: null,

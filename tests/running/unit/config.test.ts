@@ -128,7 +128,7 @@ t.test('defaults', async (t) => {
     serverUnixSocketMode: 0o660,
     sessionSecrets: [],
     trustedProxies: 0,
-    dbPoolSharing: 'reads',
+    dbPoolSharing: 'all',
     dbSelectReadableColumns: false,
     dbTxBlock: false,
     imageAnonymous: true,
