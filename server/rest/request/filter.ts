@@ -22,8 +22,10 @@ import {
   succeed,
   symbol,
 } from './combinators.ts'
+import { ApiError } from '../errors.ts'
 import { end, failed, noParseError, parse } from './parser.ts'
 import type { Parser, TrailingText } from './parser.ts'
+import { remembering } from './remembered.ts'
 
 const simpleOperators = ['neq', 'cs', 'cd', 'ov', 'sl', 'sr', 'nxr', 'nxl', 'adj'] as const
 // If one name is a prefix of another, the longer one must come first, since the first match is taken.
@@ -216,11 +218,28 @@ const wholeTestOrNone = choice<Test | null>(
   map(rest, () => null),
 )
 
+const firstWord = /^([A-Za-z_]+)\./
+
+/** What is wrong with a filter that begins with a word which is no operator, and a dot, whatever follows. */
+const unknownOperator = remembering((word, trailing) => {
+  try {
+    return parse(wholeTest, 'filter', `${word}.`, trailing)
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
+    return error
+  }
+})
+
 /**
  * Parses the value of a filter parameter.
  * @throws PGRST100
  */
-export const parseTest = (text: string, trailing: TrailingText): Test => parse(wholeTest, 'filter', text, trailing)
+export function parseTest(text: string, trailing: TrailingText): Test {
+  const word = firstWord.exec(text)?.[1]
+  const known = word === undefined || operators.has(word) ? undefined : unknownOperator(word, trailing)
+  if (!(known instanceof ApiError)) return parse(wholeTest, 'filter', text, trailing)
+  throw known.with({ message: known.message.replace(`(${word}.)`, () => `(${text})`) })
+}
 
 /**
  * Parses the value of a parameter of a function called with GET.

@@ -2,6 +2,7 @@
 import { errors } from '../errors.ts'
 import type { Action } from './api-request.ts'
 import { lenientUtf8Text } from './query-string.ts'
+import { remembering } from './remembered.ts'
 
 /** The resource that a path names. */
 export type Resource =
@@ -33,7 +34,11 @@ export function pathSegments(path: string): string[] {
  * Parses a path: `/`, `/name` or `/rpc/name`.
  * @throws PGRST125 for any other path
  */
-export function parseResource(path: string): Resource {
+export const parseResource = (path: string): Resource => resources(path, 'rejected')
+
+const resources = remembering(resourceOf)
+
+function resourceOf(path: string): Resource {
   const [first, second, ...others] = pathSegments(path)
   if (first === undefined) return { kind: 'root' }
   if (second === undefined) return { kind: 'relation', name: first }
