@@ -7,8 +7,8 @@ const oldestMajor = 20
 
 if (Number(process.versions.node.split('.')[0]) >= oldestMajor) {
   // Before the program is loaded, which would make it grow.
-  const { letYoungGenerationGrow } = await import('./running/heap.ts')
-  letYoungGenerationGrow(false)
+  const { keepYoungGeneration } = await import('./running/heap.ts')
+  if (process.argv[2] === 'serve') keepYoungGeneration()
   await import('./tools/program.ts')
 } else {
   process.stderr.write(

@@ -1,14 +1,6 @@
 // Limits the memory for garbage.
-import { setFlagsFromString } from 'node:v8'
-
-/** Node's options of this process. */
-const options = [...process.execArgv, ...(process.env.NODE_OPTIONS ?? '').split(' ')]
-
-/**
- * Whether the young generation starts with a size that suffices normally. V8 starts with 1 MB otherwise, and must let it grow.
- * Both sizes can only be set on Node's command line: see the scripts of `package.json`.
- */
-const startsLarge = options.some((option) => option.startsWith('--min-semi-space-size='))
+import { performance } from 'node:perf_hooks'
+import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 
 /**
  * Lets the heap grow by half before garbage is collected. V8's default is several times as much, which saves little time
@@ -24,10 +16,66 @@ export function keepHeapSmall(): void {
 }
 
 /**
- * Lets the young generation grow to its largest size, or no further. V8 reads this setting whenever it would let it grow.
- * Many requests wait in an overload, and a small young generation is full of their objects: with 8 MB, half of the processor
- * time went into copying them, and only half as many requests were served as with 32 MB.
+ * Bytes of the young generation that suffice under a usual load: two halves of 8 MB. V8 starts with halves of 1 MB, and lets them
+ * grow up to 16 MB as soon as some objects survive a collection, which those of the modules that a program loads do.
  */
-export function letYoungGenerationGrow(grows: boolean): void {
-  if (startsLarge) setFlagsFromString(`--semi-space-growth-factor=${grows ? 2 : 1}`)
+const usualSize = 16 * 2 ** 20
+/** Milliseconds between two looks at the load, and the share of them above which a process has something to do. */
+const [interval, busyShare] = [250, 0.1]
+
+const youngSize = (): number =>
+  getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space')?.space_size ?? usualSize
+
+/** By how much the young generation may grow. V8 reads this setting whenever it would let it grow. */
+function allowGrowth(factor: number): void {
+  setFlagsFromString(`--semi-space-growth-factor=${factor}`)
+}
+
+/** Keeps the young generation as small as it is: of a process that is being started, nearly all objects stay. */
+export const keepYoungGeneration = (): void => allowGrowth(1)
+
+/** Lets the young generation grow as V8 does by default. */
+export const freeYoungGeneration = (): void => allowGrowth(2)
+
+/**
+ * The size of the young generation by the load: at rest it stays small, under load it has the usual size, and in an overload it grows
+ * without a limit of ours. Many requests wait then, and a small young generation is full of their objects: with 8 MB, half of the
+ * processor time went into copying them, and only half as many requests were served as with 32 MB.
+ */
+export class YoungGeneration {
+  #isOverloaded = false
+  #last = performance.eventLoopUtilization()
+
+  /** Call it when an overload of the processor begins, and when it has ended. */
+  readonly onOverload = (isOverloaded: boolean): void => {
+    this.#isOverloaded = isOverloaded
+    this.#adapt()
+  }
+
+  /**
+   * Looks at the load again and again.
+   *
+   * @returns stops it
+   */
+  start(): () => void {
+    const timer = setInterval(() => this.#adapt(), interval)
+    timer.unref()
+    return () => clearInterval(timer)
+  }
+
+  #adapt(): void {
+    const now = performance.eventLoopUtilization()
+    const { utilization } = performance.eventLoopUtilization(now, this.#last)
+    this.#last = now
+    if (this.#isOverloaded) return freeYoungGeneration()
+    keepYoungGeneration()
+    if (utilization < busyShare) return
+    const factor = Math.floor(usualSize / youngSize())
+    if (factor < 2) return
+    allowGrowth(factor)
+    // For this round of the event loop: in a longer time, it could grow more than once.
+    setImmediate(() => {
+      if (!this.#isOverloaded) keepYoungGeneration()
+    })
+  }
 }

@@ -14,7 +14,7 @@ import { ApiKeyChanges } from '../identity/api-key/api-key-changes.ts'
 import { createApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
 import { createJwtVerifier } from '../identity/jwt/jwt.ts'
 import type { UpgradeHandler } from '../http/upgrade.ts'
-import { letYoungGenerationGrow } from './heap.ts'
+import { YoungGeneration } from './heap.ts'
 import { isFinal, isUnavailable, liveSettings, type ServiceSettings } from './live-settings.ts'
 import type { Log } from './operations/log.ts'
 import { LoadShedding } from './overload/load-shedding.ts'
@@ -117,11 +117,13 @@ export async function startService({
     replicas: replicated && (() => replicated.statistics),
     timesRequests: hasAdmin(loaded.config),
   })
+  const youngGeneration = new YoungGeneration()
+  const stopAdapting = youngGeneration.start()
   const shedding = new LoadShedding({
     wait: loaded.config.loadSheddingWait,
     // Reads on replicas wait for connections of their own.
     isPoolOverloaded: (access) => replicated === undefined && database.isOverloaded(access),
-    onProcessorOverload: letYoungGenerationGrow,
+    onProcessorOverload: youngGeneration.onOverload,
   })
   metrics.watchRefusals(() => shedding.refusals)
   const stopShedding = shedding.start()
@@ -170,6 +172,7 @@ export async function startService({
     isReady: async () => !engine.isPending && (await isConnected()),
     stop: async () => {
       stopShedding()
+      stopAdapting()
       stopLogging()
       await engine.close()
       await replicated?.close()

@@ -10,22 +10,34 @@ const { outputText } = ts.transpileModule(source, {
 })
 const heap = JSON.stringify(`data:text/javascript,${encodeURIComponent(outputText)}`)
 
-/** Keeps the newest objects in use, as waiting requests do, and prints the size of the young generation. */
+/** Keeps the newest objects in use, as waiting requests do, and prints the sizes of the young generation. */
 const program = `
 import { getHeapSpaceStatistics } from 'node:v8'
-import { letYoungGenerationGrow } from ${heap}
+import { keepYoungGeneration, YoungGeneration } from ${heap}
+keepYoungGeneration()
 const waiting = []
-const fill = () => {
-  for (let count = 0; count < 2e6; count++) waiting[count % 50_000] = { headers: { host: String(count) }, body: [count] }
+const sizes = []
+let count = 0
+/** A round of the event loop, in which some two megabytes are created. */
+const work = () => {
+  for (const end = count + 10_000; count < end; count++) waiting[count % 5000] = { headers: { host: String(count) }, body: [count] }
 }
-const print = () => console.log(getHeapSpaceStatistics().find((space) => space.space_name === 'new_space').space_size)
-letYoungGenerationGrow(false)
-print()
-fill()
-print()
-letYoungGenerationGrow(true)
-fill()
-print()
+const note = () => sizes.push(getHeapSpaceStatistics().find((space) => space.space_name === 'new_space').space_size)
+for (let round = 0; round < 100; round++) work()
+note()
+const young = new YoungGeneration()
+const stop = young.start()
+const later = performance.now() + 3000
+while (performance.now() < later) {
+  work()
+  await new Promise(setImmediate)
+}
+note()
+young.onOverload(true)
+for (let round = 0; round < 1000; round++) work()
+note()
+stop()
+console.log(JSON.stringify(sizes))
 `
 
 /** @returns what a program prints */
@@ -37,13 +49,6 @@ function output(code: string, options: readonly string[]): string {
   if (status !== 0) throw new Error(stderr)
   return stdout
 }
-
-/** @returns bytes of the young generation: at first, when it is to keep its size, and when it may grow */
-const sizes = (options: readonly string[]): readonly number[] =>
-  output(program, [...options, '--max-semi-space-size=32'])
-    .trim()
-    .split('\n')
-    .map(Number)
 
 /** Keeps arrays in use until the young generation has been collected several times. */
 const longWaits = (before: string): string => `
@@ -62,17 +67,13 @@ for (let round = 0; round < 6000; round++) {
 }
 `
 
-t.test('the young generation grows only in an overload', (t) => {
-  const [first = 0, kept = 0, grown = 0] = sizes(['--min-semi-space-size=8'])
+t.test('the young generation is small at rest, grows under load, and most in an overload', (t) => {
+  const [atRest = 0, underLoad = 0, inOverload = 0] = JSON.parse(output(program, [])) as number[]
+  const megabyte = 2 ** 20
   // V8 counts both halves once it has copied objects from one to the other.
-  t.ok(kept <= 2 * 8 * 2 ** 20, `${kept} after ${first} bytes`)
-  t.ok(grown > kept, `${grown} after ${kept} bytes`)
-  t.end()
-})
-
-t.test('one that starts small grows at any time', (t) => {
-  const [first = 0, next = 0] = sizes([])
-  t.ok(next > 4 * first, `${next} after ${first} bytes`)
+  t.ok(atRest <= 4 * megabyte, `${atRest} bytes at rest`)
+  t.ok(underLoad > 4 * megabyte && underLoad <= 16 * megabyte, `${underLoad} bytes under load`)
+  t.ok(inOverload > underLoad, `${inOverload} bytes in an overload, after ${underLoad}`)
   t.end()
 })
 
