@@ -1,5 +1,5 @@
 // Reads the value of a setting as text.
-import { haskellNumber } from '../text/haskell-number.ts'
+import { haskellNumber } from '../text/haskell.ts'
 import type { GivenValue, Reading, SettingType } from './setting.ts'
 
 /** Results of reading a value. */

@@ -1,7 +1,7 @@
 // The pool of connections that requests run on.
 import { setTimeout as pause } from 'node:timers/promises'
 import type pg from 'pg'
-import { longestTimer } from '../common/longest-timer.ts'
+import { longestTimer } from '../common/timers.ts'
 import { LibpqClient } from './connection/pool-config.ts'
 import type { StatementObserver } from '../rest/database.ts'
 import { Admission, type Access } from './admission.ts'

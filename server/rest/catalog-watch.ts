@@ -1,6 +1,6 @@
 // Reloads settings and schema cache when the system catalog has changed, for connections that cannot listen, and for
 // changes that nobody announces.
-import { longestTimer } from '../common/longest-timer.ts'
+import { longestTimer } from '../common/timers.ts'
 import { repeat } from '../common/repeated-task.ts'
 import { changedCatalogs, readCatalogVersion, type CatalogVersion } from '../catalogue/catalog-version.ts'
 import type { EngineDatabase } from './database.ts'

@@ -1,5 +1,5 @@
 // Turns requests into responses, independent of the HTTP server: adapters pass requests in and send the responses.
-import { longestTimer } from '../common/longest-timer.ts'
+import { longestTimer } from '../common/timers.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { BodyValidator } from './validation.ts'
 import { admit } from './admission.ts'

@@ -1,7 +1,7 @@
 // Finding the text in a set that is most like another: n-gram vectors narrow the set down by their cosine, the edit
 // distance decides. The algorithm of fuzzyset (https://github.com/axiak/fuzzyset, https://glench.github.io/fuzzyset.js/)
 // with gram sizes 2 and 3, as its Haskell edition does it, so that hints come out the same.
-import { editDistance } from './edit-distance.ts'
+import { editDistance } from './nearest-name.ts'
 
 type Posting = { readonly entry: number; readonly count: number }
 

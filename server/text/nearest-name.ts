@@ -1,5 +1,4 @@
 // "Did you mean": finds the known name closest to a mistyped one.
-import { editDistance } from './edit-distance.ts'
 
 const maxLength = 80
 const maxDistance = 3
@@ -19,4 +18,20 @@ export function nearestName(name: string, names: Iterable<string>): string | und
     }
   }
   return nearest
+}
+
+/** Levenshtein distance: the number of insertions, deletions and substitutions that turn one string into the other. */
+export function editDistance(from: readonly string[], to: readonly string[]): number {
+  const row = Array.from(to, (_, at) => at + 1)
+  for (let line = 0; line < from.length; line++) {
+    let diagonal = line
+    let left = line + 1
+    for (let at = 0; at < to.length; at++) {
+      const above = row[at] ?? 0
+      left = Math.min(above + 1, left + 1, diagonal + (from[line] === to[at] ? 0 : 1))
+      row[at] = left
+      diagonal = above
+    }
+  }
+  return row[to.length - 1] ?? from.length
 }

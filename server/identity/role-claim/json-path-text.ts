@@ -1,5 +1,5 @@
 // Formats JSONPath in the normal form of PostgREST's configuration dump.
-import { haskellNumber } from '../../text/haskell-number.ts'
+import { haskellNumber } from '../../text/haskell.ts'
 import type { Condition, JsonPath, Operand, Segment, Selector } from './json-path.ts'
 
 const shorthand = /^[A-Za-z_\u{80}-\u{10FFFF}][\w\u{80}-\u{10FFFF}]*$/u

@@ -1,7 +1,7 @@
 // Keeps an archive of the write-ahead log of the embedded database, as pg_receivewal does: everything that is committed
 // arrives in the folder within milliseconds. A replication slot keeps on the server what has not arrived yet.
 import { setTimeout as pause } from 'node:timers/promises'
-import { isInTime } from '../../common/timeout.ts'
+import { isInTime } from '../../common/timers.ts'
 import { formatLsn, parseLsn } from '../../common/wal-position.ts'
 import { withClient, type Client } from '../connection/client.ts'
 import { connectionConfig } from '../connection/pool-config.ts'

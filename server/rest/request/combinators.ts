@@ -2,7 +2,7 @@
 // https://hackage.haskell.org/package/parsec (Text.Parsec.Prim, Text.Parsec.Combinator)
 import { failed, noParseError, untracedError } from './parser.ts'
 import type { Message, Parser, TrailingText } from './parser.ts'
-import { showCharacter, showText } from '../../text/haskell-show.ts'
+import { showCharacter, showText } from '../../text/haskell.ts'
 
 /** Maximum nesting of parentheses in a parameter. Limits the recursion of the parsers and of the later stages. */
 export const maxNesting = 250

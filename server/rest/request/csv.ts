@@ -1,7 +1,7 @@
 // CSV bodies. RFC 4180; https://docs.postgrest.org/en/stable/references/api/tables_views.html#bulk-insert
 import { errors, withLine, type ApiError } from '../errors.ts'
 import type { Payload } from './api-request.ts'
-import { showText } from '../../text/haskell-show.ts'
+import { showText } from '../../text/haskell.ts'
 import { sortedTexts } from '../../text/code-point-order.ts'
 import { jsonOfField, noJsonColumn, type IsJsonColumn } from './csv-json.ts'
 import { CsvRecords, CsvSyntaxError } from './csv-records.ts'

@@ -22,7 +22,7 @@ import { errors } from '../errors.ts'
 import { end, noParseError, parse } from './parser.ts'
 import type { Parser, TrailingText } from './parser.ts'
 import { remembering } from './remembered.ts'
-import { isDigit, isLetter, strip } from '../../text/haskell-characters.ts'
+import { isDigit, isLetter, strip } from '../../text/haskell.ts'
 import { hasSigns } from '../../text/sign-count.ts'
 
 export type JsonOperation = {

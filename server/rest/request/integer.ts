@@ -1,6 +1,6 @@
 // Integers in the syntax of Haskell's `readMaybe`, which PostgREST uses for `limit`, `offset` and `max-affected`.
 // Haskell 2010 Report, section 11.4 (Read), with the binary literals of base 4.21.
-import { isBlank, strip } from '../../text/haskell-characters.ts'
+import { isBlank, strip } from '../../text/haskell.ts'
 
 const plain = /^-?\d{1,15}$/
 const literal = /^(?:\d+|0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+)$/

@@ -3,7 +3,7 @@
 // https://hackage.haskell.org/package/parsec (Text.Parsec.Prim, Text.Parsec.Error)
 import { errors, type ApiError } from '../errors.ts'
 import type { RestSettings } from '../settings.ts'
-import { showCharacter, showText } from '../../text/haskell-show.ts'
+import { showCharacter, showText } from '../../text/haskell.ts'
 
 /** What a parser returns when it does not match. */
 export const failed: unique symbol = Symbol('failed')

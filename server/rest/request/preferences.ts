@@ -1,7 +1,7 @@
 // The `Prefer` header. RFC 7240; https://docs.postgrest.org/en/stable/references/api/preferences.html
 import { readInteger } from './integer.ts'
 import { lenientUtf8Text } from './query-string.ts'
-import { strip } from '../../text/haskell-characters.ts'
+import { strip } from '../../text/haskell.ts'
 import type { RestSettings } from '../settings.ts'
 
 export type Preferences = {

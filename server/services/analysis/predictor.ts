@@ -1,5 +1,5 @@
 // Turns images into predictions, for the routes and the WebSocket.
-import { isInTime } from '../../common/timeout.ts'
+import { isInTime } from '../../common/timers.ts'
 import type { Analyser, AnalyserStatus } from './analyser.ts'
 import type { Analysis } from './analyser/message.ts'
 import { requireImageType } from './image-type.ts'

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { isIP } from 'node:net'
 import { TLSSocket } from 'node:tls'
-import { isInTime } from '../../common/timeout.ts'
+import { isInTime } from '../../common/timers.ts'
 import { connectionSocket, type Client } from '../../postgres/connection/client.ts'
 import { isLoopbackHost } from '../../text/loopback-host.ts'
 import type { ClockReading } from './clocks.ts'

@@ -1,7 +1,7 @@
 // Text functions shared by several rooms.
 import t from 'tap'
 import { sortedTexts } from '../../../server/text/code-point-order.ts'
-import { editDistance } from '../../../server/text/edit-distance.ts'
+import { editDistance } from '../../../server/text/nearest-name.ts'
 import { jsonMembers, jsonObject, jsonTexts } from '../../../server/text/json-members.ts'
 import { nearestName } from '../../../server/text/nearest-name.ts'
 

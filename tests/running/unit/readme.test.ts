@@ -106,6 +106,13 @@ t.test('scripts and files that guides name exist', async (t) => {
 })
 
 // The name of this program is not registered: npm would look it up, and run what someone else has put there.
+t.test('the walk of a read in CONTRIBUTING.md names few files', async (t) => {
+  const text = await readFile(new URL('CONTRIBUTING.md', root), 'utf8')
+  const [steps = ''] = /### An embedded read[^]*?(?=\nBefore the first request)/.exec(text) ?? []
+  const files = new Set(steps.match(/`[\w/.-]+\.ts`/g))
+  t.ok(files.size > 20 && files.size <= 40, `${files.size} files`)
+})
+
 t.test('no text runs the program in a way in which npm looks its name up', async (t) => {
   const folders = ['server', 'sql', 'schemas', 'tests']
   const files = (

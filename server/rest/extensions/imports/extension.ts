@@ -1,4 +1,4 @@
-import { longestTimer } from '../../../common/longest-timer.ts'
+import { longestTimer } from '../../../common/timers.ts'
 import type { Extension } from '../../extension.ts'
 import type { RestSettings } from '../../settings.ts'
 import { ImportBody, openImport } from './import-body.ts'

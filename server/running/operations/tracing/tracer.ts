@@ -3,7 +3,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Context, Span, TextMapGetter } from '@opentelemetry/api'
 import type { Sampler, SpanExporter } from '@opentelemetry/sdk-trace-base'
-import { isInTime } from '../../../common/timeout.ts'
+import { isInTime } from '../../../common/timers.ts'
 import { version } from '../../../common/version.ts'
 import type { OperationConfig } from '../../../config/config.ts'
 import { knownMethod } from '../known-method.ts'
