@@ -10,13 +10,16 @@ const longGroups: readonly (readonly [what: string, files: RegExp])[] = [
   ['the program as a process of its own', /\/process\//],
   [
     'attacks, floods and large bodies',
-    /attack|hostile|overload|hang-ups|faults|races|revocation|secret-doors|path-spellings|memory|slow-|large-|hash-processes|hash-worker|heap|-limits\.|live-detection|spill|shutdown|end\.test/,
+    /attack|hostile|overload|hang-ups|faults|races|revocation|secret-doors|path-spellings|memory|slow-|large-|hash-processes|hash-worker|heap|-limits\.|live-detection|spill|shutdown|end\.test|unproven|first-password|one-set-of-rules|deferred-|\/pool\./,
   ],
   [
     'differential runs and generated input',
-    /differential|random|connection-model|keyset-|laboratory|report-isolation|session-state|sharing|shared-|caches?\.|exactly-once|linear-time|supabase-js|schema-cache-/,
+    /differential|random|connection-model|keyset-|laboratory|report-isolation|session-state|sharing|shared-|caches?\.|exactly-once|linear-time|supabase-js|schema-cache-|request-shapes|-conversion|stable-relations|batch-size|round-trip/,
   ],
-  ['S3, replicas, dumps and the package', /s3|replica|pooler|pgbouncer|storage-stores|package-|dump/],
+  [
+    'S3, resized images, traces, replicas, dumps and the package',
+    /s3|storage-render|statuses|tracing|replica|pooler|pgbouncer|storage-stores|package-|dump/,
+  ],
 ]
 
 const files = readdirSync('tests', { recursive: true, encoding: 'utf8' })

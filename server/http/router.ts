@@ -84,9 +84,15 @@ export function createRouter<Tools>(options: RouterOptions<Tools>): Router {
   }
   return (request, response, target, next) => {
     answer(request, response, target, next).catch((error: unknown) => {
-      const respond = dialect.failed(error, tools)
-      if (response.headersSent) response.destroy()
-      else respond(response)
+      try {
+        const respond = dialect.failed(error, tools)
+        if (response.headersSent) response.destroy()
+        else respond(response)
+      } catch (unanswerable) {
+        // Nothing waits for this promise: an error here would end the process.
+        console.error(unanswerable)
+        response.destroy()
+      }
     })
   }
 }
@@ -185,15 +191,20 @@ function match(
     const value = given[index]
     if (value === undefined) return undefined
     if (segment.startsWith('{*')) {
-      parameters[segment.slice(2, -1)] = decoded(given.slice(index).join('/'), undecodable)
-      return parameters
+      parameters[segment.slice(2, -1)] = given.slice(index).join('/')
+      return allDecoded(parameters, undecodable)
     }
     if (segment.startsWith('{')) {
       if (value === '') return undefined
-      parameters[segment.slice(1, -1)] = decoded(value, undecodable)
+      parameters[segment.slice(1, -1)] = value
     } else if (segment !== value) return undefined
   }
-  return given.length === segments.length ? parameters : undefined
+  return given.length === segments.length ? allDecoded(parameters, undecodable) : undefined
+}
+
+function allDecoded(parameters: Record<string, string>, undecodable?: (text: string) => Error): Record<string, string> {
+  for (const [name, text] of Object.entries(parameters)) parameters[name] = decoded(text, undecodable)
+  return parameters
 }
 
 function decoded(text: string, undecodable?: (text: string) => Error): string {

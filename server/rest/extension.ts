@@ -10,7 +10,7 @@ import type { ApiError } from './errors.ts'
 import type { RateDecision } from './extensions/limits/rate-limiter.ts'
 import type { RequestConsistency } from './extensions/read-your-writes/request-consistency.ts'
 import type { PlanCache } from './cache/plan-cache.ts'
-import type { PageCursors, PageInput, ScopedCursor } from './extensions/keyset-pages/page-cursor.ts'
+import type { PageCursors, PageInput, ScopedCursor, WrongCursor } from './extensions/keyset-pages/page-cursor.ts'
 import type { RoleColumns } from './extensions/readable-columns/starred.ts'
 import type { Member } from './openapi/ordered-json.ts'
 import type { EmbedTree } from './plan/embed-tree.ts'
@@ -167,8 +167,8 @@ export type OpenBody = {
 
 /** How the plan cache reads which page a request asks for. */
 export type Paging = {
-  /** The cursor of a request; undefined without one, `invalid` if it is not a single valid one. */
-  readonly cursorOf: (params: QueryParams, cursors: PageCursors) => ScopedCursor | 'invalid' | undefined
+  /** The cursor of a request; undefined without one. */
+  readonly cursorOf: (params: QueryParams, cursors: PageCursors) => ScopedCursor | WrongCursor | undefined
   /** @throws ApiError when the cursor is of another request */
   readonly pageInput: (shape: RequestShape, query: string, cursor: ScopedCursor | undefined) => PageInput
   readonly withPage: (request: ApiRequest, page: PageInput) => ApiRequest

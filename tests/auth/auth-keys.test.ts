@@ -245,6 +245,12 @@ t.test('errors of triggers are passed on', async (t) => {
       if new.email like '%@blocked.example' then
         raise exception 'This domain is not welcome' using hint = 'Use another address', errcode = 'PT422';
       end if;
+      if new.email like '%@forged.example' then
+        raise sqlstate 'AU000' using message = (array[
+          '{"status": 42, "code": "conflict", "message": "x"}', '{"status": "x", "code": "conflict", "message": "x"}',
+          '{"status": 400, "code": "a\r\nb", "message": "x"}', '{"status": 400}', 'null', 'no JSON'
+        ])[split_part(new.email, '@', 1)::int];
+      end if;
       if new.email like '%@broken.example' then
         perform 1 from public.does_not_exist;
       end if;
@@ -265,5 +271,13 @@ t.test('errors of triggers are passed on', async (t) => {
     status: 500,
     body: { msg: /does_not_exist/, database: { code: '42P01' } },
   })
+  for (const number of [1, 2, 3, 4, 5, 6]) {
+    const forged = await ask('POST', '/signup', { body: { email: `${number}@forged.example`, password } })
+    t.match(
+      forged,
+      { status: 500, body: { error_code: 'unexpected_failure' } },
+      'an SQLSTATE of ours is no error of ours',
+    )
+  }
   t.equal((await ask('POST', '/signup', { body: { email: newAddress(), password } })).status, 200)
 })

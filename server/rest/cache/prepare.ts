@@ -18,7 +18,7 @@ import { conditionsOf } from '../request/headers.ts'
 import type { PageCursor, ScopedCursor } from '../extensions/keyset-pages/page-cursor.ts'
 import { copied } from '../request/remembered.ts'
 import { keyPart, partKind } from '../request/shape-key.ts'
-import { marker, shapeKey, valuesOf, withMarkers, type MarkedParams } from './request-values.ts'
+import { bodyMarker, shapeKey, valuesOf, withMarkers, type MarkedParams } from './request-values.ts'
 import { render } from '../sql/fragment.ts'
 import { isObject } from '../sql/payload.ts'
 import { mainStatement, needsPlannedCount } from '../sql/statement.ts'
@@ -52,7 +52,7 @@ export function prepare(
   if (ofRequest === undefined) return uncached()
   const key = readableColumns?.key ? ofRequest + keyPart(partKind.columns, readableColumns.key) : ofRequest
   if (!isCacheable(key)) return uncached()
-  const opened = cursor === 'invalid' ? undefined : cursor
+  const opened = typeof cursor === 'string' ? undefined : cursor
   const known = plans.get(key)
   if (known === undefined) {
     const prepared = uncached()
@@ -181,17 +181,17 @@ function prepareShape(
   if (!isRepeatable) return 'uncacheable'
   const body = payload && { kind: payload.kind, isObject: isObject(payload.text) }
   const markers = valuesOf(params, cursor)
-  const bodyMarker = body && (body.isObject ? '{' : '') + marker(markers.length)
+  const markedBody = body && (body.isObject ? '{' : '') + bodyMarker
   const { request: parsed } = parseApiRequest(http, snapshot.config, head)
   const bodied: ApiRequest =
-    payload && bodyMarker !== undefined
-      ? { ...parsed, input: { ...parsed.input, payload: { ...payload, text: bodyMarker } } }
+    payload && markedBody !== undefined
+      ? { ...parsed, input: { ...parsed.input, payload: { ...payload, text: markedBody } } }
       : parsed
   const marked = (page && extensions.paging[0]?.withPage(bodied, { ...page, cursor })) ?? bodied
   const shapePlan = planRequest(marked, cache, planSettings(context), extensions)
   if (!isCrud(shapePlan)) return 'uncacheable'
   const statement = render(mainStatement(shapePlan, marked.shape, snapshot.config))
-  const sources = sourcesOf(statement, markers, bodyMarker)
+  const sources = sourcesOf(statement, markers, markedBody)
   if (!sources) return 'uncacheable'
   const { text } = statement
   return {

@@ -1,10 +1,9 @@
 // The shape of a request is the parsed request without its values. Requests of the same shape have the same plan and
 // statement, or the same rejection.
 import { randomBytes } from 'node:crypto'
-import type { PageCursor } from '../extensions/keyset-pages/page-cursor.ts'
+import type { PageCursor, WrongCursor } from '../extensions/keyset-pages/page-cursor.ts'
 import type { HttpRequest } from '../request/api-request.ts'
 import type { Filter, LogicTree, Operation } from '../request/filter.ts'
-import { isEmptyList } from '../request/filter.ts'
 import type { QueryParams } from '../request/query-params.ts'
 import { keyPart, partKind } from '../request/shape-key.ts'
 import { operandText } from '../sql/filter.ts'
@@ -21,6 +20,8 @@ export const hasMarker = (text: string): boolean => text.includes(token)
 
 /** The marker of an argument that the function must not take, because it is read as a parameter of an extension. */
 const unexpected = marker(-1)
+/** What takes the place of a body that is text: no value has the same marker. */
+export const bodyMarker = marker(-2)
 
 /** Headers that belong to the shape. */
 const shapeHeaders = new Set([
@@ -39,7 +40,7 @@ const shapeHeaders = new Set([
 export function shapeKey(
   { method, path, headers, body }: HttpRequest,
   { key: parameters }: QueryParams,
-  cursor: PageCursor | 'invalid' | undefined,
+  cursor: PageCursor | WrongCursor | undefined,
 ): string | undefined {
   let key = keyPart(partKind.method, method) + keyPart(partKind.path, path)
   // A request can be rejected for a missing body, so requests with and without one have different shapes.
@@ -55,8 +56,8 @@ export function shapeKey(
 }
 
 /** Text that is not a cursor is an error of its own. Which values of a cursor are null determines the statement. */
-function cursorKey(cursor: PageCursor | 'invalid'): string {
-  if (cursor === 'invalid') return cursor
+function cursorKey(cursor: PageCursor | WrongCursor): string {
+  if (typeof cursor === 'string') return cursor
   const { isBackward, isInclusive, values } = cursor
   const nulls = values.map((value) => (value === null ? 'n' : 'v')).join('')
   return `${isBackward ? 'b' : 'f'}${isInclusive ? 'i' : 'x'}${nulls}`
@@ -101,7 +102,9 @@ export type MarkedParams = { readonly params: QueryParams; readonly cursor: Page
 export function withMarkers(given: QueryParams, cursor: PageCursor | undefined): MarkedParams {
   let count = 0
   const params = structuredClone(given)
-  for (const operation of operationsOf(params)) setValue(operation, marker(count++))
+  for (const operation of operationsOf(params)) {
+    if (operandText(operation) !== undefined) setValue(operation, marker(count++))
+  }
   const mark = (name: string): string => (isAmbiguous(name, params, cursor) ? unexpected : marker(count++))
   return {
     params: { ...params, routineArguments: params.routineArguments.map(([name]) => [name, mark(name)]) },
@@ -116,7 +119,6 @@ export function withMarkers(given: QueryParams, cursor: PageCursor | undefined):
 type Writable<T> = T extends unknown ? { -readonly [K in keyof T]: T[K] } : never
 
 function setValue(operation: Writable<Operation>, text: string): void {
-  if (operation.kind === 'is') return
-  if (operation.kind !== 'in') operation.value = text
-  else if (!isEmptyList(operation.values)) operation.values = [text]
+  if (operation.kind === 'in') operation.values = [text]
+  else if (operation.kind !== 'is') operation.value = text
 }

@@ -1,4 +1,5 @@
-// Remembers what the texts of a request mean that contain no values of the caller: names, select lists, orders.
+// Remembers what the texts of a request mean that decide about its plan: names, select lists, orders, words in the place of
+// an operator. Such a word may be the beginning of a value; what is remembered of it is an error without that value.
 import { bytesOfText, longestKey, SecondChanceCache } from '../../common/second-chance-cache.ts'
 import type { TrailingText } from './parser.ts'
 

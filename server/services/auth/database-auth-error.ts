@@ -7,7 +7,7 @@ import {
   leavesConnection,
   sqlState,
 } from '../../postgres/database-error.ts'
-import type { AuthErrorCode } from './auth-error-codes.ts'
+import { authErrorCodes, type AuthErrorCode } from './auth-error-codes.ts'
 import { AuthError, authErrors } from './auth-error.ts'
 
 /** The fields of an error that the database sent. */
@@ -105,11 +105,13 @@ const statusOf = (code: string): number => (/^PT[45]\d\d$/.test(code) ? Number(c
 function ownError(text: string, cause: unknown): AuthError | undefined {
   try {
     const { status, code, message } = JSON.parse(text) as { status: number; code: AuthErrorCode; message: string }
-    return new AuthError(status, code, message, { cause })
+    const isOurs = Object.hasOwn(authErrorCodes, code) && Number.isInteger(status) && status >= 400 && status < 600
+    if (isOurs) return new AuthError(status, code, message, { cause })
   } catch {
-    // Code of the database's owner has raised the same SQLSTATE.
-    return undefined
+    // Is no error of ours.
   }
+  // Code of the database's owner has raised the same SQLSTATE.
+  return undefined
 }
 
 /** What the log shows of an error: for one of a trigger, the functions that were running. */

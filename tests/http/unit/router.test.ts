@@ -245,3 +245,32 @@ t.test('paths are left to what is mounted at the root', async (t) => {
   t.notOk(paths('/', '/images').includes('/'))
   t.notOk(paths('/rest/v1', '/').includes('/health'), 'the image analysis has it there')
 })
+
+t.test('an error without a possible response ends its request, and not the process', async (t) => {
+  const broken = [
+    { method: 'get', path: '/broken', fault: new Failure(42, 'No such status') },
+    { method: 'post', path: '/broken', fault: new Failure(400, 'Fine', { headers: { 'X-Split': 'a\r\nb' } }) },
+  ] as const
+  const routes = broken.map(({ method, path, fault }) =>
+    defineEnvelopeRoute({
+      ...described,
+      method,
+      path,
+      success: answerOf,
+      handler: () => {
+        throw fault
+      },
+    }),
+  )
+  const reported = t.capture(console, 'error')
+  const call = await serve(t, [{ routes: [...routes, ...things], guards: [] }])
+  for (const { method, path } of broken) await t.rejects(call(method.toUpperCase(), path), { message: 'fetch failed' })
+  t.equal(reported().length, broken.length)
+  t.match(await call('GET', '/things/all'), { status: 200 })
+})
+
+t.test('parameters are decoded when the whole path matches', async (t) => {
+  const call = await serve(t, [{ routes: things, guards: [] }])
+  t.match(await call('GET', '/things/%zz'), { status: 400 })
+  t.match(await call('GET', '/things/%zz/nothing'), { status: 404 })
+})

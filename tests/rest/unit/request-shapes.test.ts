@@ -29,10 +29,17 @@ const parts = partsOf(extensions)
 /** A new snapshot with empty caches. */
 const snapshot = (): Snapshot => new Snapshot({ config, roleSettings: noRoleSettings }, cache, parts)
 
-type Asked = { readonly method?: string; readonly path?: string; readonly query: string; readonly body?: string }
+type Asked = {
+  readonly method?: string
+  readonly path?: string
+  readonly query: string
+  readonly body?: string
+  readonly type?: string
+}
 
-function prepareAsked({ method = 'GET', path = '/projects', query, body = '' }: Asked, within: Snapshot) {
-  const http = { method, path, query, headers: [], body: Buffer.from(body) }
+function prepareAsked({ method = 'GET', path = '/projects', query, body = '', type }: Asked, within: Snapshot) {
+  const headers = type === undefined ? [] : [['content-type', type] as const]
+  const http = { method, path, query, headers, body: Buffer.from(body) }
   return prepare(http, { snapshot: within, extensions, schemaCache: cache, validator }, () => undefined)
 }
 
@@ -195,7 +202,7 @@ t.test('generated query strings, in many ways to write them', async (t) => {
       () => ['having', pick([() => `count().gt.${value()}`, () => `(id.max().lt.${element()},count().gt.1)`])()],
       () => ['distinct', pick(['on.*', 'on.(id)', 'on.(name)', 'eq.1', 'on.'])],
       () => [pick(['a', 'b']), value()],
-      () => ['cursor', pick(['x', 'a b', 'eq.1', ''])],
+      () => ['cursor', pick(['x', 'a b', 'eq.1', '', 'a.b', 'abd'])],
       () => [pick(['columns', 'on_conflict']), pick(['id', 'id,name', 'name,id', '', 'id,'])],
     ])()
   /** Every character may be written as it is, or escaped. */
@@ -213,15 +220,19 @@ t.test('generated query strings, in many ways to write them', async (t) => {
     const query = parameters
       .map(([key, text]) => `${encoded(key, isPlain)}=${encoded(text, isPlain)}`)
       .join(below(10) === 0 ? ';' : '&')
-    const [method, path, body] = pick<readonly [string, string, string]>([
+    const [method, path, body, type = 'application/json'] = pick<readonly [string, string, string, string?]>([
       ['GET', '/projects', ''],
       ['GET', '/projects', ''],
       ['GET', '/rpc/add', ''],
       ['PATCH', '/projects', '{"id":1}'],
+      ['PATCH', '/projects', '[{"id":1}]'],
       ['POST', '/projects', '{"id":1}'],
+      ['POST', '/projects', '[{"id":1},{"id":2}]'],
+      ['POST', '/projects', 'id\n1\n', 'text/csv'],
+      ['POST', '/rpc/add', '{"a":1,"b":2}'],
       ['DELETE', '/projects', ''],
     ])
-    const asked = { method, path, query, body }
+    const asked = { method, path, query, body, type }
     const found = prepared(asked, shared)
     const expected = prepared(asked, snapshot())
     outcomes[expected.code === undefined ? 'planned' : 'refused'] += 1
@@ -270,6 +281,34 @@ t.test('requests that differ in more than values are of different shapes', async
   for (const query of [...queries, ...queries]) prepareAsked({ query }, shared)
   for (const query of queries) t.strictSame(prepared({ query }, shared), prepared({ query }, snapshot()), query)
   t.equal(shared.plans.entries().length, queries.length)
+})
+
+t.test('a body never gets the place of a value, nor a value that of the body', async (t) => {
+  const bodies = [
+    ['[{"name":"kept"}]', '[{"name":"other"}]'],
+    ['{"name":"kept"}', '{"name":"other"}'],
+    ['name\nkept\n', 'name\nother\n', 'text/csv'],
+  ] as const
+  const queries = [
+    'id=is.null&name=eq.[]',
+    'id=in.()&name=eq.[]',
+    'name=is.null&id=eq.5',
+    'or=(id.is.null,name.eq.[])&id=in.()&id=gt.3',
+    'columns=name&id=is.null&name=eq.[]',
+    'columns=name&select=*,clients(*)&clients.name=is.null&clients.id=gt.5',
+    'select=*,clients(*)&clients.name=is.null&clients.id=in.(5,6)',
+  ]
+  for (const query of queries) {
+    for (const method of ['POST', 'PATCH', 'PUT']) {
+      for (const [one, other, type] of bodies) {
+        const shared = snapshot()
+        for (const body of [one, other, one, other]) {
+          const asked = { method, query, body, ...(type === undefined ? {} : { type }) }
+          t.strictSame(prepared(asked, shared), prepared(asked, snapshot()), JSON.stringify(asked))
+        }
+      }
+    }
+  }
 })
 
 t.test('the rejection of a body is not cached', async (t) => {

@@ -15,6 +15,9 @@ export type PageCursor = {
   readonly values: readonly (string | null)[]
 }
 
+/** Texts in the place of a cursor: one that this server has not created, or several. Each is an error of its own. */
+export type WrongCursor = 'invalid' | 'several'
+
 /** A cursor with the requests that it is valid for. */
 export type ScopedCursor = PageCursor & {
   /** Hash of the parts of a request that determine its rows and their order; see `pageScope`. */

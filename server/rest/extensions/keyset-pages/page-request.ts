@@ -6,7 +6,7 @@ import type { SchemaCache } from '../../../catalogue/schema-cache.ts'
 import type { ApiRequest, HttpRequest, RequestShape } from '../../request/api-request.ts'
 import type { FurtherParameter } from '../../request/further-parameters.ts'
 import type { QueryParams } from '../../request/query-params.ts'
-import { hasCursorForm, scopeOf, type PageCursors, type PageInput, type ScopedCursor } from './page-cursor.ts'
+import { hasCursorForm, scopeOf, type PageCursors, type PageInput, type ScopedCursor, type WrongCursor } from './page-cursor.ts'
 import { pageErrors } from './page-errors.ts'
 import { parseQueryString, type BytePair } from '../../request/query-string.ts'
 
@@ -22,11 +22,11 @@ export const cursorParameter: FurtherParameter = {
   },
 }
 
-/** The cursor of a request that may ask for a page; undefined without one, `invalid` if it is not a single valid one. */
-export function cursorOf(params: QueryParams, cursors: PageCursors): ScopedCursor | 'invalid' | undefined {
+/** The cursor of a request that may ask for a page; undefined without one. */
+export function cursorOf(params: QueryParams, cursors: PageCursors): ScopedCursor | WrongCursor | undefined {
   const [text, second] = params.cursors ?? params.routineArguments.filter(isCursor).map(([, value]) => value)
   if (text === undefined) return undefined
-  return (second === undefined ? cursors.open(text) : undefined) ?? 'invalid'
+  return second === undefined ? (cursors.open(text) ?? 'invalid') : 'several'
 }
 
 /** The parameters but the cursor, sorted by name. Parameters of the same name keep their order. */
