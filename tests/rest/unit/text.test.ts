@@ -1,9 +1,8 @@
 // Text functions shared by several rooms.
 import t from 'tap'
 import { sortedTexts } from '../../../server/text/code-point-order.ts'
-import { editDistance } from '../../../server/text/nearest-name.ts'
+import { editDistance, nearestName } from '../../../server/text/nearest-name.ts'
 import { jsonMembers, jsonObject, jsonTexts } from '../../../server/text/json-members.ts'
-import { nearestName } from '../../../server/text/nearest-name.ts'
 
 t.test('texts are sorted by code points, without duplicates', (t) => {
   t.strictSame(sortedTexts(['\u{1f600}', '\uffee', 'b', 'a', 'b', '']), ['', 'a', 'b', '\uffee', '\u{1f600}'])
