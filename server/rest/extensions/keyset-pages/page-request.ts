@@ -6,7 +6,14 @@ import type { SchemaCache } from '../../../catalogue/schema-cache.ts'
 import type { ApiRequest, HttpRequest, RequestShape } from '../../request/api-request.ts'
 import type { FurtherParameter } from '../../request/further-parameters.ts'
 import type { QueryParams } from '../../request/query-params.ts'
-import { hasCursorForm, scopeOf, type PageCursors, type PageInput, type ScopedCursor, type WrongCursor } from './page-cursor.ts'
+import {
+  hasCursorForm,
+  scopeOf,
+  type PageCursors,
+  type PageInput,
+  type ScopedCursor,
+  type WrongCursor,
+} from './page-cursor.ts'
 import { pageErrors } from './page-errors.ts'
 import { parseQueryString, type BytePair } from '../../request/query-string.ts'
 
