@@ -30,6 +30,8 @@ export async function writeWhole<T>(name: string, write: (output: Writable) => P
     return result
   } catch (error) {
     output.destroy()
+    // It may still be opening the file, which would be there again.
+    if (!output.closed) await new Promise<void>((resolve) => output.once('close', resolve))
     await removeDraft()
     throw error
   }
