@@ -8,20 +8,25 @@ setPriority(constants.priority.PRIORITY_LOW)
 let goesOn = false
 let done = 0
 
-/** @throws Error if a request is refused: then the load is not the one that is meant */
-async function send({ origin, requests }: BackgroundLoad, index: number): Promise<void> {
+/**
+ * @returns whether the request was served: one network may not do everything at once
+ * @throws Error if it fails in another way, because then the load is not the one that is meant
+ */
+async function send({ origin, requests }: BackgroundLoad, index: number): Promise<boolean> {
   const { method, path, headers, body } = requests[index % requests.length] ?? { method: 'GET', path: '/', headers: {} }
   const response = await fetch(origin + path, { method, headers, ...(body === undefined ? {} : { body }) })
   const content = await response.arrayBuffer()
-  if (response.status !== 200) throw new Error(`${path} got ${response.status}: ${Buffer.from(content).toString()}`)
+  const { status } = response
+  if (status !== 200 && status !== 429) throw new Error(`${path} got ${status}: ${Buffer.from(content).toString()}`)
+  return status === 200
 }
 
 process.once('message', (load: BackgroundLoad) => {
   let next = 0
   const client = async (): Promise<void> => {
     while (goesOn) {
-      await send(load, next++)
-      if (goesOn) done += 1
+      const isServed = await send(load, next++)
+      if (goesOn && isServed) done += 1
     }
   }
   let clients: Promise<unknown> = Promise.resolve()
