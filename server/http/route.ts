@@ -1,7 +1,7 @@
 // Route definitions, from which both the routers and the OpenAPI document are derived.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { DtoValidator } from '../validation/validator.ts'
-import type { JsonBody, JsonBodyReader } from './json-body.ts'
+import type { JsonBodyReader } from './json-body.ts'
 import type { PathParameter } from './path-id.ts'
 import { text, type SchemaOf } from './service-response.ts'
 import type { ServiceParameter, ServiceResponse, ServiceRoute } from './service-route.ts'
@@ -166,8 +166,6 @@ export const textParameters = (
 ): readonly ServiceParameter[] =>
   Object.entries(descriptions).map(([name, description]) => ({ name, in: place, description, schema: text }))
 
-const noBody: Partial<JsonBody> = {}
-
 function handlerOf<Caller, Query>(
   { pathParameters = {}, body: schema, bodyOptional = false }: RouteDefinition,
   { identify, readQuery, respond, confirm }: RouteSteps<Caller, Query>,
@@ -184,7 +182,7 @@ function handlerOf<Caller, Query>(
           ? parameters
           : Object.fromEntries(readers.map(([name, { read }]) => [name, read(parameters[name] ?? '')]))
       const read = validate && (await readBody(request, response, validate, bodyOptional))
-      const { value: body, text: bodyText = '' } = read ?? noBody
+      const { value: body, text: bodyText } = read ?? { value: undefined, text: '' }
       await respond({ request, response, caller, query, path, body, bodyText, target })
     } catch (error) {
       await confirm?.(caller)

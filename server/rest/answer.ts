@@ -1,7 +1,7 @@
 // Runs the stages of a request in order: parse, plan, build SQL, run, respond. Each stage has its own folder.
 import type { Identity } from '../identity/identity.ts'
 import { ApiError } from './errors.ts'
-import type { Answered, AnswerContext, Prepared } from './extension.ts'
+import { firstOf, type Answered, type AnswerContext, type Prepared } from './extension.ts'
 import { inspectDocument, inspectStatements } from './openapi/inspect.ts'
 import type { LegacyName } from './plan/embed-path.ts'
 import { legacyTargetNames } from './plan/planner.ts'
@@ -106,7 +106,7 @@ async function execute(
       break
     }
     default: {
-      const executed = executedBy(plan, prepared, http, identity, context)
+      const executed = firstOf(extensions.execute, plan, prepared, http, identity, context)
       if (executed) {
         response = await executed
         transaction = timer()
@@ -130,20 +130,6 @@ async function execute(
   const legacy = config.urlUseLegacyTargetNames ? legacyTargetNames(plan) : []
   if (legacy.length > 0) context.trace.warning = legacyText(legacy)
   return { response, notices: { timing, legacy } }
-}
-
-function executedBy(
-  plan: CrudPlan,
-  prepared: Prepared,
-  http: HttpRequest,
-  identity: Identity,
-  context: AnswerContext,
-): Promise<RestResponse> | undefined {
-  for (const execute of context.extensions.execute) {
-    const executed = execute(plan, prepared, http, identity, context)
-    if (executed) return executed
-  }
-  return undefined
 }
 
 /** The response to a plan that was run. */

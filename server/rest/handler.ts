@@ -94,7 +94,7 @@ export class RestHandler {
     const { method, headers } = request
     const origin = request.header('origin')
     const { settlingTime } = state.database
-    const consistency = settlingTime === undefined ? undefined : extensions.consistency[0]?.(request, snapshot)
+    const consistency = settlingTime === undefined ? undefined : firstOf(extensions.consistency, request, snapshot)
     let identity: Identity | undefined
     let http: HttpRequest | undefined
     let result: RestResponse | undefined

@@ -34,9 +34,6 @@ function allowGrowth(factor: number): void {
 /** Keeps the young generation as small as it is: of a process that is being started, nearly all objects stay. */
 export const keepYoungGeneration = (): void => allowGrowth(1)
 
-/** Lets the young generation grow as V8 does by default. */
-export const freeYoungGeneration = (): void => allowGrowth(2)
-
 /**
  * The size of the young generation by the load: at rest it stays small, under load it has the usual size, and in an overload it grows
  * without a limit of ours. Many requests wait then, and a small young generation is full of their objects: with 8 MB, half of the
@@ -67,7 +64,8 @@ export class YoungGeneration {
     const now = performance.eventLoopUtilization()
     const { utilization } = performance.eventLoopUtilization(now, this.#last)
     this.#last = now
-    if (this.#isOverloaded) return freeYoungGeneration()
+    // As V8 does by default.
+    if (this.#isOverloaded) return allowGrowth(2)
     keepYoungGeneration()
     if (utilization < busyShare) return
     const factor = Math.floor(usualSize / youngSize())

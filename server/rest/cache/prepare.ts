@@ -40,7 +40,8 @@ export function prepare(
 ): Prepared | ApiError {
   const context: PrepareContext = readableColumns ? { ...given, readableColumns } : given
   const { plans, cursors, config } = context.snapshot
-  if (isAddressed(http.path, context)) return catchApiError(() => prepareUncached(http, context, onParsed))
+  if (context.extensions.address.some(({ has }) => has(http.path)))
+    return catchApiError(() => prepareUncached(http, context, onParsed))
   const head = catchApiError(() => parseRequestHead(http, config, context.extensions.parameter))
   if (head instanceof ApiError) return head
   const uncached = (): Prepared | ApiError => catchApiError(() => prepareUncached(http, context, onParsed, head))
@@ -72,11 +73,6 @@ export function prepare(
 
 /** Maximum length of the query string of a request that may be cached. */
 const longestQuery = 2048
-
-function isAddressed(path: string, { extensions }: PrepareContext): boolean {
-  for (const { has } of extensions.address) if (has(path)) return true
-  return false
-}
 
 /** Prepares a read that returns no version of a row, without the plan cache. */
 export function prepareWithoutVersion(http: HttpRequest, context: PrepareContext): Prepared | ApiError {

@@ -22,7 +22,6 @@ export async function writeWhole<T>(name: string, write: (output: Writable) => P
   const file = existing ? await realpath(name) : name
   const draft = `${file}.${randomBytes(4).toString('hex')}.partial`
   const output = createWriteStream(draft, { flags: 'wx', mode: 0o600, flush: true })
-  const removeDraft = (): Promise<void> => rm(draft, { force: true })
   try {
     const result = file.endsWith('.gz') ? await compressed(output, write) : await ended(output, write)
     await rename(draft, file)
@@ -32,7 +31,7 @@ export async function writeWhole<T>(name: string, write: (output: Writable) => P
     output.destroy()
     // It may still be opening the file, which would be there again.
     if (!output.closed) await new Promise<void>((resolve) => output.once('close', resolve))
-    await removeDraft()
+    await rm(draft, { force: true })
     throw error
   }
 }
