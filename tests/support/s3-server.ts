@@ -64,6 +64,8 @@ export async function startS3(t: Pick<Test, 'teardown'>, bucket = 'rowhouse-test
     server.seen.push(`${request.method} ${request.url}`)
     answer(request, response).catch(() => response.destroy())
   })
+  // Longer than a test takes: a request on a connection that is being closed fails without having been seen.
+  proxy.keepAliveTimeout = 300_000
   proxy.listen(0, '127.0.0.1')
   await once(proxy, 'listening')
   const unfinished = new UnfinishedUploads(bucket)

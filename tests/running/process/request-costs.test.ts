@@ -179,8 +179,14 @@ const excessive = (one: Measured): string | undefined =>
       ? `memory grew by ${(one.memory / 1e6).toFixed(0)} MB`
       : undefined
 
-/** Why a place is rejected; undefined when its cost is in proportion to the size. */
+/** Why a place is rejected; undefined when its cost is in proportion to the size. What is only noise is not seen three times. */
 async function faultOf(place: Place, shape: Shape): Promise<string | undefined> {
+  let fault = await measureFault(place, shape)
+  for (let time = 1; time < 3 && fault !== undefined; time++) fault = await measureFault(place, shape)
+  return fault
+}
+
+async function measureFault(place: Place, shape: Shape): Promise<string | undefined> {
   const measured: Measured[] = []
   for (const size of sizesOf(place.limit)) {
     const next = await measureLeast(place, shape, size)
@@ -189,7 +195,7 @@ async function faultOf(place: Place, shape: Shape): Promise<string | undefined> 
     measured.push(next)
     const isSteep =
       last?.status === next.status &&
-      next.cpu > noise &&
+      next.cpu > noise * slow &&
       next.cpu > tolerance * (size / last.size) * Math.max(last.cpu, smallest)
     if (excess || isSteep) {
       const list = measured.map(
