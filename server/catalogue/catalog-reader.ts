@@ -75,6 +75,7 @@ export type CatalogObjects = {
   /** `isSound` of the schema cache; then its stable relations by `qualifiedKey`. */
   readonly stability: readonly (boolean | string)[]
   readonly isPreRequestStable: boolean
+  readonly textTypes: readonly { readonly type: number; readonly array: number }[]
   readonly distributed: readonly DistributedRelation[]
 } & Pick<SchemaCache, 'postgresVersion' | 'checksSessions' | 'keepsResponses'>
 
@@ -119,6 +120,7 @@ export class CatalogReader {
     const representations = await small<Representation>('representations')
     const mediaHandlers = await small<MediaHandlerRow>('media-handlers', schemas)
     const stability = await large(this.#stability, introspectionQuery('stable-relations', schemas))
+    const textTypes = await small<CatalogObjects['textTypes'][number]>('text-types')
     const [server] = await small<{ version: number }>('server-version')
     if (!server) throw new Error('The server did not report its version')
     const { preRequest } = options
@@ -136,6 +138,7 @@ export class CatalogReader {
       mediaHandlers,
       stability,
       isPreRequestStable: preRequestRow?.is_stable === true,
+      textTypes,
       distributed,
       postgresVersion: server.version,
       checksSessions: product?.checksSessions === true,

@@ -156,6 +156,10 @@ export class SchemaCacheMemory {
       isDistributed: catalog.distributed.length > 0,
       stableRelations: yield* this.#stableRelations.of(catalog.stability),
       ...(preRequest && catalog.isPreRequestStable ? { stablePreRequest: preRequest } : {}),
+      textTypes: {
+        types: new Set(catalog.textTypes.map(({ type }) => type)),
+        arrays: new Set(catalog.textTypes.map(({ array }) => array).filter((oid) => oid !== 0)),
+      },
       postgresVersion,
       checksSessions,
       keepsResponses,

@@ -7,6 +7,9 @@ import type { Representations } from './representation.ts'
 import type { Routines } from './routine.ts'
 import type { Tables } from './table.ts'
 
+/** Oids of types, and of arrays of them. */
+export type TextTypes = { readonly types: ReadonlySet<number>; readonly arrays: ReadonlySet<number> }
+
 export type SchemaCache = {
   readonly tables: Tables
   readonly relationships: Relationships
@@ -24,6 +27,8 @@ export type SchemaCache = {
   readonly stableRelations: ReadonlySet<string>
   /** The pre-request function of the settings, if it is declared stable or immutable. */
   readonly stablePreRequest?: QualifiedIdentifier
+  /** Types of the database whose values are strings in JSON. */
+  readonly textTypes: TextTypes
   /** Whether Citus manages tables of the database. */
   readonly isDistributed: boolean
   /** `server_version_num`: 180001 is 18.1. */

@@ -26,6 +26,9 @@ export const trustPolicy = {
 
 const { probation, longRun, largeResult, window, windowTime } = trustPolicy
 
+/** What is left of the size of the largest result after a smaller one: a tenth after 230 of them. */
+const forgetting = 0.99
+
 export class StatementStats {
   #fastRuns = 0
   #inWindow = 0
@@ -36,6 +39,7 @@ export class StatementStats {
   #least = Infinity
   #lastLeast = Infinity
   #estimate = Infinity
+  #largest = Infinity
 
   /**
    * Records an execution.
@@ -47,6 +51,7 @@ export class StatementStats {
    */
   record(milliseconds: number, bytes: number, least = milliseconds, now = performance.now()): void {
     this.#fastRuns = least > longRun || bytes > largeResult ? 0 : this.#fastRuns + 1
+    this.#largest = this.#largest === Infinity ? bytes : Math.max(bytes, this.#largest * forgetting)
     this.#quickest = Math.min(this.#quickest, milliseconds)
     this.#least = Math.min(this.#least, least)
     if (this.#inWindow++ === 0) this.#windowStart = now
@@ -62,6 +67,11 @@ export class StatementStats {
   /** Whether all recent executions were fast and had small results. */
   get isFast(): boolean {
     return this.#fastRuns >= probation
+  }
+
+  /** Bytes of the largest recent result, which counts less with each run; infinite before the first. */
+  get largest(): number {
+    return this.#largest
   }
 
   /**

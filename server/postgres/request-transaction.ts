@@ -12,7 +12,10 @@ import type {
 } from '../rest/database.ts'
 import { withConnection, withReservedConnection } from './lending.ts'
 import type { ConnectionPool } from './pool.ts'
-import type { StreamedField } from './protocol/streamed-field.ts'
+import { cancelBeforeClose } from './connection/cancellation.ts'
+import { largeRow } from './protocol/message-reader.ts'
+import { RowsRefused } from './protocol/rows-run.ts'
+import { StreamedField } from './protocol/streamed-field.ts'
 import type { PipelinePart } from './protocol/pipeline-part.ts'
 import type { PipelineClient } from './protocol/pipeline-client.ts'
 import { isLostConnection, Refusal, StatementError, type PipelineObserver } from './protocol/pipeline.ts'
@@ -68,7 +71,10 @@ class TransactionRun implements SharedRun {
   readonly #reject: (error: Error) => void
   /** When it began to wait for a connection, shared or not, as `performance.now()`. */
   #since = performance.now()
+  readonly usesRows: boolean
   #hasArrived = false
+  /** Whether the statement was cancelled, so that its connection has to be closed. */
+  #isCancelled = false
   #hasLostConnection = false
   #resetsRole = false
 
@@ -96,6 +102,8 @@ class TransactionRun implements SharedRun {
     this.mayRepeat = transaction.hasNoEffect
     this.keepsSession = keepsSession(transaction)
     this.#receiver = transaction.receiver
+    // What is observed are the statements themselves.
+    this.usesRows = transaction.hasNoEffect && this.observer === undefined
   }
 
   start(): void {
@@ -136,14 +144,14 @@ class TransactionRun implements SharedRun {
   }
 
   settle(error: Error | undefined, results: RawRow[][]): void {
-    if (!error) this.#resolve({ rows: results.slice(this.part.length - this.#transaction.statements.length) })
+    if (!error) this.#succeed(results.slice(this.part.length - this.#transaction.statements.length))
     else if (this.#mayRetry(error)) this.runOnOwnConnection()
     else this.#fail(error)
   }
 
   runOnOwnConnection(): void {
     this.#lend().then(
-      (rows) => this.#resolve({ rows }),
+      (rows) => this.#succeed(rows),
       (error: Error) => {
         // Lets the pool notice other connections that were lost at the same time.
         if (this.#mayRetry(error)) setImmediate(() => this.runOnOwnConnection())
@@ -152,12 +160,28 @@ class TransactionRun implements SharedRun {
     )
   }
 
+  /** A large body that was encoded is kept like one that is streamed, as long as its reader needs. */
+  #succeed(rows: RawRow[][]): void {
+    const [statement] = this.#transaction.statements
+    const [fields] = rows[0] ?? []
+    const body = fields?.at(-1)
+    if (!fields || !body || body.length < largeRow || !statement?.rows || this.waitsForLargeRows) {
+      this.#resolve({ rows })
+      return
+    }
+    const streamed = StreamedField.arrived(body)
+    this.#pool.streams.add(streamed)
+    this.#resolve({ rows: [[fields.slice(0, -1)]], arriving: streamed })
+  }
+
   #lend(): Promise<RawRow[][]> {
     const use = (client: PipelineClient): Promise<RawRow[][]> => this.#runOn(client)
     const { observer } = this
-    if (this.#source === 'reserve') return withReservedConnection(this.#pool, use, isLostConnection, observer)
+    const isBroken = (error: unknown): boolean => this.#isCancelled || isLostConnection(error)
+    this.#isCancelled = false
+    if (this.#source === 'reserve') return withReservedConnection(this.#pool, use, isBroken, observer)
     const { caller } = this.#transaction
-    return withConnection(this.#pool, use, isLostConnection, {
+    return withConnection(this.#pool, use, isBroken, {
       access: this.kind,
       caller,
       since: this.#since,
@@ -165,8 +189,12 @@ class TransactionRun implements SharedRun {
     })
   }
 
-  /** Whether to run it once more: its connection was lost, or has a role that may not check sessions. */
+  /**
+   * Whether to run it once more: its connection was lost, or has a role that may not check sessions, or its rows could not be
+   * encoded, which are not tried again then.
+   */
   #mayRetry(error: Error): boolean {
+    if (error instanceof RowsRefused) return true
     if (this.#hasArrived || this.#receiver?.hasBegun === true) return false
     if (!this.#resetsRole && this.#hasForeignRole(error)) {
       this.#resetsRole = true
@@ -220,6 +248,11 @@ class TransactionRun implements SharedRun {
           : undefined,
       stats,
       hasReceiver: this.#receiver !== undefined,
+      usesRows: this.usesRows,
+      onExcess: () => {
+        this.#isCancelled = true
+        cancelBeforeClose(client)
+      },
     }
     const before = [...this.#beforeSettings, ...this.part.slice(0, this.part.length - statements.length)]
     return runStages(client, this.#transaction, before, { prepare: this.#options.prepare, observer })

@@ -43,6 +43,48 @@ export type PipelineStatement = {
   readonly isCounted?: boolean
   /** Receives the rows while they arrive; the result of the statement then has none. See `RestTransaction.receiver`. */
   readonly receiver?: RowReceiver
+  /**
+   * What may run in place of the statement, if neither has an effect: with `EncodedRows.end`, its result is the same, in less
+   * time. A database may always run the statement itself.
+   */
+  readonly rows?: RowsRequest | undefined
+}
+
+/** The name of a column, and the oid of its type: that of a domain is the type that it is based on. */
+export type ColumnDescription = { readonly name: Buffer; readonly type: number }
+
+/** The form of a statement that returns the rows of which the statement makes one. Its encoder makes them here. */
+export type RowsPlan = {
+  readonly text: string
+  /** Whether the statement itself has to run, because of the columns or their values. */
+  readonly isRefused: boolean
+  /** Undefined if there is a type that cannot be encoded. */
+  encoderOf(columns: readonly ColumnDescription[]): { begin(): EncodedRows } | undefined
+  refuse(): void
+}
+
+/** A run of a `RowsPlan`. */
+export type RowsRequest = {
+  readonly plan: RowsPlan
+  readonly values: PipelineStatement['values']
+  /** Whether the statement itself has to run, because the rows are too large to be kept in memory. */
+  isGivenUp: boolean
+}
+
+/** The rows of one run, which are encoded while they arrive. */
+export type EncodedRows = {
+  /** Bytes so far. */
+  readonly bytes: number
+  /**
+   * Adds a row: the body of a DataRow message. Its bytes are valid during the call only.
+   *
+   * @returns whether its values could be encoded
+   */
+  add(buffer: Buffer, start: number, end: number): boolean
+  /** Call this when all rows that arrived together were added. */
+  flush(): void
+  /** The row that the statement would have returned. */
+  end(): RawRow
 }
 
 /** Pauses and resumes the arrival of rows. */

@@ -5,7 +5,16 @@ import type { MediaHandler } from '../catalogue/media-handler.ts'
 import type { SchemaCache } from '../catalogue/schema-cache.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { StatementStats } from '../common/statement-stats.ts'
-import type { BatchDatabase, Caller, Consistency, Database, PipelineStatement, Precheck, RawRow } from './database.ts'
+import type {
+  BatchDatabase,
+  Caller,
+  Consistency,
+  Database,
+  PipelineStatement,
+  Precheck,
+  RawRow,
+  RowsRequest,
+} from './database.ts'
 import type { ApiError } from './errors.ts'
 import type { RateDecision } from './extensions/limits/rate-limiter.ts'
 import type { RequestConsistency } from './extensions/read-your-writes/request-consistency.ts'
@@ -117,6 +126,8 @@ export type Prepared = {
   readonly main: Statement | undefined
   /** Statistics of earlier runs of the statement, if its shape is cached. */
   readonly stats?: StatementStats
+  /** What may run in place of the main statement: see `PipelineStatement.rows`. */
+  readonly rows?: RowsRequest | undefined
   /** For a write with related rows: what runs before the main statement. It is never cached. */
   readonly nested?: NestedStatements
 }

@@ -27,6 +27,9 @@ const noStatement = (): never => {
   throw new Error('a plan that reads or writes has no statement')
 }
 
+/** Bytes of a result above which the next one is not kept in memory to be encoded, but streamed by the database. */
+const mostRows = 1024 * 1024
+
 /** Whether the statement may share a connection. A volatile function may have effects outside its transaction. */
 const mayShare = (plan: CrudPlan): boolean => plan.kind !== 'call' || plan.routine.volatility !== 'volatile'
 
@@ -39,7 +42,7 @@ export async function runCrud(
   claim?: Claim,
 ): Promise<ResultRow> {
   const { config } = context.snapshot
-  const { request, main = noStatement(), stats } = prepared
+  const { request, main = noStatement(), stats, rows: asRows } = prepared
   if (plan.explain) {
     const { rows, arriving } = await run(plan, prepared, identity, context, [main], { main })
     // A large plan in JSON is one field, which is streamed.
@@ -47,7 +50,13 @@ export async function runCrud(
   }
   if (prepared.nested) return runNested(prepared.nested, plan, prepared, identity, context, claim)
   const statements: PipelineStatement[] = [
-    { text: main.text, values: main.values, resultFormats: resultFormatsOf(plan) },
+    {
+      text: main.text,
+      values: main.values,
+      resultFormats: resultFormatsOf(plan),
+      // The log has the statement itself.
+      rows: stats && stats.largest <= mostRows && !context.trace.statements ? asRows : undefined,
+    },
   ]
   const planned = needsPlannedCount(plan, request.shape)
   if (planned) statements.push({ ...render(explainCountStatement(plan.read)), isUnprepared: true })

@@ -189,6 +189,7 @@ export function schemaCache(parts: {
     ),
     isSound: true,
     isDistributed: false,
+    textTypes: { types: new Set(), arrays: new Set() },
     stableRelations: new Set(),
     mediaHandlers: new Map([...builtInHandlers, ...handlers]),
     postgresVersion: 180000,

@@ -1,12 +1,12 @@
 // Reads the messages that the server sends to a pipeline.
 // https://www.postgresql.org/docs/current/protocol-message-formats.html
 
-import type { RawRow, ServerError } from '../../rest/database.ts'
+import type { ColumnDescription, RawRow, ServerError } from '../../rest/database.ts'
 
 const headerLength = 5
 const dataRow = 0x44
 /** Rows of at least so many bytes are streamed if there is a consumer. Responses with smaller rows have an entity tag. */
-const largeRow = 64 * 1024
+export const largeRow = 64 * 1024
 
 /** Consumes large rows while they arrive. */
 export type LargeRows = {
@@ -178,17 +178,17 @@ export function readRow(buffer: Buffer, start: number, end: number): RawRow {
   return row
 }
 
-/** The names of the columns in a RowDescription message. */
-export function readColumnNames(buffer: Buffer, start: number): Buffer[] {
-  const names: Buffer[] = []
+/** The columns in a RowDescription message. */
+export function readColumns(buffer: Buffer, start: number): ColumnDescription[] {
+  const columns: ColumnDescription[] = []
   let offset = start + 2
   for (let count = buffer.readInt16BE(start); count > 0; count--) {
     const stop = buffer.indexOf(0, offset)
-    names.push(Buffer.from(buffer.subarray(offset, stop)))
-    // The name is followed by six numbers: 18 bytes.
-    offset = stop + 1 + 18
+    // The name is followed by the table (four bytes), the column (two), the type (four), and eight more bytes.
+    columns.push({ name: Buffer.from(buffer.subarray(offset, stop)), type: buffer.readUInt32BE(stop + 7) })
+    offset = stop + 19
   }
-  return names
+  return columns
 }
 
 /** An ErrorResponse message. */

@@ -1,8 +1,9 @@
 // Writes the parts of a pipeline: binds prepared statements where the connection has them, and prepares others.
-import type { PipelineStatement } from '../../rest/database.ts'
+import type { ColumnDescription, PipelineStatement, RowsRequest } from '../../rest/database.ts'
 import { MessageWriter } from './message-writer.ts'
 import type { PartProgress, Preparation } from './queued-transaction.ts'
 import type { PipelinePart } from './pipeline-part.ts'
+import type { RowsRun } from './rows-run.ts'
 import { knownName, statementName, type StatementCache } from './statement-cache.ts'
 
 const allText: readonly (0 | 1)[] = []
@@ -12,7 +13,7 @@ export const writer = new MessageWriter()
 
 const noRoom = { hasRoom: false, evicted: [] as readonly string[] } as const
 
-const nothingSent = (): PartProgress => ({ preparations: [], prepared: 0, bound: 0, completed: 0 })
+const nothingSent = (): PartProgress => ({ preparations: [], prepared: 0, bound: 0, completed: 0, rows: undefined })
 
 export class PartWriter {
   readonly #cache: StatementCache | undefined
@@ -27,9 +28,10 @@ export class PartWriter {
    *
    * @param parts gets the progress of the part before anything is written
    * @param flushes whether the server sends the response to each statement at once
+   * @param usesRows whether rows may run in place of statements
    * @throws RangeError for a statement that cannot be written
    */
-  write(part: PipelinePart, parts: PartProgress[], flushes = false): void {
+  write(part: PipelinePart, parts: PartProgress[], flushes = false, usesRows = false): void {
     const progress = nothingSent()
     parts.push(progress)
     if (this.#cache?.hasSkipped === true) this.#close(this.#cache.closeSkipped(), progress)
@@ -41,7 +43,11 @@ export class PartWriter {
         isChecked = true
         this.#checkRest(part, next)
       }
-      const { values, resultFormats, receiver } = statement
+      const { values, resultFormats, receiver, rows } = statement
+      if (usesRows && rows && this.#cache && !rows.isGivenUp && !rows.plan.isRefused) {
+        this.#writeRows(rows, this.#cache, next - 1, progress)
+        continue
+      }
       if (receiver?.namesOf) {
         writer.parse('', receiver.namesOf.text)
         progress.preparations.push({ kind: 'parse', name: '' })
@@ -52,6 +58,28 @@ export class PartWriter {
       if (flushes) writer.flush()
     }
     writer.sync()
+  }
+
+  /** Writes rows in place of a statement. The server describes their columns unless they are known. */
+  #writeRows(request: RowsRequest, cache: StatementCache, index: number, progress: PartProgress): void {
+    const { plan, values } = request
+    const name = this.#prepare(plan, progress)
+    const encoded = name === '' ? undefined : cache.beginRows(name, plan)
+    progress.rows = { request, index, name, encoded }
+    if (!encoded) writer.describeStatement(name)
+    writer.bind(name, values, allText)
+    writer.execute()
+  }
+
+  /** Call this when the server has described the columns of rows. */
+  describe(run: RowsRun, columns: readonly ColumnDescription[]): void {
+    const { plan } = run.request
+    if (run.name === '') run.encoded = plan.encoderOf(columns)?.begin()
+    else {
+      this.#cache?.describe(run.name, columns)
+      run.encoded = this.#cache?.beginRows(run.name, plan)
+    }
+    if (!run.encoded) plan.refuse()
   }
 
   #close(names: readonly string[], { preparations }: PartProgress): void {
@@ -85,7 +113,7 @@ export class PartWriter {
    * The name to bind a statement by. A part does not use a statement that another part prepares before the server has
    * confirmed it: the server skips the Parse when something before it fails.
    */
-  #prepare({ text, isUnprepared }: PipelineStatement, progress: PartProgress): string {
+  #prepare({ text, isUnprepared }: Pick<PipelineStatement, 'text' | 'isUnprepared'>, progress: PartProgress): string {
     const { preparations } = progress
     const cache = isUnprepared === true ? undefined : this.#cache
     const name = cache && statementName(text)

@@ -2,13 +2,14 @@
 // sent before the server has responded to the one ahead of it.
 // https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-PIPELINING
 import type pg from 'pg'
-import type { RawRow, RowReceiver } from '../../rest/database.ts'
+import type { EncodedRows, RawRow, RowReceiver } from '../../rest/database.ts'
 import { StreamedField } from './streamed-field.ts'
 import { intercept, type GiveBack } from './incoming.ts'
 import type { StatementCache } from './statement-cache.ts'
-import { MessageReader, readColumnNames, readError, readRow } from './message-reader.ts'
+import { MessageReader, readColumns, readError, readRow } from './message-reader.ts'
 import { PartWriter, writer } from './part-writer.ts'
 import { RunningTransaction, type PartProgress, type QueuedTransaction } from './queued-transaction.ts'
+import { RowsRefused } from './rows-run.ts'
 import { arrivals } from './arrival.ts'
 import { statementError, unsendable } from './statement-error.ts'
 import { TransactionFlow } from './transaction-flow.ts'
@@ -45,6 +46,8 @@ export class PipelineQuery implements pg.Submittable {
   #stream: pg.Connection['stream'] | undefined
   /** Has received rows of the chunk that is being read. */
   #receiver: RowReceiver | undefined
+  /** Has encoded rows of that chunk. */
+  #encoding: EncodedRows | undefined
 
   /**
    * @param cache the prepared statements of the connection; without it, statements are not prepared
@@ -54,7 +57,7 @@ export class PipelineQuery implements pg.Submittable {
     this.#writer = new PartWriter(cache)
     this.#onEnd = onEnd
     this.#reader = new MessageReader({
-      wants: () => this.#transactions[0]?.transaction.onLargeRow !== undefined,
+      wants: () => this.#wantsLargeRow(),
       begin: (fields, length) => this.#beginLargeRow(fields, length),
       refuses: (length) => this.#exceeds(length),
     })
@@ -107,7 +110,8 @@ export class PipelineQuery implements pg.Submittable {
     try {
       const { sent } = running
       const { timer } = running.transaction
-      for (const part of sent) this.#writer.write(part, running.parts, timer?.timesStatements)
+      const { usesRows } = running.transaction
+      for (const part of sent) this.#writer.write(part, running.parts, timer?.timesStatements, usesRows)
     } catch (error) {
       writer.undoTo(mark)
       const { parts, transaction } = running
@@ -121,6 +125,8 @@ export class PipelineQuery implements pg.Submittable {
     const rest = this.#reader.read(chunk, this.#onMessage)
     this.#receiver?.flush()
     this.#receiver = undefined
+    this.#encoding?.flush()
+    this.#encoding = undefined
     if (rest) this.#stopReading(rest)
     if (this.#ended.length > 0) this.#recordRuns()
     this.#flush()
@@ -156,6 +162,7 @@ export class PipelineQuery implements pg.Submittable {
         progress.bound++
         return true
       case code.dataRow:
+        if (progress.rows !== undefined && this.#encodeRow(running, progress, buffer, start, end)) return true
         if (running.transaction.hasReceiver === true && this.#receiveRow(running, progress, buffer, start, end))
           return true
         if (running.transaction.maxBytes !== undefined && running.isExcess(progress, end - start)) return true
@@ -164,6 +171,7 @@ export class PipelineQuery implements pg.Submittable {
         return true
       case code.commandComplete:
       case code.emptyQuery:
+        if (progress.rows !== undefined) this.#endRows(running, progress)
         if (!running.error && !running.isCleaning) running.results.push(running.rows)
         running.rows = []
         running.transaction.timer?.endStatement(running.syncs, progress.completed, undefined)
@@ -184,13 +192,46 @@ export class PipelineQuery implements pg.Submittable {
         this.#beginNext()
         return true
       case code.rowDescription:
-        if (running.transaction.hasReceiver === true)
-          running.receiver(progress)?.columns(readColumnNames(buffer, start))
+        if (progress.rows !== undefined) this.#describeRows(running, progress, buffer, start)
+        else if (running.transaction.hasReceiver === true)
+          running.receiver(progress)?.columns(readColumns(buffer, start).map(({ name }) => name))
         return true
       default:
         // Descriptions of parameters, and messages that may arrive at any time: notices, notifications, parameters.
         return true
     }
+  }
+
+  #wantsLargeRow(): boolean {
+    const [running] = this.#transactions
+    if (running?.transaction.onLargeRow === undefined) return false
+    const progress = running.parts[running.syncs]
+    return !progress || running.rowsOf(progress) === undefined
+  }
+
+  /** Encodes a row; false when it is not one of those that run in place of a statement. */
+  #encodeRow(running: RunningTransaction, progress: PartProgress, buffer: Buffer, start: number, end: number): boolean {
+    const rows = running.rowsOf(progress)
+    if (!rows) return false
+    running.encode(rows, buffer, start, end)
+    this.#encoding = rows.encoded
+    return true
+  }
+
+  #describeRows(running: RunningTransaction, progress: PartProgress, buffer: Buffer, start: number): void {
+    const rows = running.rowsOf(progress)
+    if (!rows) return
+    this.#writer.describe(rows, readColumns(buffer, start))
+    if (!rows.encoded) running.error ??= new RowsRefused()
+  }
+
+  #endRows(running: RunningTransaction, progress: PartProgress): void {
+    const encoded = running.rowsOf(progress)?.encoded
+    if (!encoded || running.error) return
+    const row = encoded.end()
+    this.#encoding = undefined
+    running.rows = [row]
+    running.bytes += encoded.bytes
   }
 
   #fail(running: RunningTransaction, progress: PartProgress, buffer: Buffer, start: number, end: number): void {
@@ -210,7 +251,10 @@ export class PipelineQuery implements pg.Submittable {
   #exceeds(length: number): boolean {
     const [running] = this.#transactions
     const progress = running?.parts[running.syncs]
-    if (!running || !progress || running.transaction.maxBytes === undefined) return false
+    if (!running || !progress) return false
+    const rows = running.rowsOf(progress)
+    if (rows) return running.isTooLong(rows.request, length + (rows.encoded?.bytes ?? 0))
+    if (running.transaction.maxBytes === undefined) return false
     return running.isExcess(progress, length, false)
   }
 

@@ -7,6 +7,7 @@ import { PipelineQuery } from './pipeline-query.ts'
 import type { QueuedTransaction } from './queued-transaction.ts'
 import type { PipelinePart } from './pipeline-part.ts'
 import type { PipelineClient } from './pipeline-client.ts'
+import { RowsRefused } from './rows-run.ts'
 import { StatementError } from './statement-error.ts'
 import type { StatementCache } from './statement-cache.ts'
 import { StatementTimer } from './statement-timer.ts'
@@ -14,7 +15,7 @@ import { StatementTimer } from './statement-timer.ts'
 /** Callbacks besides the result: see `QueuedTransaction`. */
 export type PipelineObserver = Pick<
   QueuedTransaction,
-  'onLargeRow' | 'stats' | 'hasReceiver' | 'maxBytes' | 'onExcess' | 'cleanup'
+  'onLargeRow' | 'stats' | 'hasReceiver' | 'usesRows' | 'maxBytes' | 'onExcess' | 'cleanup'
 > & {
   /** Receives the rows of the statements that preceded the one that failed. */
   readonly onFailure?: (results: RawRow[][]) => void
@@ -58,7 +59,7 @@ export class Refusal extends TracelessError {
 export const isLostConnection = (error: unknown): boolean =>
   error instanceof StatementError
     ? error.server.severity === 'FATAL' || error.server.severity === 'PANIC'
-    : !(error instanceof ConnectionError || error instanceof Refusal)
+    : !(error instanceof ConnectionError || error instanceof Refusal || error instanceof RowsRefused)
 
 /**
  * Whether a transaction that failed may run again: its first part failed before anything in it had an effect outside

@@ -1,11 +1,12 @@
 // A transaction of a pipeline, and how far it has come.
-import type { RawRow, RowReceiver, ServerError } from '../../rest/database.ts'
+import type { RawRow, RowReceiver, RowsRequest, ServerError } from '../../rest/database.ts'
 import type { StatementStats } from '../../common/statement-stats.ts'
 import { statementError } from './statement-error.ts'
 import type { StatementTimer } from './statement-timer.ts'
 import type { StreamedField } from './streamed-field.ts'
 import type { TransactionFlow } from './transaction-flow.ts'
 import type { PipelinePart } from './pipeline-part.ts'
+import { mostEncoded, RowsRefused, type RowsRun } from './rows-run.ts'
 
 /** Receives a large row while it still arrives: all fields but the last, and the last one. The results leave it out. */
 export type OnLargeRow = (fields: RawRow, last: StreamedField) => void
@@ -25,6 +26,8 @@ export type QueuedTransaction = {
   readonly stats?: StatementStats | undefined
   /** Whether one of the statements has a `receiver`. */
   readonly hasReceiver?: boolean
+  /** Whether rows may run in place of statements that have them. The transaction may then end with `RowsRefused`. */
+  readonly usesRows?: boolean | undefined
   /**
    * Maximum number of bytes of the rows of statements with `isCounted`. With the row that exceeds it, the transaction fails,
    * and what follows is discarded while it arrives.
@@ -32,7 +35,7 @@ export type QueuedTransaction = {
   readonly maxBytes?: number | undefined
   /** Times its statements for an observer. */
   readonly timer?: StatementTimer | undefined
-  /** Is called when `maxBytes` is exceeded, while the server still runs the transaction. */
+  /** Is called when `maxBytes` is exceeded, or when rows are too large to be encoded, while the server still runs the transaction. */
   onExcess?(): void
   /** Is called when no other transaction is ahead. */
   onBegin?(): void
@@ -50,6 +53,8 @@ export type PartProgress = {
   prepared: number
   bound: number
   completed: number
+  /** The rows that run in place of a statement. */
+  rows: RowsRun | undefined
 }
 
 /** A transaction that has not ended. */
@@ -88,6 +93,29 @@ export class RunningTransaction {
   /** The receiver of the statement that is being executed. */
   receiver({ completed }: PartProgress): RowReceiver | undefined {
     return this.transaction.parts[this.syncs]?.[completed]?.receiver
+  }
+
+  /** The rows that are arriving in place of the result of a statement. */
+  rowsOf({ rows, completed }: PartProgress): RowsRun | undefined {
+    return rows?.index === completed && !this.isCleaning ? rows : undefined
+  }
+
+  /** Encodes a row. The transaction fails if that is not possible. */
+  encode({ request, encoded }: RowsRun, buffer: Buffer, start: number, end: number): void {
+    if (this.error || !encoded) return
+    if (this.isTooLong(request, encoded.bytes + end - start)) return
+    if (encoded.add(buffer, start, end)) return
+    request.plan.refuse()
+    this.error = new RowsRefused()
+  }
+
+  /** Whether encoded rows exceed their limit. The transaction fails then. */
+  isTooLong(request: RowsRequest, bytes: number): boolean {
+    if (bytes <= mostEncoded) return false
+    request.isGivenUp = true
+    this.error ??= new RowsRefused()
+    this.transaction.onExcess?.()
+    return true
   }
 
   /**

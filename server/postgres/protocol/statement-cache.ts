@@ -1,6 +1,7 @@
 // Prepared statements of a connection. Their names are hashes of their texts: if a pooler moves this connection to
 // another server session, a name can never run a different statement there.
 import { createHash } from 'node:crypto'
+import type { ColumnDescription, EncodedRows, RowsPlan } from '../../rest/database.ts'
 import { SecondChanceCache } from '../../common/second-chance-cache.ts'
 
 /** Characters of the longest text that is prepared. PostgreSQL needs about a hundred times as many bytes for its tree. */
@@ -47,6 +48,10 @@ type Known = {
   wasUsed: boolean
   /** Characters of its text that take memory of the server: none of a statement that is being closed. */
   readonly length: number
+  /** What the server has said of its columns, and the encoder for the plan that it was last used with. */
+  columns?: readonly ColumnDescription[]
+  plan?: RowsPlan
+  encoder?: ReturnType<RowsPlan['encoderOf']>
 }
 
 export type StatementLimits = {
@@ -133,6 +138,23 @@ export class StatementCache {
   /** Call this when the server has prepared the statement. */
   prepared(name: string): void {
     this.#set(name, 'prepared', this.#known.get(name)?.length ?? 0)
+  }
+
+  /** Call this when the server has described the statement. Its columns stay the same: otherwise it is stale. */
+  describe(name: string, columns: readonly ColumnDescription[]): void {
+    const known = this.#known.get(name)
+    if (known) known.columns = columns
+  }
+
+  /** Begins to encode the rows of a statement; undefined if its columns are not known, or cannot be encoded. */
+  beginRows(name: string, plan: RowsPlan): EncodedRows | undefined {
+    const known = this.#known.get(name)
+    if (known?.columns === undefined) return undefined
+    if (known.plan !== plan) {
+      known.plan = plan
+      known.encoder = plan.encoderOf(known.columns)
+    }
+    return known.encoder?.begin()
   }
 
   /** Call this when the server has closed the statement, or when its Parse was not sent. */

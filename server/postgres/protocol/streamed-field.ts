@@ -49,6 +49,14 @@ export class StreamedField implements StreamedBody {
     this.#flow = flow
   }
 
+  /** A value that has arrived completely. */
+  static arrived(value: Buffer): StreamedField {
+    const field = new StreamedField(value.length, { pause: () => undefined, resume: () => undefined })
+    for (let start = 0; start < value.length; start += pieceSize) field.push(value.subarray(start, start + pieceSize))
+    field.end()
+    return field
+  }
+
   /** Calls `listener` once everything has arrived, so that the connection is free. */
   onArrived(listener: () => void): void {
     this.#onArrived = listener

@@ -38,6 +38,8 @@ export type SharedRun = {
   readonly observer?: StatementObserver | undefined
   /** Whether large rows are buffered instead of streamed. */
   readonly waitsForLargeRows?: boolean
+  /** See `QueuedTransaction.usesRows`. */
+  readonly usesRows?: boolean
   /** Whether it waits when the pool has no free connection. Otherwise there is a reserve for it. */
   readonly waitsForPool: boolean
   /** Whether its caller has disconnected. Then it does not begin any more. */
@@ -62,6 +64,7 @@ class QueuedRun implements QueuedTransaction {
   readonly stats: StatementStats | undefined
   readonly onLargeRow: OnLargeRow | undefined
   readonly timer: StatementTimer | undefined
+  readonly usesRows: boolean | undefined
   /** Expected duration in milliseconds. */
   readonly expected: number
   /** When it was added, as `performance.now()`, if it is observed. */
@@ -77,6 +80,7 @@ class QueuedRun implements QueuedTransaction {
     this.parts = [this.part]
     this.cleanup = run.keepsSession ? undefined : cleanSession
     this.stats = run.stats
+    this.usesRows = run.usesRows
     this.timer = run.observer && new StatementTimer(run.observer, [run.part])
     this.expected = run.stats?.expected ?? 0
     this.since = run.observer ? performance.now() : 0

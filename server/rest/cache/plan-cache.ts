@@ -2,6 +2,7 @@
 // place of the values, and are valid for one snapshot of settings and schema. They contain no data of callers.
 import { StatementStats } from '../../common/statement-stats.ts'
 import { bytesOfText, longestKey, SecondChanceCache } from '../../common/second-chance-cache.ts'
+import type { RowsPlan, RowsRequest } from '../database.ts'
 import { ApiError } from '../errors.ts'
 import type { CrudPlan } from '../plan/plan.ts'
 import type { RequestShape } from '../request/api-request.ts'
@@ -21,6 +22,8 @@ export type PreparedShape = {
   readonly text: string
   readonly sources: readonly Source[]
   readonly stats: StatementStats
+  /** The rows in place of the statement, and where their values come from. */
+  readonly rows?: { readonly plan: RowsPlan; readonly sources: readonly Source[] } | undefined
 }
 
 /**
@@ -52,14 +55,34 @@ export function sourcesOf(
   return found.size === markers.length ? sources : undefined
 }
 
-/** Fills the values of one request into the statement of a shape. */
-export function bind({ text, sources }: PreparedShape, values: readonly string[], body: string | null): Statement {
-  return {
-    text,
-    values: sources.map((source) => {
-      if (source === 'body') return body
-      return 'constant' in source ? source.constant : (values[source.index] ?? '')
-    }),
+/** Fills the values of one request into the sources of a statement. */
+export const bind = (
+  sources: readonly Source[],
+  values: readonly string[],
+  body: string | null,
+): (string | Buffer | null)[] =>
+  sources.map((source) => {
+    if (source === 'body') return body
+    return 'constant' in source ? source.constant : (values[source.index] ?? '')
+  })
+
+/** The rows that may run in place of a statement. Their values are bound when they run. */
+export class BoundRows implements RowsRequest {
+  readonly plan: RowsPlan
+  isGivenUp = false
+  readonly #sources: readonly Source[]
+  readonly #values: readonly string[]
+  readonly #body: string | null
+
+  constructor(rows: NonNullable<PreparedShape['rows']>, values: readonly string[], body: string | null) {
+    this.plan = rows.plan
+    this.#sources = rows.sources
+    this.#values = values
+    this.#body = body
+  }
+
+  get values(): (string | Buffer | null)[] {
+    return bind(this.#sources, this.#values, this.#body)
   }
 }
 
@@ -77,7 +100,8 @@ const textCost = 8
 
 function bytesOfShape(shape: KnownShape): number {
   if (shape === 'uncacheable') return 0
-  if (!(shape instanceof ApiError)) return textCost * bytesOfText(shape.text)
+  if (!(shape instanceof ApiError))
+    return textCost * (bytesOfText(shape.text) + bytesOfText(shape.rows?.plan.text ?? ''))
   const { message, details, hint } = shape
   return bytesOfText(message) + bytesOfText(JSON.stringify(details ?? null)) + bytesOfText(hint ?? '')
 }

@@ -3,7 +3,7 @@
 import { ApiError, errorBody } from '../errors.ts'
 import { addressedBy, firstOf, type PrepareContext, type Prepared } from '../extension.ts'
 import { checkPayload } from '../request/payload-check.ts'
-import { bind, isCacheable, sourcesOf, type KnownShape, type PreparedShape } from './plan-cache.ts'
+import { bind, BoundRows, isCacheable, sourcesOf, type KnownShape, type PreparedShape } from './plan-cache.ts'
 import { hasNoEffect, keepsSession } from '../plan/effect.ts'
 import { planRequest } from '../plan/planner.ts'
 import type { PlanSettings } from '../plan/plan-context.ts'
@@ -19,8 +19,10 @@ import type { PageCursor, ScopedCursor } from '../extensions/keyset-pages/page-c
 import { copied } from '../request/remembered.ts'
 import { keyPart, partKind } from '../request/shape-key.ts'
 import { bodyMarker, shapeKey, valuesOf, withMarkers, type MarkedParams } from './request-values.ts'
+import { SharedRowsPlan } from '../encode/rows-plan.ts'
 import { render } from '../sql/fragment.ts'
 import { isObject } from '../sql/payload.ts'
+import { rowsSql } from '../sql/rows.ts'
 import { mainStatement, needsPlannedCount } from '../sql/statement.ts'
 
 /** Called between parsing and planning, to measure the stages. */
@@ -190,7 +192,9 @@ function prepareShape(
   const sources = sourcesOf(statement, markers, markedBody)
   if (!sources) return 'uncacheable'
   const { text } = statement
+  const rows = rowsOf(shapePlan, marked, markers, markedBody, context)
   return {
+    rows,
     // The planner has already rejected or ignored unknown preferences.
     shape: { ...parsed.shape, preferences: { ...parsed.shape.preferences, invalid: [] } },
     body,
@@ -201,6 +205,22 @@ function prepareShape(
     sources,
     stats: snapshot.plans.statsOf(text),
   }
+}
+
+/** The rows that may run in place of the statement of a shape. */
+function rowsOf(
+  plan: CrudPlan,
+  { shape }: PlannedRequest,
+  markers: readonly string[],
+  body: string | undefined,
+  { snapshot: { config }, schemaCache: cache }: PrepareContext,
+): PreparedShape['rows'] {
+  if (config.dbPreRequest !== null || !hasNoEffect(plan, cache)) return undefined
+  const rows = rowsSql(plan, shape, config)
+  if (!rows) return undefined
+  const statement = render(rows.sql)
+  const sources = sourcesOf(statement, markers, body)
+  return sources && { plan: new SharedRowsPlan(statement.text, rows, cache.textTypes), sources }
 }
 
 /** Prepares a request from its cached shape; undefined when its body does not fit. */
@@ -227,8 +247,10 @@ function fromShape(
   onParsed()
   checkPayload(request, { value }, validator)
   const text = body && isText(payload) ? payload.text : null
-  const main = bind(known, valuesOf(queryParams, cursor), text)
-  return { request, plan, hasNoEffect, keepsSession, main, stats }
+  const values = valuesOf(queryParams, cursor)
+  const main = { text: known.text, values: bind(known.sources, values, text) }
+  const rows = known.rows && new BoundRows(known.rows, values, text)
+  return { request, plan, hasNoEffect, keepsSession, main, stats, rows }
 }
 
 /** Whether a body has the same columns as the shape, and is an object or an array like the body of the shape. */

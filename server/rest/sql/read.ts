@@ -17,7 +17,7 @@ function joinedSql(selected: RelationSelectField, embed: ReadPlan, limits: Limit
     subquery,
     ` ) AS ${alias} ON ${condition}`,
   ]
-  const rows = readStatement(embed, limits)
+  const rows = readStatement(embed, { limits })
   const spreadOrder = embed.spread?.kind === 'to-many' ? embed.spread.order : undefined
   const isToOne = selected.kind === 'json' ? selected.mode === 'object' : spreadOrder === undefined
   if (isToOne) return lateral(rows, 'TRUE')
@@ -56,23 +56,29 @@ function selectList(plan: ReadPlan): readonly Fragment[] {
 /** The parts of a read: its select list, ` FROM …` with its embeds, and its conditions, to be joined by AND. */
 export type ReadParts = { readonly list: Fragment; readonly from: Fragment; readonly conditions: readonly Fragment[] }
 
-export function readParts(plan: ReadPlan, limits: LimitForm): ReadParts {
+/** @param leading items that precede those of the plan in the select list */
+export function readParts(plan: ReadPlan, limits: LimitForm, leading: readonly string[] = []): ReadParts {
   const conditions = conditionsOf(relationOf(plan), plan.where)
   return {
-    list: join(selectList(plan), ', '),
+    list: join([...leading, ...selectList(plan)], ', '),
     from: plan.relationSelect.length === 0 ? fromSql(plan) : [fromSql(plan), joinsSql(plan, limits)],
     conditions: plan.joinConditions.length === 0 ? conditions : [...conditions, ...joinConditionsOf(plan)],
   }
 }
 
-/**
- * The rows of a read plan.
- *
- * @param version if given, the columns are instead the row, `pgrst_row`, and its version, `pgrst_version`
- */
-export function readStatement(plan: ReadPlan, limits: LimitForm = 'text', version?: RowVersion): Fragment {
+export type ReadForm = {
+  /** By default `text`. */
+  readonly limits?: LimitForm
+  /** If given, the columns are instead the row, `pgrst_row`, and its version, `pgrst_version`. */
+  readonly version?: RowVersion | undefined
+  /** Items that precede those of the plan in the select list; none for distinct rows, which have a list of their own. */
+  readonly leading?: readonly string[]
+}
+
+/** The rows of a read plan. */
+export function readStatement(plan: ReadPlan, { limits = 'text', version, leading }: ReadForm = {}): Fragment {
   const relation = relationOf(plan)
-  const { list, from, conditions } = readParts(plan, limits)
+  const { list, from, conditions } = readParts(plan, limits, leading)
   const having = (plan.having && plan.groupingSql?.having(relation, plan.having)) ?? ''
   const rows = version === undefined ? '' : [' CROSS JOIN LATERAL (SELECT ', list, ') pgrst_row']
   const source = [from, rows, whereSql(conditions), groupSql(relation, plan), having]

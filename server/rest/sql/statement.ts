@@ -117,7 +117,7 @@ function readSql(plan: CrudPlan & { kind: 'read' }, shape: StatementShape, setti
   const cut = plan.cutAt === undefined ? undefined : cutSql(plan.read, plan.cutAt, page)
   return [
     `WITH ${sourceName} AS ( `,
-    readStatement(plan.read, limitForm(plan), plan.version),
+    readStatement(plan.read, { limits: limitForm(plan), version: plan.version }),
     ' ) ',
     count.cte,
     ' ',
@@ -155,7 +155,7 @@ function mutateSql(
         body: bodySql(handler, null),
       },
       // Without a body, the result of the write does not have the columns of `select`.
-      handler.kind === 'none' ? `SELECT * FROM ${sourceName}` : readStatement(plan.read, limitForm(plan)),
+      handler.kind === 'none' ? `SELECT * FROM ${sourceName}` : readStatement(plan.read, { limits: limitForm(plan) }),
       plan,
     ),
   ]
@@ -175,7 +175,7 @@ function callSql(plan: CrudPlan & { kind: 'call' }, shape: StatementShape, setti
     const cut = { ...columns, location: cutRowsSql(plan.cutAt) }
     return [call, cutRows(plan.read, plan.cutAt), count.cte, ' ', resultSelect(cut, rows, plan)]
   }
-  return [call, count.cte, ' ', resultSelect(columns, readStatement(plan.read, limitForm(plan)), plan)]
+  return [call, count.cte, ' ', resultSelect(columns, readStatement(plan.read, { limits: limitForm(plan) }), plan)]
 }
 
 function resultSql(plan: CrudPlan, shape: StatementShape, settings: StatementSettings): Fragment {

@@ -75,7 +75,7 @@ const arrows: Readonly<Record<string, Arrows>> = {
 }
 
 /** The stages of a request, in order. Each imports nothing of later stages. */
-const stages: readonly string[] = ['request', 'plan', 'sql', 'response', 'openapi', 'cache']
+const stages: readonly string[] = ['request', 'plan', 'sql', 'encode', 'response', 'openapi', 'cache']
 /** The loose files of `rest/` that every stage may import. The others combine the stages. */
 const restBasis: readonly string[] = [
   'errors.ts',

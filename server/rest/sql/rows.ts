@@ -1,0 +1,96 @@
+// The form of a main statement that returns the rows of the response, which the server writes as JSON. Postgres aggregates
+// nothing, and sends what its output functions write. Everything else of the response is known without the database, or in
+// columns before those of the rows.
+import {
+  returnsScalar,
+  returnsSetOfScalar,
+  returnsSingle,
+  returnsSingleComposite,
+  returnsVoid,
+} from '../../catalogue/routine.ts'
+import type { MediaHandler } from '../../catalogue/media-handler.ts'
+import type { CrudPlan } from '../plan/plan.ts'
+import { callStatement } from './call.ts'
+import { countStatement } from './count.ts'
+import type { Fragment } from './fragment.ts'
+import { relationOf } from './from.ts'
+import { sourceName } from './handler.ts'
+import { isAllRows } from './order.ts'
+import { readStatement } from './read.ts'
+import type { StatementSettings, StatementShape } from './statement.ts'
+
+/** The rows of a response, and what they become. */
+export type RowsSql = RowsForm & { readonly sql: Fragment }
+
+/** What the server makes of rows. */
+export type RowsForm = {
+  /** Whether the body is an array of the rows, or the first of them alone. */
+  readonly body: 'array' | 'first'
+  /** Whether the only column is the value itself. */
+  readonly isScalar: boolean
+  /** Number of rows in the result: those that arrive, or one. */
+  readonly pageTotal: 'rows' | 'one'
+  /**
+   * Number of all rows: unknown, that of the result, or in the first column. Then the second column is null instead of true in
+   * place of a row, if there is none.
+   */
+  readonly tableTotal: 'none' | 'page' | 'column'
+  /** Whether the version of the row precedes the columns. */
+  readonly hasVersion: boolean
+}
+
+/** Whether the body is JSON that the server can write: an array or an object with all its members. */
+const isPlainJson = (handler: MediaHandler): boolean =>
+  handler.kind === 'json' || (handler.kind === 'single-json' && !handler.stripNulls)
+
+function isSingle(plan: CrudPlan): boolean {
+  if (plan.handler.kind === 'single-json') return true
+  return plan.kind === 'call' && (returnsScalar(plan.routine) || returnsSingleComposite(plan.routine))
+}
+
+/**
+ * The rows of a read or call. Undefined for plans whose response needs more of the database: other media types, keyset pages,
+ * limits that must be reported, numbers of rows that a function returns in part.
+ *
+ * Whether the plan is quiet (`isQuiet`) is for the caller to know: the rows tell nothing of `response.headers`.
+ */
+export function rowsSql(plan: CrudPlan, shape: StatementShape, { dbMaxRows }: StatementSettings): RowsSql | undefined {
+  if (plan.kind === 'mutate' || plan.explain || plan.page || plan.cutAt !== undefined) return undefined
+  if (!isPlainJson(plan.handler) || plan.isStreamed === true) return undefined
+  const { count } = shape.preferences
+  if (count === 'planned' || count === 'estimated') return undefined
+  const isCounted = count === 'exact'
+  const isWhole = dbMaxRows === null && isAllRows(shape.topLevelRange)
+  const tableTotal = isCounted ? (isWhole ? 'page' : 'column') : 'none'
+  const body = isSingle(plan) ? 'first' : 'array'
+  if (plan.kind === 'call') {
+    const { routine, handler } = plan
+    if (tableTotal === 'column' || returnsVoid(routine)) return undefined
+    return {
+      sql: [`WITH ${sourceName} AS (`, callStatement(plan.call), ') ', readStatement(plan.read)],
+      body,
+      isScalar: returnsScalar(routine) || (handler.kind === 'json' && returnsSetOfScalar(routine)),
+      pageTotal: returnsSingle(routine) ? 'one' : 'rows',
+      tableTotal,
+      hasVersion: false,
+    }
+  }
+  const { read, version } = plan
+  const form = { body, isScalar: false, pageTotal: 'rows', tableTotal, hasVersion: version !== undefined } as const
+  const leading = version ? [`${version.sql.of(relationOf(read), version)} AS pgrst_version`] : []
+  if (tableTotal !== 'column') return { ...form, sql: readStatement(read, { leading }) }
+  // Distinct rows have a select list of their own.
+  if (read.distinct) return undefined
+  const rows = readStatement(read, { leading: ['TRUE AS pgrst_row', ...leading] })
+  const counted = ['SELECT pg_catalog.count(*) AS total FROM (', countStatement(read), ') pgrst_counted']
+  return {
+    ...form,
+    sql: [
+      'SELECT pgrst_total.total, pgrst_rows.* FROM (',
+      counted,
+      ') pgrst_total LEFT JOIN (',
+      rows,
+      ') pgrst_rows ON TRUE',
+    ],
+  }
+}
