@@ -194,7 +194,7 @@ class TransactionRun implements SharedRun {
    * encoded, which are not tried again then.
    */
   #mayRetry(error: Error): boolean {
-    if (error instanceof RowsRefused) return true
+    if (error instanceof RowsRefused || this.#mayBeOfRows(error)) return true
     if (this.#hasArrived || this.#receiver?.hasBegun === true) return false
     if (!this.#resetsRole && this.#hasForeignRole(error)) {
       this.#resetsRole = true
@@ -204,6 +204,14 @@ class TransactionRun implements SharedRun {
     this.#hasLostConnection = true
     this.#since = performance.now()
     return true
+  }
+
+  /** Whether the error may be of a row that the statement in place of the rows does not return. */
+  #mayBeOfRows(error: Error): boolean {
+    const rows = this.usesRows ? this.#transaction.statements[0]?.rows : undefined
+    if (!(error instanceof StatementError) || !rows || rows.isGivenUp || !rows.plan.mayFailAlone) return false
+    rows.isGivenUp = true
+    return !rows.plan.isRefused
   }
 
   /**

@@ -56,6 +56,8 @@ export type ColumnDescription = { readonly name: Buffer; readonly type: number }
 /** The form of a statement that returns the rows of which the statement makes one. Its encoder makes them here. */
 export type RowsPlan = {
   readonly text: string
+  /** Whether an error may be of a row that the statement does not return. Then the statement decides. */
+  readonly mayFailAlone: boolean
   /** Whether the statement itself has to run, because of the columns or their values. */
   readonly isRefused: boolean
   /** Undefined if there is a type that cannot be encoded. */
@@ -78,7 +80,7 @@ export type EncodedRows = {
   /**
    * Adds a row: the body of a DataRow message. Its bytes are valid during the call only.
    *
-   * @returns whether its values could be encoded
+   * @returns whether it could be encoded: its values are in the format of their types, and not too long
    */
   add(buffer: Buffer, start: number, end: number): boolean
   /** Call this when all rows that arrived together were added. */

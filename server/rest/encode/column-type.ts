@@ -9,14 +9,17 @@ export const form = {
   text: 0,
   plain: 1,
   number: 2,
-  boolean: 3,
-  json: 4,
+  json: 3,
+  boolean: 4,
   date: 5,
   timestamp: 6,
   timestamptz: 7,
 } as const
 
 export type ValueForm = (typeof form)[keyof typeof form]
+
+/** Whether JSON has the bytes of the text, in quotes or not. */
+export const isCopied = (kind: ValueForm): boolean => kind >= form.plain && kind <= form.json
 
 export type ColumnType = {
   readonly form: ValueForm

@@ -11,6 +11,7 @@ type Kept = { readonly columns: readonly ColumnDescription[]; readonly encoder: 
 
 export class SharedRowsPlan implements RowsPlan {
   readonly text: string
+  readonly mayFailAlone: boolean
   readonly #form: RowsForm
   readonly #types: TextTypes
   #kept: readonly Kept[] = []
@@ -19,6 +20,7 @@ export class SharedRowsPlan implements RowsPlan {
   /** @param types those of the schema cache */
   constructor(text: string, form: RowsForm, types: TextTypes) {
     this.text = text
+    this.mayFailAlone = form.cutAt !== undefined
     this.#form = form
     this.#types = types
   }

@@ -11,7 +11,7 @@ export const mostAdded = 8
 /** A place that no value ends at: the value is not in the format that it should have. */
 export const notWritten = -1
 
-const quote = 0x22
+export const quote = 0x22
 const backslash = 0x5c
 const space = 0x20
 const minus = 0x2d
@@ -71,7 +71,7 @@ function writeRaw(target: Uint8Array, at: number, source: Uint8Array, start: num
 }
 
 /** Bytes above which a copy by the engine is faster than a loop. */
-const longCopy = 48
+export const longCopy = 64
 
 function writePlain(target: Uint8Array, at: number, source: Uint8Array, start: number, end: number): number {
   target[at] = quote
@@ -80,11 +80,10 @@ function writePlain(target: Uint8Array, at: number, source: Uint8Array, start: n
   return next + 1
 }
 
-/** Infinity and NaN are strings. */
-function writeNumber(target: Uint8Array, at: number, source: Uint8Array, start: number, end: number): number {
+/** Whether a number is one in JSON, too: infinity and NaN are strings. */
+export function isNumber(source: Uint8Array, start: number): boolean {
   const first = source[start] ?? 0
-  const isLiteral = first === minus ? source[start + 1] !== letterI : first !== letterI && first !== letterN
-  return isLiteral ? writeRaw(target, at, source, start, end) : writePlain(target, at, source, start, end)
+  return first === minus ? source[start + 1] !== letterI : first !== letterI && first !== letterN
 }
 
 const literals = { true: Buffer.from('true'), false: Buffer.from('false'), null: Buffer.from('null') }
@@ -166,7 +165,9 @@ export function writeValue(
     case form.plain:
       return writePlain(target, at, source, start, end)
     case form.number:
-      return writeNumber(target, at, source, start, end)
+      return isNumber(source, start)
+        ? writeRaw(target, at, source, start, end)
+        : writePlain(target, at, source, start, end)
     case form.boolean:
       return writeLiteral(target, at, source[start] === smallT ? literals.true : literals.false)
     case form.json:

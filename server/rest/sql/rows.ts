@@ -11,6 +11,7 @@ import {
 import type { MediaHandler } from '../../catalogue/media-handler.ts'
 import type { CrudPlan } from '../plan/plan.ts'
 import { callStatement } from './call.ts'
+import { limitedSum } from '../request/integer.ts'
 import { countStatement } from './count.ts'
 import type { Fragment } from './fragment.ts'
 import { relationOf } from './from.ts'
@@ -37,6 +38,8 @@ export type RowsForm = {
   readonly tableTotal: 'none' | 'page' | 'column'
   /** Whether the version of the row precedes the columns. */
   readonly hasVersion: boolean
+  /** Number of rows after which one more only tells that there are more (`db-max-rows`). */
+  readonly cutAt?: number | undefined
 }
 
 /** Whether the body is JSON that the server can write: an array or an object with all its members. */
@@ -50,12 +53,12 @@ function isSingle(plan: CrudPlan): boolean {
 
 /**
  * The rows of a read or call. Undefined for plans whose response needs more of the database: other media types, keyset pages,
- * limits that must be reported, numbers of rows that a function returns in part.
+ * numbers of rows that a function returns in part.
  *
  * Whether the plan is quiet (`isQuiet`) is for the caller to know: the rows tell nothing of `response.headers`.
  */
 export function rowsSql(plan: CrudPlan, shape: StatementShape, { dbMaxRows }: StatementSettings): RowsSql | undefined {
-  if (plan.kind === 'mutate' || plan.explain || plan.page || plan.cutAt !== undefined) return undefined
+  if (plan.kind === 'mutate' || plan.explain || plan.page) return undefined
   if (!isPlainJson(plan.handler) || plan.isStreamed === true) return undefined
   const { count } = shape.preferences
   if (count === 'planned' || count === 'estimated') return undefined
@@ -63,20 +66,25 @@ export function rowsSql(plan: CrudPlan, shape: StatementShape, { dbMaxRows }: St
   const isWhole = dbMaxRows === null && isAllRows(shape.topLevelRange)
   const tableTotal = isCounted ? (isWhole ? 'page' : 'column') : 'none'
   const body = isSingle(plan) ? 'first' : 'array'
+  const { cutAt } = plan
+  const read =
+    cutAt === undefined ? plan.read : { ...plan.read, range: { ...plan.read.range, limit: limitedSum(cutAt, 1) } }
   if (plan.kind === 'call') {
     const { routine, handler } = plan
     if (tableTotal === 'column' || returnsVoid(routine)) return undefined
     return {
-      sql: [`WITH ${sourceName} AS (`, callStatement(plan.call), ') ', readStatement(plan.read)],
+      sql: [`WITH ${sourceName} AS (`, callStatement(plan.call), ') ', readStatement(read)],
       body,
       isScalar: returnsScalar(routine) || (handler.kind === 'json' && returnsSetOfScalar(routine)),
       pageTotal: returnsSingle(routine) ? 'one' : 'rows',
       tableTotal,
       hasVersion: false,
+      cutAt,
     }
   }
-  const { read, version } = plan
-  const form = { body, isScalar: false, pageTotal: 'rows', tableTotal, hasVersion: version !== undefined } as const
+  const { version } = plan
+  const hasVersion = version !== undefined
+  const form = { body, isScalar: false, pageTotal: 'rows', tableTotal, hasVersion, cutAt } as const
   const leading = version ? [`${version.sql.of(relationOf(read), version)} AS pgrst_version`] : []
   if (tableTotal !== 'column') return { ...form, sql: readStatement(read, { leading }) }
   // Distinct rows have a select list of their own.
