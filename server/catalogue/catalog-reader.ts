@@ -65,6 +65,12 @@ export type CatalogKeys = {
   readonly computed: readonly ComputedRelationship[]
 }
 
+/** What `stable-relations.sql` proves of the database, a relation or the functions of a name. `key` is a `qualifiedKey`. */
+export type Proof =
+  | { readonly kind: 'database'; readonly isSound: boolean }
+  | { readonly kind: 'relation'; readonly key: string; readonly isQuiet: boolean }
+  | { readonly kind: 'routine'; readonly key: string }
+
 /** What the other statements return. */
 export type CatalogObjects = {
   readonly columnTypes: readonly ColumnTypeRow[]
@@ -72,14 +78,11 @@ export type CatalogObjects = {
   readonly routines: readonly Routine[]
   readonly representations: readonly Representation[]
   readonly mediaHandlers: readonly MediaHandlerRow[]
-  /** `isSound` of the schema cache; then its stable relations by `qualifiedKey`. */
-  readonly stability: readonly (boolean | string)[]
+  readonly proofs: readonly Proof[]
   readonly isPreRequestStable: boolean
   readonly textTypes: readonly { readonly type: number; readonly array: number }[]
   readonly distributed: readonly DistributedRelation[]
 } & Pick<SchemaCache, 'postgresVersion' | 'checksSessions' | 'keepsResponses'>
-
-const keyOf = ({ schema, name }: QualifiedIdentifier): string => qualifiedKey(schema, name)
 
 /** The rows of the statements whose results grow with the database. */
 export class CatalogReader {
@@ -89,7 +92,7 @@ export class CatalogReader {
   readonly #views = new DecodedRows(decodeView)
   readonly #computed = new DecodedRows(decodeComputed)
   readonly #routines = new DecodedRows(decodeRoutine)
-  readonly #stability = new DecodedRows(decodeStability)
+  readonly #proofs = new DecodedRows(decodeProof)
   readonly #distributed = new DecodedRows(decodeRow<DistributedRelation>)
 
   /**
@@ -119,7 +122,7 @@ export class CatalogReader {
     const routines = await large(this.#routines, routinesQuery(options))
     const representations = await small<Representation>('representations')
     const mediaHandlers = await small<MediaHandlerRow>('media-handlers', schemas)
-    const stability = await large(this.#stability, introspectionQuery('stable-relations', schemas))
+    const proofs = await large(this.#proofs, introspectionQuery('stable-relations', schemas))
     const textTypes = await small<CatalogObjects['textTypes'][number]>('text-types')
     const [server] = await small<{ version: number }>('server-version')
     if (!server) throw new Error('The server did not report its version')
@@ -136,7 +139,7 @@ export class CatalogReader {
       routines,
       representations,
       mediaHandlers,
-      stability,
+      proofs,
       isPreRequestStable: preRequestRow?.is_stable === true,
       textTypes,
       distributed,
@@ -154,9 +157,13 @@ const decodeComputed = (row: CatalogRow): ComputedRelationship => ({
   ...decodeRow<Omit<ComputedRelationship, 'kind'>>(row),
 })
 
-function decodeStability(row: CatalogRow): boolean | string {
-  const { isSound, ...relation } = decodeRow<QualifiedIdentifier & { isSound?: boolean }>(row)
-  return isSound ?? keyOf(relation)
+type Named<T> = T extends { readonly key: string } ? Omit<T, 'key'> & QualifiedIdentifier : T
+
+function decodeProof(row: CatalogRow): Proof {
+  const proof = decodeRow<Named<Proof>>(row)
+  if (proof.kind === 'database') return proof
+  const key = qualifiedKey(proof.schema, proof.name)
+  return proof.kind === 'routine' ? { kind: 'routine', key } : { kind: 'relation', key, isQuiet: proof.isQuiet }
 }
 
 /** Fetches the rows of a statement in batches, between which requests are handled. */

@@ -5,6 +5,7 @@ import {
   type CatalogKeys,
   type CatalogObjects,
   type FetchPace,
+  type Proof,
   type SchemaCacheOptions,
 } from './catalog-reader.ts'
 import {
@@ -111,7 +112,7 @@ export class SchemaCacheMemory {
   readonly #relationships = new Remembered(buildRelationships)
   readonly #tables = new Remembered((...sources: TableSources) => this.#buildTables(...sources))
   readonly #routines = new Remembered(routinesOf)
-  readonly #stableRelations = new Remembered(stableRelationsOf)
+  readonly #proven = new Remembered(provenOf)
   readonly #equalTables = new EqualValues<CatalogTable>((last, next) => last.isSame(next))
   #lastKeys: RelationKeys = new Map()
   #lastConstraints: readonly Constraint[] = [];
@@ -152,9 +153,8 @@ export class SchemaCacheMemory {
         catalog.representations.map((cast) => [representationKey(cast.sourceType, cast.targetType), cast] as const),
       ),
       mediaHandlers: mediaHandlersOf(catalog.mediaHandlers),
-      isSound: catalog.stability[0] === true,
+      ...(yield* this.#proven.of(catalog.proofs)),
       isDistributed: catalog.distributed.length > 0,
-      stableRelations: yield* this.#stableRelations.of(catalog.stability),
       ...(preRequest && catalog.isPreRequestStable ? { stablePreRequest: preRequest } : {}),
       textTypes: {
         types: new Set(catalog.textTypes.map(({ type }) => type)),
@@ -216,12 +216,22 @@ function* buildRelationships(
   })
 }
 
-function* stableRelationsOf(stability: CatalogObjects['stability']): Steps<ReadonlySet<string>> {
-  const relations = new Set<string>()
-  yield* eachOf(stability, (value) => {
-    if (typeof value === 'string') relations.add(value)
+type Proven = Pick<SchemaCache, 'isSound' | 'stableRelations' | 'quietRelations' | 'quietRoutines'>
+
+function* provenOf(proofs: readonly Proof[]): Steps<Proven> {
+  let isSound = false
+  const [stableRelations, quietRelations, quietRoutines] = [new Set<string>(), new Set<string>(), new Set<string>()]
+  yield* eachOf(proofs, (proof) => {
+    if (proof.kind === 'database') {
+      isSound = proof.isSound
+    } else if (proof.kind === 'routine') {
+      quietRoutines.add(proof.key)
+    } else {
+      stableRelations.add(proof.key)
+      if (proof.isQuiet) quietRelations.add(proof.key)
+    }
   })
-  return relations
+  return { isSound, stableRelations, quietRelations, quietRoutines }
 }
 
 /**

@@ -25,6 +25,10 @@ export type SchemaCache = {
   readonly isSound: boolean
   /** Relations that call no volatile function when they are read, by `qualifiedKey(schema, name)`. */
   readonly stableRelations: ReadonlySet<string>
+  /** Those that call no function that may set `response.headers` or `response.status`, either. */
+  readonly quietRelations: ReadonlySet<string>
+  /** Functions of which no overload is volatile or may set them, by `qualifiedKey(schema, name)`. */
+  readonly quietRoutines: ReadonlySet<string>
   /** The pre-request function of the settings, if it is declared stable or immutable. */
   readonly stablePreRequest?: QualifiedIdentifier
   /** Types of the database whose values are strings in JSON. */

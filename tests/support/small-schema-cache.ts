@@ -191,6 +191,8 @@ export function schemaCache(parts: {
     isDistributed: false,
     textTypes: { types: new Set(), arrays: new Set() },
     stableRelations: new Set(),
+    quietRelations: new Set(),
+    quietRoutines: new Set(),
     mediaHandlers: new Map([...builtInHandlers, ...handlers]),
     postgresVersion: 180000,
     checksSessions: false,

@@ -4,7 +4,7 @@ import { ApiError, errorBody } from '../errors.ts'
 import { addressedBy, firstOf, type PrepareContext, type Prepared } from '../extension.ts'
 import { checkPayload } from '../request/payload-check.ts'
 import { bind, BoundRows, isCacheable, sourcesOf, type KnownShape, type PreparedShape } from './plan-cache.ts'
-import { hasNoEffect, keepsSession } from '../plan/effect.ts'
+import { hasNoEffect, isQuiet, keepsSession } from '../plan/effect.ts'
 import { planRequest } from '../plan/planner.ts'
 import type { PlanSettings } from '../plan/plan-context.ts'
 import type { RoleColumns } from '../extensions/readable-columns/starred.ts'
@@ -215,7 +215,7 @@ function rowsOf(
   body: string | undefined,
   { snapshot: { config }, schemaCache: cache }: PrepareContext,
 ): PreparedShape['rows'] {
-  if (config.dbPreRequest !== null || !hasNoEffect(plan, cache)) return undefined
+  if (config.dbPreRequest !== null || !isQuiet(plan, cache)) return undefined
   const rows = rowsSql(plan, shape, config)
   if (!rows) return undefined
   const statement = render(rows.sql)
