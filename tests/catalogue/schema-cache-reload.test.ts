@@ -96,6 +96,7 @@ const hostile = [
   'drop view api."constructor"',
   'alter table api."hasOwnProperty" rename to "constructor"',
   'drop table api."__proto__"',
+  'drop type api."valueOf"',
   'drop table api."constructor" cascade',
 ]
 
