@@ -5,7 +5,11 @@
 /** As `engines` in package.json. */
 const oldestMajor = 20
 
-if (Number(process.versions.node.split('.')[0]) >= oldestMajor) {
+const major = Number(process.versions.node.split('.')[0])
+
+if (major >= oldestMajor) {
+  // Node.js 20 does not have it. Without it, `pg` asks a `Response` which runtime this is, and Node.js loads its Fetch API: 10 MB.
+  if (!('navigator' in globalThis)) Object.assign(globalThis, { navigator: { userAgent: `Node.js/${major}` } })
   // Before the program is loaded, which would make it grow.
   const { keepYoungGeneration } = await import('./running/heap.ts')
   if (process.argv[2] === 'serve') keepYoungGeneration()

@@ -1,11 +1,12 @@
 // Express routers that distinguish upper and lower case, as the paths of URLs do (RFC 3986, section 6.2.2.1).
-import express, { type Router } from 'express'
+import type { Router } from 'express'
+import { loadExpress } from './express.ts'
 
 /**
  * A router for which `/Verify` is another path than `/verify`. Express's default would serve both, so that whatever reads the
  * path itself, such as a proxy that protects `/auth/v1/admin`, would take them for different ones.
  */
-export const exactRouter = (): Router => express.Router({ caseSensitive: true })
+export const exactRouter = (): Router => loadExpress().Router({ caseSensitive: true })
 
 /**
  * Whether Express reads another path in a request target than it says: it parses targets with these characters as a browser

@@ -1,9 +1,9 @@
 // Receives, reads and validates JSON bodies.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import express from 'express'
 import { readJsonBytes, type JsonFault } from '../text/json-text.ts'
 import type { DtoValidator } from '../validation/validator.ts'
 import type { Fault } from '../validation/fault.ts'
+import { loadExpress } from './express.ts'
 
 /** A body, and the text that it was read from. */
 export type JsonBody = { readonly value: unknown; readonly text: string }
@@ -67,11 +67,12 @@ export type BodyFault = 'too large' | 'unsupported encoding' | 'unreadable'
  * @param errorOf the error that the receiver throws; `cause` is that of Express's body parser, if it found the fault
  */
 export function bodyReceiver(limit: number, errorOf: (fault: BodyFault, cause?: unknown) => Error): BodyReceiver {
-  const receive = express.raw({ type: () => true, limit })
+  let receive: ReturnType<ReturnType<typeof loadExpress>['raw']> | undefined
   return async (request, response) => {
     requireLength(request, limit, () => errorOf('too large'))
+    const receiveRaw = (receive ??= loadExpress().raw({ type: () => true, limit }))
     await new Promise<void>((resolve, reject) => {
-      receive(request, response, (error?: unknown) => {
+      receiveRaw(request, response, (error?: unknown) => {
         if (error === undefined) resolve()
         else reject(errorOf(faultOf(error), error))
       })

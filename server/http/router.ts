@@ -35,7 +35,11 @@ export type RouteTable<Tools = RouteTools> = {
   readonly guards: readonly Guard[]
 }
 
-export type RouterOptions<Tools> = RouteTable<Tools> & {
+/** Loads routes, with everything that they import, at the first request that passes the guards. */
+export type LoadRoutes<Tools> = () => Promise<RouteTable<Tools>['routes']>
+
+export type RouterOptions<Tools> = Omit<RouteTable<Tools>, 'routes'> & {
+  readonly routes: RouteTable<Tools>['routes'] | LoadRoutes<Tools>
   readonly dialect: RouterDialect<Tools>
   /** The path of the router, `/` or without a slash at the end. All routes are at or below it. */
   readonly basePath: string
@@ -66,7 +70,7 @@ export function originalTarget(request: IncomingMessage): string {
  */
 export function createRouter<Tools>(options: RouterOptions<Tools>): Router {
   const { dialect, guards, tools, passesOn = false } = options
-  const find = finderOf(options)
+  const finder = loadedFinder(options)
   const answer = async (
     request: IncomingMessage,
     response: ServerResponse,
@@ -74,6 +78,8 @@ export function createRouter<Tools>(options: RouterOptions<Tools>): Router {
     next?: () => void,
   ): Promise<void> => {
     for (const guard of guards) if (guard(request, response, target)) return
+    const loaded = finder()
+    const find = loaded instanceof Promise ? await loaded : loaded
     const found = find(request.method ?? '', target)
     if (found) {
       const { path, handle, parameters } = found
@@ -129,10 +135,23 @@ type Found = {
   readonly parameters: Readonly<Record<string, string>>
 }
 
-/** A function that finds the route of a request. It throws the error of the dialect for another method of a path. */
-function finderOf<Tools>(options: RouterOptions<Tools>): (method: string, target: string) => Found | undefined {
+/** Finds the route of a request. Throws the error of the dialect for another method of a path. */
+type Finder = (method: string, target: string) => Found | undefined
+
+/** Returns the finder, or a promise of it until its routes are loaded. */
+function loadedFinder<Tools>(options: RouterOptions<Tools>): () => Finder | Promise<Finder> {
+  const { routes } = options
+  if (typeof routes !== 'function') {
+    const finder = finderOf(options, routes)
+    return () => finder
+  }
+  let finder: Finder | Promise<Finder> | undefined
+  return () => (finder ??= routes().then((loaded) => (finder = finderOf(options, loaded))))
+}
+
+function finderOf<Tools>(options: RouterOptions<Tools>, routes: RouteTable<Tools>['routes']): Finder {
   const { ignoresLastSlash, methodNotAllowed, undecodable } = options.dialect
-  const entries = entriesOf(options)
+  const entries = entriesOf(options, routes)
   const methods = new Set(entries.flatMap(({ handlers }) => [...handlers.keys()]))
   const byMethod = new Map([...methods].map((it) => [it, entries.filter(({ handlers }) => handlers.has(it))]))
   return (method, target) => {
@@ -152,7 +171,10 @@ function finderOf<Tools>(options: RouterOptions<Tools>): (method: string, target
 }
 
 /** The paths in the order in which they are tried. */
-function entriesOf<Tools>({ routes, basePath, tools }: RouterOptions<Tools>): readonly PathEntry[] {
+function entriesOf<Tools>(
+  { basePath, tools }: RouterOptions<Tools>,
+  routes: RouteTable<Tools>['routes'],
+): readonly PathEntry[] {
   const start = basePath === '/' ? 0 : basePath.length
   return [...groupBy(routes, ({ path }) => path)]
     .map(([path, ofPath]) => {

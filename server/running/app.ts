@@ -66,18 +66,11 @@ export function createApp({
   log,
   recorder,
 }: AppOptions): RequestListener {
-  const router = exactRouter()
   const logRequest = logRequests({
     wants: log.wants,
     write: log.write,
     ...(recorder && { ended: (request, response) => recorder.ended(request, response) }),
   })
-  router.use(logRequest)
-  const home = services.get('')
-  for (const [segment, handler] of services) if (segment !== '') router.use(`/${segment}`, mounted(handler))
-  if (analysis) router.use(analysis.path, mounted(analysis.router))
-  // `use` would match all other paths, too.
-  if (home) router.all('/', mounted(home))
   const servesRoot = restBasePath === '/'
   // If one path is below the other, the longer one takes precedence.
   const hidden =
@@ -90,11 +83,13 @@ export function createApp({
   }
   const isAnalysis = (target: string): boolean =>
     analysis !== undefined && analysis.path !== '/' && isBelow(target, analysis.path)
+  let router: express.Router | undefined
+  const serviceRouter = (): express.Router => (router ??= routerOf(services, analysis, logRequest))
   const serve = (request: IncomingMessage, response: ServerResponse, target: string): void => {
     const direct = storage && isBelow(target, storagePath) ? storage : isAnalysis(target) ? undefined : missing(target)
     if (direct) logRequest(request, response, () => direct(request, response))
     else if (isAmbiguous(target)) logRequest(request, response, () => notFound(request, response))
-    else router(request as express.Request, response as express.Response, () => notFound(request, response))
+    else serviceRouter()(request as express.Request, response as express.Response, () => notFound(request, response))
   }
   return (request, response) => {
     const target = originForm(request.url ?? '/')
@@ -110,6 +105,21 @@ export function createApp({
     if (recorder) recorder.service(request, response, () => serve(request, response, target))
     else serve(request, response, target)
   }
+}
+
+function routerOf(
+  services: AppOptions['services'],
+  analysis: AppOptions['analysis'],
+  logRequest: express.RequestHandler,
+): express.Router {
+  const router = exactRouter()
+  router.use(logRequest)
+  for (const [segment, handler] of services) if (segment !== '') router.use(`/${segment}`, mounted(handler))
+  if (analysis) router.use(analysis.path, mounted(analysis.router))
+  const home = services.get('')
+  // `use` would match all other paths, too.
+  if (home) router.all('/', mounted(home))
+  return router
 }
 
 function notFound(request: IncomingMessage, response: ServerResponse): void {

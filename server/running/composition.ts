@@ -18,14 +18,11 @@ import { cookieIdentity } from '../services/accounts/cookie-identity.ts'
 import type { SessionSettings } from '../services/accounts/session.ts'
 import { sessionLimits } from '../services/accounts/session-limits.ts'
 import { createAnalysis, type AnalysisService } from '../services/analysis/analysis.ts'
-import { analysisRoutes } from '../services/analysis/analysis-routes.ts'
-import { authRoutes } from '../services/auth/auth-table.ts'
 import type { AuthService } from '../services/auth/create-auth.ts'
 import { databaseFailure } from '../services/database-failure.ts'
 import { serviceDocumentHandler } from '../services/openapi/service-document.ts'
 import type { StorageService } from '../services/storage/create-storage.ts'
 import { createImageKeeper } from '../services/storage/image-keeper.ts'
-import { storageRoutes } from '../services/storage/storage-table.ts'
 import type { Validator } from '../validation/validator.ts'
 import { createApp, type AppOptions } from './app.ts'
 import { startSignIn, withAuth } from './auth-service.ts'
@@ -43,7 +40,7 @@ import { exemptFromShedding } from './overload/load-shedding.ts'
 import { overloadResponder } from './overload/refusal-response.ts'
 import { missingServices } from './missing-services.ts'
 import { readUsedSchemas } from './schema-files.ts'
-import { describedRoutes, serviceTables } from './service-routes.ts'
+import { describedRoutes, loadTables, serviceTables } from './service-routes.ts'
 import type { ServeTools } from './serve-tools.ts'
 import type { ServingDatabase } from './serving-database.ts'
 import { startStorage } from './storage-service.ts'
@@ -266,14 +263,7 @@ async function tablesOf(
       cookieIdentity: (request) => cookieIdentity(request, sessions),
       schemas: await readUsedSchemas(config),
       version,
-      routes: () => [
-        ...describedRoutes([
-          ...tables,
-          ...(signsIn(config.services) ? [{ routes: authRoutes }] : []),
-          ...(has('analysis') ? [{ routes: analysisRoutes(config.imageBasePath) }] : []),
-          ...(has('storage') ? [{ routes: storageRoutes }] : []),
-        ]),
-      ],
+      routes: async () => describedRoutes([...tables, ...(await loadTables(config))]),
     }),
   })
   return tables

@@ -9,9 +9,6 @@ import type { EmbeddedDatabase } from '../postgres/embedded/embedded.ts'
 import { toPoolConfig } from './connection-setting.ts'
 import type { Log } from './operations/log.ts'
 
-export const backupDirUnused =
-  'BACKUP_DIR has no effect: it is for the embedded database. Back up your own database with the tools of PostgreSQL.'
-
 export type ServedArchive = {
   /** How far the archive is; undefined without an archive. */
   readonly status: (() => ArchiveStatus) | undefined

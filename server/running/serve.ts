@@ -11,9 +11,8 @@ import { missingAddresses } from '../config/missing-addresses.ts'
 import { missingSecrets } from '../config/missing-secrets.ts'
 import { missingSettingText } from '../config/missing-setting.ts'
 import { receiveArchiveStatus, sendArchiveStatus } from './archive-messages.ts'
-import { backupDirUnused, startArchive } from './serve-archive.ts'
 import type { ArchiveStatus } from '../postgres/backup/archive-status.ts'
-import { startEmbedded, type EmbeddedDatabase } from '../postgres/embedded/embedded.ts'
+import type { EmbeddedDatabase } from '../postgres/embedded/embedded.ts'
 import { embeddedVariable, withEmbedded } from './embedded-environment.ts'
 import { GracefulEnd } from './graceful-end.ts'
 import { keepHeapSmall } from './heap.ts'
@@ -22,7 +21,7 @@ import { unprovenAddresses } from './unproven-addresses.ts'
 import { ensureJwtKeysFile } from './jwt-keys-file.ts'
 import { createHttpServer } from './http-server.ts'
 import type { UpgradeHandler } from '../http/upgrade.ts'
-import { createAdmin, type AdminOptions } from './operations/admin.ts'
+import type { AdminOptions } from './operations/admin.ts'
 import { consoleLines } from './operations/console-lines.ts'
 import { createLog, type Log } from './operations/log.ts'
 import { startService, type ServiceOptions, type ServiceParts } from './service.ts'
@@ -32,6 +31,9 @@ import { checkPorts, hostToListenOn, reusePortAdvice } from './ports.ts'
 import type { ServedDatabase, ServeTools } from './serve-tools.ts'
 import { watchTermination } from './termination.ts'
 import { leaveWorkers, poolShare, reportToPrimary, startWorkers, workerIndex } from './workers.ts'
+
+const backupDirUnused =
+  'BACKUP_DIR has no effect: it is for the embedded database. Back up your own database with the tools of PostgreSQL.'
 
 /** Milliseconds that requests in flight have to finish when the process stops. */
 const grace = 10_000
@@ -94,7 +96,8 @@ export async function serve(options: ServeOptions, tools: ServeTools): Promise<v
       if (advice !== undefined) log.write({ kind: 'warning', message: advice })
     }
     const embedded = await startDatabase(given, log, termination.signal)
-    const archive = embedded && (await startArchive(embedded, given.config.backupDir, log))
+    const archive =
+      embedded && (await (await import('./serve-archive.ts')).startArchive(embedded, given.config.backupDir, log))
     if (archive) stops.unshift(archive.stop)
     else if (given.config.backupDir !== null && workerIndex() === undefined)
       log.write({ kind: 'warning', message: backupDirUnused })
@@ -272,6 +275,7 @@ async function startDatabase(
   const { config } = loaded
   const database = chooseDatabase(config, 'authenticator')
   if (database.kind === 'named') return undefined
+  const { startEmbedded } = await import('../postgres/embedded/embedded.ts')
   return startEmbedded({
     dataDir: database.dataDir,
     setting: settingSource(loaded, 'dataDir'),
@@ -287,6 +291,7 @@ async function startAdmin(
 ): Promise<Listening | undefined> {
   const { adminServerPort: port, adminServerUnixSocket: socket } = config
   if (port === null && socket === null) return undefined
+  const { createAdmin } = await import('./operations/admin.ts')
   const admin = createAdmin({ schemaCache: () => engine.snapshot.schemaCache, metrics, isReady, ...state })
   return listen(admin, socket, config.adminServerUnixSocketMode, {
     serverHost: config.adminServerHost,

@@ -1,4 +1,6 @@
 // All routes besides the REST resources. The routers and `/openapi.json` are derived from these tables.
+import type { Config } from '../config/config.ts'
+import { signsIn } from '../config/signing-in.ts'
 import type { ServiceRoute } from '../http/service-route.ts'
 import type { RouteTable } from '../http/router.ts'
 import { accountsTable, type AccountsSettings } from '../services/accounts/accounts-table.ts'
@@ -18,7 +20,22 @@ export const serviceTables = (parts: ServiceRouteParts): readonly RouteTable[] =
   ...operationTables(parts),
 ]
 
+type DescribedTable = { readonly routes: readonly (ServiceRoute & { readonly hidden?: boolean })[] }
+
+/** Loads the tables of the chosen services whose routers load them at their first request. */
+export const loadTables = async ({
+  services,
+  imageBasePath,
+}: Pick<Config, 'services' | 'imageBasePath'>): Promise<readonly DescribedTable[]> => [
+  ...(signsIn(services) ? [{ routes: (await import('../services/auth/auth-table.ts')).authRoutes }] : []),
+  ...(services.includes('analysis')
+    ? [{ routes: (await import('../services/analysis/analysis-routes.ts')).analysisRoutes(imageBasePath) }]
+    : []),
+  ...(services.includes('storage')
+    ? [{ routes: (await import('../services/storage/storage-table.ts')).storageRoutes }]
+    : []),
+]
+
 /** The routes that `/openapi.json` describes. */
-export const describedRoutes = (
-  tables: readonly { readonly routes: readonly (ServiceRoute & { readonly hidden?: boolean })[] }[],
-): readonly ServiceRoute[] => tables.flatMap(({ routes }) => routes).filter(({ hidden }) => hidden !== true)
+export const describedRoutes = (tables: readonly DescribedTable[]): readonly ServiceRoute[] =>
+  tables.flatMap(({ routes }) => routes).filter(({ hidden }) => hidden !== true)

@@ -9,7 +9,7 @@ import type { Database } from '../postgres/database.ts'
 import { createPool, type Observe } from '../postgres/pool.ts'
 import { replicaOf } from '../postgres/replicas/connect-replicas.ts'
 import { Probe } from '../postgres/replicas/probe.ts'
-import { ReplicatedDatabase } from '../postgres/replicas/replicated-database.ts'
+import type { ReplicatedDatabase } from '../postgres/replicas/replicated-database.ts'
 import { ApiKeyChanges } from '../identity/api-key/api-key-changes.ts'
 import { createApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
 import { createJwtVerifier } from '../identity/jwt/jwt.ts'
@@ -19,7 +19,8 @@ import { isFinal, isUnavailable, liveSettings, type ServiceSettings } from './li
 import type { Log } from './operations/log.ts'
 import { LoadShedding } from './overload/load-shedding.ts'
 import { logRefusals } from './overload/refusals.ts'
-import { createMetrics, type Metrics } from './operations/metrics.ts'
+import type { Metrics } from './operations/metrics.ts'
+import { unreadMetrics } from './operations/unread-metrics.ts'
 import { createRecorder, exportReport, hasAdmin } from './recording.ts'
 import { createTracer } from './operations/tracing/tracer.ts'
 import { logConnections, logJwtCache, observeRest, observeEngine } from './operations/observer.ts'
@@ -100,7 +101,7 @@ export async function startService({
     keyChanges,
   )
   logConnections(database.events, log)
-  const replicated = connectReplicas(database, loaded.config, uri, env, log, observe)
+  const replicated = await connectReplicas(database, loaded.config, uri, env, log, observe)
   const settings = liveSettings({
     env,
     configFile,
@@ -109,14 +110,15 @@ export async function startService({
     onWarning: (message) => log.write({ kind: 'warning', message }),
     createVerifier: (config, previous) => createJwtVerifier(verifierSettings(config), previous, logJwtCache(log)),
   })
-  const metrics = createMetrics({
-    database: () => database.statistics,
-    poolSize: loaded.config.dbPool,
-    planCache: () => engine.snapshot.plans,
-    jwtCache: () => engine.snapshot.loaded.verifier.cacheStatistics,
-    replicas: replicated && (() => replicated.statistics),
-    timesRequests: hasAdmin(loaded.config),
-  })
+  const metrics: Metrics = hasAdmin(loaded.config)
+    ? (await import('./operations/metrics.ts')).createMetrics({
+        database: () => database.statistics,
+        poolSize: loaded.config.dbPool,
+        planCache: () => engine.snapshot.plans,
+        jwtCache: () => engine.snapshot.loaded.verifier.cacheStatistics,
+        replicas: replicated && (() => replicated.statistics),
+      })
+    : unreadMetrics
   const youngGeneration = new YoungGeneration()
   const stopAdapting = youngGeneration.start()
   const shedding = new LoadShedding({
@@ -210,16 +212,17 @@ const volatilePreRequest =
   'The function of db-pre-request is not known to be declared stable or immutable, so all reads run on the primary instead of replicas'
 
 /** The database with its replicas; undefined if there are none. */
-function connectReplicas(
+async function connectReplicas(
   database: Database,
   config: LoadedConfig['config'],
   uri: string,
   env: Environment,
   log: Log,
   observe: Observe | undefined,
-): ReplicatedDatabase | undefined {
+): Promise<ReplicatedDatabase | undefined> {
   const configs = toReplicaConfigs(config.databaseReplicaUrls, env)
   if (configs.length === 0) return undefined
+  const { ReplicatedDatabase } = await import('../postgres/replicas/replicated-database.ts')
   const replicated = new ReplicatedDatabase(database, {
     checker: new Probe(toPoolConfig(uri, env, 'read-write')),
     replicas: configs.map((replica) => replicaOf(replica, config, observe)),

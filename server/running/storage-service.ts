@@ -2,7 +2,6 @@
 import { join, resolve } from 'node:path'
 import type { Config } from '../config/config.ts'
 import { FileStore } from '../services/storage/backends/file-store.ts'
-import { S3Store } from '../services/storage/backends/s3-store.ts'
 import type { ObjectStore } from '../services/storage/object-store.ts'
 import { createStorage, type StorageOptions, type StorageService } from '../services/storage/create-storage.ts'
 
@@ -47,6 +46,7 @@ export async function startStorage({
 
 async function openBucket({ storageS3Bucket, storageS3Endpoint, storageS3Region }: Config): Promise<ObjectStore> {
   if (storageS3Bucket === null) throw new StorageBucketError('set STORAGE_S3_BUCKET to the name of a bucket')
+  const { S3Store } = await import('../services/storage/backends/s3-store.ts')
   try {
     return await S3Store.open({ bucket: storageS3Bucket, endpoint: storageS3Endpoint, region: storageS3Region })
   } catch (error) {

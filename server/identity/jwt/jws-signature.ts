@@ -1,6 +1,6 @@
 // Signs JSON Web Signatures in compact form (RFC 7515, section 7.1).
 import { createHmac, sign } from 'node:crypto'
-import { CompactSign } from 'jose'
+import { CompactSign } from 'jose/jws/compact/sign'
 import type { SigningKey } from './jwt-signing-key.ts'
 
 type Signature = (signed: string) => string

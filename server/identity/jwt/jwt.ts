@@ -2,7 +2,7 @@
 // https://docs.postgrest.org/en/stable/references/auth.html
 import { isUtf8 } from 'node:buffer'
 import { createHmac, timingSafeEqual, verify as verifyWithNode } from 'node:crypto'
-import { compactVerify } from 'jose'
+import { compactVerify } from 'jose/jws/compact/verify'
 import { credentialErrors, type CredentialError } from '../credential-error.ts'
 import { bytesOfText, SecondChanceCache } from '../../common/second-chance-cache.ts'
 import { exactClaims } from './exact-claims.ts'

@@ -21,8 +21,6 @@ export type MetricsSources = {
   readonly planCache: () => PlanCacheStatistics
   /** Undefined without replicas. */
   readonly replicas?: (() => readonly ReplicaStatistics[]) | undefined
-  /** Whether to measure requests, which is useful only if the metrics can be read. */
-  readonly timesRequests: boolean
 }
 
 export type Metrics = {
@@ -59,7 +57,7 @@ export type AnalysisMetrics = {
 }
 
 export function createMetrics(sources: MetricsSources): Metrics {
-  const { database, poolSize, jwtCache, replicas, timesRequests } = sources
+  const { database, poolSize, jwtCache, replicas } = sources
   const { registry, expose } = createRegistry()
   const registers = [registry]
   const { gauge, total } = collectedMetrics(registry)
@@ -156,12 +154,8 @@ export function createMetrics(sources: MetricsSources): Metrics {
       exportedRows.inc(rows)
       exportedBytes.inc(bytes)
     },
-    requestAnswered: (request) => {
-      if (timesRequests) measureRequest(request)
-    },
-    roundTripEnded: (seconds, ids) => {
-      if (timesRequests) measureRoundTrip(seconds, ids)
-    },
+    requestAnswered: measureRequest,
+    roundTripEnded: measureRoundTrip,
     spansExported: (count, isSuccess) => spans.inc({ outcome: isSuccess ? 'exported' : 'failed' }, count),
   }
 }

@@ -1,8 +1,9 @@
 // Home page, health checks, OpenAPI document and API reference.
-import express from 'express'
+import type express from 'express'
 import { requireBearerScheme } from '../../http/authorization-scheme.ts'
 import { publicCors } from '../../http/cross-origin.ts'
 import { unknownPath } from '../../http/envelope.ts'
+import { loadExpress } from '../../http/express.ts'
 import type { JsonSchema } from '../../http/json-schema.ts'
 import type { Route, RouteHandler } from '../../http/route.ts'
 import type { RouteTable } from '../../http/router.ts'
@@ -33,11 +34,10 @@ export type OperationParts = Omit<Home, 'entrypoint'> & {
  */
 export function operationTables(parts: OperationParts): readonly RouteTable[] {
   const cors = publicCors(parts.allowedOrigins)
-  const docs = docsApplication(parts)
   return [
     { guards: [cors], routes: [...(parts.imageBasePath === '/' ? [] : [healthRoute]), readyRoute(parts)] },
     { guards: [requireBearerScheme, cors], routes: documentRoutes(parts.document) },
-    { guards: [], routes: docsRoutes(docs) },
+    { guards: [], routes: docsRoutes(parts) },
     ...(parts.restBasePath === '/' ? [] : [{ guards: [cors], routes: [homeRoute(parts)] }]),
   ]
 }
@@ -110,7 +110,7 @@ function documentRoutes(handler: Handler): readonly Route[] {
 
 /** A separate Express application, because `sendFile` needs more than a router. */
 const docsApplication = ({ restBasePath, hasMailbox }: OperationParts): express.Express =>
-  express()
+  loadExpress()()
     .disable('x-powered-by')
     .enable('case sensitive routing')
     .use(
@@ -135,10 +135,12 @@ const docsApplication = ({ restBasePath, hasMailbox }: OperationParts): express.
     })
 
 /** The page, the files that it loads, and the guides, which are hidden. */
-function docsRoutes(application: express.Express): readonly Route[] {
+function docsRoutes(parts: OperationParts): readonly Route[] {
+  let application: express.Express | undefined
   const handle: RouteHandler = (request, response, { target }) =>
     // The application responds, or fails.
     new Promise((_resolve, reject) => {
+      application ??= docsApplication(parts)
       application(
         Object.assign(request, { url: target.startsWith('/') ? target : `/${target}` }) as express.Request,
         response as express.Response,

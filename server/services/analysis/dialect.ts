@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { publicCors } from '../../http/cross-origin.ts'
 import { givenRequestId, noteRequestId } from '../../http/request-log.ts'
 import { createRouter, type Guard, type Router, type RouterDialect } from '../../http/router.ts'
-import { analysisRoutes, type AnalysisRouteSettings } from './analysis-routes.ts'
+import type { AnalysisRouteSettings } from './analysis-routes.ts'
 import { internalError, Problem, problemOf, sendJson } from './problem.ts'
 import { ClientGone } from './receive.ts'
 
@@ -44,7 +44,7 @@ export function analysisRouter({ documentation, ...tools }: AnalysisRouterSettin
   return createRouter({
     dialect: analysisDialect,
     basePath: prefix,
-    routes: analysisRoutes(prefix),
+    routes: async () => (await import('./analysis-routes.ts')).analysisRoutes(prefix),
     guards: [
       identifyRequest,
       // They have cross-origin headers of their own.

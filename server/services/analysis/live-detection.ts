@@ -3,7 +3,7 @@
 import { STATUS_CODES, type IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { setImmediate as yielding, setTimeout as pause } from 'node:timers/promises'
-import { WebSocketServer, type WebSocket } from 'ws'
+import type { WebSocket, WebSocketServer } from 'ws'
 import { unobservedSocket, type ObserveSocket, type SocketObserver } from '../../common/socket-observer.ts'
 import { clientNetwork, limitedNetworks } from '../../http/client-address.ts'
 import { isTrustedOrigin } from '../../http/cross-origin.ts'
@@ -70,28 +70,21 @@ function isCrowded(network: string, connections: ReadonlySet<Connection>, limit:
 
 export function liveDetection(settings: LiveDetectionSettings): LiveDetection {
   const { path, fileLimit, socketLimit } = settings
-  const server = new WebSocketServer({
-    noServer: true,
-    clientTracking: false,
-    // No compression: a compressed frame could expand a thousandfold.
-    perMessageDeflate: false,
-    // Twice the largest accepted frame: a frame between the two gets an error, and the connection stays open.
-    maxPayload: 2 * Math.ceil(fileLimit / 3) * 4 + 4096,
-    maxFragments: mostFragments,
-  })
+  let server: WebSocketServer | undefined
   const connections = new Set<Connection>()
   const watch = setInterval(() => {
     for (const connection of connections) connection.checkAlive()
   }, heartbeat)
   watch.unref()
 
-  const admit = async (request: IncomingMessage): Promise<Caller> => {
+  const admit = async (request: IncomingMessage): Promise<Admission> => {
     const { origin } = request.headers
     const listed = settings.caller.allowedOrigins()
     if (origin !== undefined && listed.length > 0 && !isTrustedOrigin(request, listed)) {
       throw new Problem(403, 'Requests from pages of other sites are not accepted')
     }
-    return callerOf(request, settings.caller)
+    const caller = await callerOf(request, settings.caller)
+    return { caller, server: (server ??= await createServer(fileLimit)) }
   }
   const begin = async (socket: WebSocket, request: IncomingMessage, by: ObservedCaller): Promise<void> => {
     const network = clientNetwork(request, settings.caller.trustedProxies)
@@ -114,7 +107,7 @@ export function liveDetection(settings: LiveDetectionSettings): LiveDetection {
       observer
         .handshake(() => admit(request))
         .then(
-          (caller) => {
+          ({ caller, server }) => {
             socket.off('error', onError)
             let status = badHandshake
             server.handleUpgrade(request, socket, head, (accepted) => {
@@ -140,6 +133,22 @@ export function liveDetection(settings: LiveDetectionSettings): LiveDetection {
       for (const connection of connections) connection.end(goingAway)
     },
   }
+}
+
+/** A request that may have the WebSocket, and what gives it one. */
+type Admission = { readonly caller: Caller; readonly server: WebSocketServer }
+
+async function createServer(fileLimit: number): Promise<WebSocketServer> {
+  const { WebSocketServer } = await import('ws')
+  return new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    // No compression: a compressed frame could expand a thousandfold.
+    perMessageDeflate: false,
+    // Twice the largest accepted frame: a frame between the two gets an error, and the connection stays open.
+    maxPayload: 2 * Math.ceil(fileLimit / 3) * 4 + 4096,
+    maxFragments: mostFragments,
+  })
 }
 
 function refuseHandshake(socket: Duplex, { status, detail, headers }: Problem): void {

@@ -11,7 +11,6 @@ import type { Passwords } from '../accounts/password.ts'
 import { createAccessTokens } from './access-tokens.ts'
 import type { AuthContext } from './auth-context.ts'
 import { authDatabase } from './auth-database.ts'
-import { authRoutes } from './auth-table.ts'
 import { createCodeMacs, type CodeKeySource } from './code-macs.ts'
 import { BackgroundTasks } from './background-tasks.ts'
 import { createCallers } from './callers.ts'
@@ -141,5 +140,6 @@ export function authRouter({
   const rules = authCrossOrigin(() => context.settings().authCorsAllowedHeaders)
   const tools = { context, validator, readBody: readAuthBody, onError }
   const guards = [crossOriginGuard(allowedOrigins, rules)]
-  return createRouter({ dialect: authDialect, basePath: authPath, routes: authRoutes, guards, tools })
+  const routes = async () => (await import('./auth-table.ts')).authRoutes
+  return createRouter({ dialect: authDialect, basePath: authPath, routes, guards, tools })
 }

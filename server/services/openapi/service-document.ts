@@ -15,7 +15,6 @@ import { transactionError, withCode } from '../../rest/sql-errors.ts'
 import { privilegeQueries, visibleSchema } from '../../rest/openapi/model.ts'
 import type { SchemaCache } from '../../catalogue/schema-cache.ts'
 import type { SchemaFile } from '../../validation/schema-directory.ts'
-import { serviceDocument } from './document.ts'
 import type { ServiceRoute } from '../../http/service-route.ts'
 
 type Snapshot = RestSnapshot<
@@ -44,7 +43,7 @@ export type ServiceDocumentOptions = {
   readonly schemas: readonly SchemaFile[]
   readonly version: string
   /** The service's own routes. */
-  readonly routes: () => readonly ServiceRoute[]
+  readonly routes: () => Promise<readonly ServiceRoute[]>
 }
 
 /**
@@ -145,6 +144,7 @@ async function makeDocument(
     config.openapiMode === 'disabled'
       ? { tables: [], routines: [], relationships: cache.relationships }
       : visibleSchema(schema, cache, showsAll ? undefined : await readPrivileges())
+  const { serviceDocument } = await import('./document.ts')
   return JSON.stringify(
     serviceDocument({
       ...visible,
@@ -153,7 +153,7 @@ async function makeDocument(
       restBasePath: config.restBasePath,
       anonymous: config.dbAnonRole !== null,
       version,
-      operations: routes(),
+      operations: await routes(),
     }),
   )
 }

@@ -19,7 +19,6 @@ import type { StorageContext } from './storage-context.ts'
 import { SmallObjects } from './small-objects.ts'
 import { storageDatabase } from './storage-database.ts'
 import { startSweeping } from './sweep.ts'
-import { storageRoutes } from './storage-table.ts'
 
 export type StorageOptions = {
   /** Read at each request, because the settings can be reloaded. */
@@ -61,7 +60,7 @@ export function createStorage(options: StorageOptions): StorageService {
   const router = createRouter({
     dialect: storageDialect,
     basePath: storagePath,
-    routes: storageRoutes,
+    routes: async () => (await import('./storage-table.ts')).storageRoutes,
     guards: [crossOriginGuard(allowedOrigins, storageCrossOrigin)],
     tools: { context, validator, readBody: readStorageBody },
   })

@@ -3,7 +3,10 @@
 // They are signed with keys that are derived from those of access tokens, for this purpose only. So no access token or
 // API key is accepted as the token of a URL, and no token of a URL as a credential, whatever their claims are.
 import { createSecretKey, type KeyObject } from 'node:crypto'
-import { errors, jwtVerify, SignJWT, type JWTPayload } from 'jose'
+import type { JWTPayload } from 'jose'
+import * as errors from 'jose/errors'
+import { SignJWT } from 'jose/jwt/sign'
+import { jwtVerify } from 'jose/jwt/verify'
 import { derivedFromKeys, derivedSecrets, type KeySource } from '../../identity/jwt/key-set.ts'
 import { StorageError, storageErrors } from './storage-error.ts'
 

@@ -2,7 +2,6 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { cacheControlOf } from './cache-control.ts'
-import { readForm } from './upload-form.ts'
 import { storageErrors } from './storage-error.ts'
 import { decodedMetadata, parseUserMetadata, type UserMetadata } from './user-metadata.ts'
 
@@ -57,6 +56,7 @@ export async function readUpload(request: IncomingMessage): Promise<UploadSource
       stop: () => undefined,
     }
   }
+  const { readForm } = await import('./upload-form.ts')
   const { fields, fileType, bytes, stop } = await readForm(request)
   try {
     const named = fields.get('contentType') ?? ''

@@ -7,8 +7,6 @@ import { chooseDatabase } from '../../config/database-choice.ts'
 import type { Environment } from '../../config/config-sources.ts'
 import { toPoolConfig } from '../../running/connection-setting.ts'
 import { withClient } from '../../postgres/connection/client.ts'
-import { findRunning, useEmbedded } from '../../postgres/embedded/embedded.ts'
-import { findCluster } from '../../postgres/embedded/cluster.ts'
 import { requireSupportedVersion } from '../../postgres/connection/server-version.ts'
 import { CommandError } from './command-error.ts'
 import type { ConnectionWish } from './dependencies.ts'
@@ -32,7 +30,9 @@ export async function hasEmbedded(dataDir: string): Promise<boolean> {
     (found) => found.isDirectory(),
     () => false,
   )
-  return exists && (await findCluster(folder)) !== null
+  if (!exists) return false
+  const { findCluster } = await import('../../postgres/embedded/cluster.ts')
+  return (await findCluster(folder)) !== null
 }
 
 /**
@@ -67,6 +67,7 @@ export async function withAddress<T>(
         'or create the embedded database with `rowhouse migrate` or `rowhouse serve`.',
     )
   }
+  const { findRunning, useEmbedded } = await import('../../postgres/embedded/embedded.ts')
   const embedded = starts ? await useEmbedded({ dataDir: database.dataDir, log }) : await findRunning(database.dataDir)
   if (!embedded) throw new CommandError('The embedded database is not running. Start it with `rowhouse serve`.')
   try {

@@ -22,7 +22,6 @@ const metrics = createMetrics({
   jwtCache: () => ({ requests: 1, hits: 0, evictions: 0 }),
   planCache: () => ({ lookups: 1, hits: 0 }),
   replicas: () => [{ name: 'replica:5432', isUsable: true, lagSeconds: 0, reads: 1, reruns: 0 }],
-  timesRequests: true,
 })
 metrics.requestAnswered({ method: 'GET', route: 'films', role: 'anon', status: 200, seconds: 0.01 })
 metrics.roundTripEnded(0.01, undefined)

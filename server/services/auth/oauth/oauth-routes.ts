@@ -1,6 +1,6 @@
 // Sign-in with providers: `/authorize` sends the user to the provider, which sends them back to `/callback`.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import express from 'express'
+import { loadExpress } from '../../../http/express.ts'
 import { AuthError } from '../auth-error.ts'
 import { defineAuthRoute, type AuthRoute } from '../dialect.ts'
 import { callbackTarget } from './callback.ts'
@@ -76,10 +76,10 @@ export const oauthRoutes: readonly AuthRoute[] = [
 
 /** Bytes of a form. */
 const limit = 100 * 1024
-const receive = express.text({ type: () => true, limit })
 
 /** @throws AuthError 413 */
 async function readForm(request: IncomingMessage, response: ServerResponse): Promise<URLSearchParams> {
+  const receive = loadExpress().text({ type: () => true, limit })
   await new Promise<void>((resolve, reject) => {
     receive(request, response, (error?: unknown) => {
       if (error === undefined) resolve()

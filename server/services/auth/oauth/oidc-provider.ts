@@ -1,7 +1,10 @@
 // A provider of OpenID Connect: discovery, the authorization code flow, and verification of ID tokens.
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { createRemoteJWKSet, customFetch, decodeProtectedHeader, jwtVerify, type JWTPayload } from 'jose'
+import type { JWTPayload } from 'jose'
+import { decodeProtectedHeader } from 'jose/decode/protected_header'
+import { createRemoteJWKSet, customFetch } from 'jose/jwks/remote'
+import { jwtVerify } from 'jose/jwt/verify'
 import type * as OpenId from 'openid-client'
 import { tracedFetch } from '../../traced-fetch.ts'
 import { googleIssuer, knownMetadata } from './known-endpoints.ts'

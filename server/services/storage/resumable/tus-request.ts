@@ -15,9 +15,14 @@ import { parseUserMetadata } from '../user-metadata.ts'
 import { TusError, tusErrors } from './tus-error.ts'
 import { hasOtherObject, type ResumableUploads } from './resumable-uploads.ts'
 import { TusStore, type CompleteUpload } from './tus-store.ts'
-import { decodeUploadId, encodeUploadId, parseUploadId, uploadIdText, type UploadId } from './upload-id.ts'
-
-export const resumablePath = '/upload/resumable'
+import {
+  decodeUploadId,
+  encodeUploadId,
+  parseUploadId,
+  resumablePath,
+  uploadIdText,
+  type UploadId,
+} from './upload-id.ts'
 
 type TusMetadata = Readonly<Record<string, string | null>>
 type Hooks = Omit<ServerOptions, 'path' | 'locker'>

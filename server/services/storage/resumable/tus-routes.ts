@@ -2,7 +2,7 @@
 import { text } from '../../../http/service-response.ts'
 import type { ServiceResponse } from '../../../http/service-route.ts'
 import { defineStorageRoute, type StorageMethod, type StorageRoute } from '../dialect.ts'
-import { handleTus, resumablePath } from './tus-request.ts'
+import { resumablePath } from './upload-id.ts'
 
 type TusRoute = {
   readonly method: StorageMethod
@@ -108,7 +108,8 @@ function routes(isSigned: boolean): readonly StorageRoute[] {
       operation: isSigned ? `${operation}_signed` : operation,
       headers: isSigned ? { ...headers, ...signature } : headers,
       responses: failures,
-      handler: (call) => handleTus(call, isSigned),
+      // The library of the protocol is large.
+      handler: async (call) => (await import('./tus-request.ts')).handleTus(call, isSigned),
     })
   const below = `${path}/{*id}`
   return [

@@ -1,4 +1,8 @@
 // The names of resumable uploads in their addresses: `bucket/name/uuid` in base64url.
+
+/** Path of the routes. The path of an upload ends with its id. */
+export const resumablePath = '/upload/resumable'
+
 export type UploadId = { readonly bucket: string; readonly name: string; readonly id: string }
 
 const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/
