@@ -1,9 +1,5 @@
-// Express, which is loaded at its first use: requests to the REST API do not need it.
-import { createRequire } from 'node:module'
+// Express, which requests to the REST API do not need.
 import type express from 'express'
+import { lazyPackage } from '../common/lazy.ts'
 
-const require = createRequire(import.meta.url)
-
-let loaded: typeof express | undefined
-
-export const loadExpress = (): typeof express => (loaded ??= require('express') as typeof express)
+export const loadExpress = lazyPackage<typeof express>('express')

@@ -15,7 +15,7 @@ import type { ArchiveStatus } from '../postgres/backup/archive-status.ts'
 import type { EmbeddedDatabase } from '../postgres/embedded/embedded.ts'
 import { embeddedVariable, withEmbedded } from './embedded-environment.ts'
 import { GracefulEnd } from './graceful-end.ts'
-import { keepHeapSmall } from './heap.ts'
+import { compactHeap, keepHeapSmall } from './heap.ts'
 import { missingBinaries } from './missing-binaries.ts'
 import { unprovenAddresses } from './unproven-addresses.ts'
 import { ensureJwtKeysFile } from './jwt-keys-file.ts'
@@ -216,6 +216,7 @@ async function serveHere(
     ]
     for (const message of messages) options.log.write({ kind: 'warning', message })
   }
+  compactHeap()
   const listening = await listen(
     service.listener,
     config.serverUnixSocket,

@@ -1,7 +1,7 @@
 // String formats of ajv-formats, limited in input length.
 import type { Ajv2020, Format } from 'ajv/dist/2020.js'
-import addFormats from 'ajv-formats'
 import { uuidPattern } from '../text/uuid.ts'
+import { loadFormats } from './ajv.ts'
 
 /** Longer text is invalid in all formats: on megabytes, backtracking expressions would overflow the stack. */
 export const maxLength = 16_384
@@ -14,7 +14,7 @@ function bounded(format: Format): Format {
 
 /** Adds all formats of ajv-formats. */
 export function addBoundedFormats(ajv: Ajv2020): void {
-  addFormats.default(ajv)
+  loadFormats().default(ajv)
   // Without the prefix `urn:uuid:`, which Postgres rejects.
   ajv.addFormat('uuid', uuidPattern)
   for (const [name, format] of Object.entries(ajv.formats)) {

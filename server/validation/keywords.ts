@@ -1,7 +1,8 @@
 // Our keywords for JSON Schemas. Their names begin with `x-`, so that they are valid in OpenAPI documents.
 import type { CodeKeywordDefinition, SchemaValidateFunction } from 'ajv'
-import { _, str, type Ajv2020, type KeywordCxt, type KeywordDefinition } from 'ajv/dist/2020.js'
+import type { Ajv2020, KeywordCxt, KeywordDefinition } from 'ajv/dist/2020.js'
 import { isUri } from '../text/uri.ts'
+import { loadAjv } from './ajv.ts'
 import { maxLength } from './formats.ts'
 import { isStorable, notStorable } from '../text/storable-text.ts'
 
@@ -101,10 +102,11 @@ const lengths: CodeKeywordDefinition = {
   before: 'pattern',
   error: {
     message: ({ keyword, schemaCode }) =>
-      str`must NOT have ${keyword === 'maxLength' ? 'more' : 'fewer'} than ${schemaCode} characters`,
-    params: ({ schemaCode }) => _`{limit: ${schemaCode}}`,
+      loadAjv().str`must NOT have ${keyword === 'maxLength' ? 'more' : 'fewer'} than ${schemaCode} characters`,
+    params: ({ schemaCode }) => loadAjv()._`{limit: ${schemaCode}}`,
   },
   code(context: KeywordCxt) {
+    const { _ } = loadAjv()
     const { keyword, data, schemaCode: limit, gen } = context
     const units = _`${data}.length`
     const count = _`${gen.scopeValue('func', { ref: characters })}(${data})`

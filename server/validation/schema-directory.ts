@@ -8,6 +8,8 @@ export type SchemaFile = {
   /** The table whose bodies must match the schema, if any. */
   readonly table: { readonly schema: string; readonly name: string } | undefined
   readonly schema: Readonly<Record<string, unknown>>
+  /** Whether the schema is the user's own. */
+  readonly isOfProject?: boolean
 }
 
 /**
@@ -25,7 +27,9 @@ export const readSchemas = (directory: string): Promise<SchemaFile[]> =>
  */
 export const readTableSchemas = (directory: string): Promise<SchemaFile[]> =>
   readFiles(directory, (content) =>
-    typeof content === 'object' && content !== null && tableKeyword in content ? [schemaFile(content)] : [],
+    typeof content === 'object' && content !== null && tableKeyword in content
+      ? [{ ...schemaFile(content), isOfProject: true }]
+      : [],
   )
 
 async function readFiles(directory: string, parse: (content: unknown) => SchemaFile[]): Promise<SchemaFile[]> {

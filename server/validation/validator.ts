@@ -1,8 +1,9 @@
 // Validates bodies with the JSON Schemas before the database is queried, and reports all faults at once.
 import { fileURLToPath } from 'node:url'
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import type { Ajv2020, ValidateFunction } from 'ajv/dist/2020.js'
 import { qualifiedKey } from '../catalogue/identifier.ts'
 import type { BodyValidator, TableBodies } from '../rest/validation.ts'
+import { loadAjv } from './ajv.ts'
 import { faultOf, type Fault } from './fault.ts'
 import { addBoundedFormats } from './formats.ts'
 import { addKeywords, coerceKeyword, tableKeyword } from './keywords.ts'
@@ -36,8 +37,9 @@ type Check = { readonly first: ValidateFunction; readonly all: ValidateFunction 
 
 export type CompileOptions = {
   /**
-   * Compiles the schemas of services at their first use, without comparing them with the meta-schema: half of the
-   * processor time of a start. It is for schemas that are known to be right, such as the program's own.
+   * Compiles the schemas of services, and those of tables that are not the project's, at their first use: half of the processor
+   * time of a start. Those of services are not compared with the meta-schema. It is for schemas that are known to be right, such as
+   * the program's own.
    */
   readonly trustsServices?: boolean
 }
@@ -68,7 +70,7 @@ export function compileSchemas(
       const insert = compileTable(file.id, file.schema)
       const update = compileTable(file.id, forUpdate(file))
       // What is wrong in a schema is wrong in each of its checks, so these two find it.
-      void [insert.first, update.first]
+      if (!trustsServices || file.isOfProject === true) void [insert.first, update.first]
       const insertText = compileTextTable(file.id, file.schema)
       const updateText = compileTextTable(file.id, forUpdate(file))
       tables.set(key, {
@@ -102,6 +104,7 @@ function compilerOf(
 ): (id: string, schema: object) => Check {
   const ofTables = use === 'table' || use === 'text table'
   const instance = (allErrors: boolean): Ajv2020 => {
+    const { Ajv2020 } = loadAjv()
     const ajv = new Ajv2020({
       allErrors,
       coerceTypes: coercions[use],

@@ -6,7 +6,14 @@ import { build, type Plugin } from 'esbuild'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const folder = fileURLToPath(new URL('../../node_modules/.cache/rowhouse-tests/', import.meta.url))
-const entry = 'server/running/service.ts'
+/** The service, and the routes that it loads later. */
+const entries = [
+  'running/service',
+  'services/auth/auth-table',
+  'services/storage/storage-table',
+  'services/analysis/analysis-routes',
+]
+const imports = entries.map((entry) => `import './server/${entry}.ts'`).join('\n')
 
 /** What the hooks read: the bundle, and of each of its modules the stamp of the file and the exported names. */
 export type Manifest = {
@@ -68,9 +75,14 @@ export async function bundleTap(): Promise<void> {
   })
 }
 
-/** Writes the bundle of what the service imports statically, and its manifest. */
+/** Writes the bundle of what the entries import statically, and its manifest. */
 export async function bundleServer(): Promise<void> {
-  const found = await build({ ...shared, entryPoints: [entry], bundle: true, plugins: [asIfAlone] })
+  const found = await build({
+    ...shared,
+    stdin: { contents: imports, resolveDir: root },
+    bundle: true,
+    plugins: [asIfAlone],
+  })
   const files = Object.keys(found.metafile.inputs).filter((file) => file.startsWith('server/'))
   const apart = await build({ ...shared, entryPoints: files, outdir: folder, outbase: '.' })
   const exportsOf = new Map(
@@ -91,7 +103,7 @@ export async function bundleServer(): Promise<void> {
   const bundle = `${folder}server-${Date.now()}.mjs`
   const { outputFiles } = await build({
     ...shared,
-    stdin: { contents: `import './${entry}'\n${contents}`, resolveDir: root },
+    stdin: { contents: `${imports}\n${contents}`, resolveDir: root },
     bundle: true,
     sourcemap: true,
     sourcesContent: false,

@@ -84,3 +84,21 @@ t.test('what requests create stays young, however long many wait', (t) => {
   t.notMatch(output(longWaits('keepHeapSmall()'), options), considered)
   t.end()
 })
+
+t.test('compacting the heap gives back what garbage had, between objects that are in use, too', (t) => {
+  const code = `
+import { getHeapSpaceStatistics } from 'node:v8'
+import { compactHeap } from ${heap}
+const size = () => getHeapSpaceStatistics().find((space) => space.space_name === 'old_space').space_size
+let all = Array.from({ length: 500_000 }, (_, number) => ({ number }))
+const inUse = all.filter(({ number }) => number % 50 === 0)
+all = undefined
+const before = size()
+compactHeap()
+console.log(JSON.stringify([before, size(), typeof globalThis.gc, inUse.length]))
+`
+  const [before = 0, after = 0, ...others] = JSON.parse(output(code, [])) as (number | string)[]
+  t.ok(Number(after) < Number(before) / 2, `${after} bytes after ${before}`)
+  t.strictSame(others, ['undefined', 10_000])
+  t.end()
+})

@@ -31,8 +31,8 @@ const arrows: Readonly<Record<string, Arrows>> = {
       'catalogue',
     ],
   },
-  validation: { values: ['catalogue', 'text'], types: ['rest/validation.ts'] },
-  http: { values: ['rest', 'identity', 'text'], types: ['validation'] },
+  validation: { values: ['catalogue', 'text', 'common'], types: ['rest/validation.ts'] },
+  http: { values: ['rest', 'identity', 'text', 'common'], types: ['validation'] },
   services: {
     values: ['http', 'rest', 'postgres', 'identity', 'catalogue', 'text', 'common'],
     types: ['validation'],
