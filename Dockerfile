@@ -45,4 +45,4 @@ EXPOSE 3000
 HEALTHCHECK --interval=30s --timeout=5s --start-period=15s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT || process.env.PGRST_SERVER_PORT || 3000}/health`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # As process 1: the program itself handles SIGTERM, and has no children that others would have to wait for.
-CMD ["node", "--min-semi-space-size=8", "--max-semi-space-size=32", "--v8-pool-size=1", "dist/main.js", "serve"]
+CMD ["node", "--max-semi-space-size=32", "--v8-pool-size=1", "dist/main.js", "serve"]
