@@ -118,8 +118,8 @@ function headersOf(random: Random): SentRequest['headers'] {
 const unescaped = /[^A-Za-z0-9_.,:()!*"'>~&=-]/g
 
 /** Returns one request. The same random numbers give the same request. */
-export function generatedRead(random: Random): SentRequest {
-  const vocabulary = random.pick(vocabularies)
+export function generatedRead(random: Random, sources = vocabularies): SentRequest {
+  const vocabulary = random.pick(sources)
   const parameters: Parameters = []
   const related: string[] = []
   const { call } = vocabulary

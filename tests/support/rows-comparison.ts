@@ -14,6 +14,11 @@ export type RowsComparison = {
   readonly ask: (request: SentRequest, connection?: number) => Promise<readonly [RawResponse, RawResponse]>
   /** What is different in both responses to a request; undefined if they are equal. */
   readonly difference: (request: SentRequest, connection?: number) => Promise<string | undefined>
+  /** The same, and the status of the response in which Postgres has written the JSON. */
+  readonly compare: (
+    request: SentRequest,
+    connection?: number,
+  ) => Promise<{ readonly status: number; readonly difference: string | undefined }>
 }
 
 /** Requests of a shape after which it is cached. */
@@ -46,11 +51,16 @@ export async function startRowsComparison(
     const request = { head, body: bytes, isHead: method === 'HEAD' }
     return Promise.all([first.send(request), second.send(request)])
   }
+  const compare: RowsComparison['compare'] = async (request, connection) => {
+    const responses = await ask(request, connection)
+    return { status: responses[1].status, difference: differenceOf(request, responses) }
+  }
   return {
     encoding,
     aggregating,
     ask,
-    difference: async (request, connection) => differenceOf(request, await ask(request, connection)),
+    compare,
+    difference: async (request, connection) => (await compare(request, connection)).difference,
   }
 }
 

@@ -73,13 +73,19 @@ export class RowEncoder {
     return new RowsInProgress(this)
   }
 
-  /** Writes what stands before a row, given the number of rows before it. */
-  writeStart(at: number, rows: number): number {
+  /**
+   * Writes what stands before a row.
+   *
+   * @param rows number of rows before it
+   * @param source its fields, from `start` on
+   */
+  writeStart(at: number, rows: number, source: Buffer, start: number): number {
     if (rows === 0) {
       scratch[at] = bracket
       return at + 1
     }
-    const separator = this.#between
+    // Only arrays and objects are on lines of their own, not NULL.
+    const separator = this.form.isScalar && lengthAt(source, start) < 0 ? betweenValues : this.#between
     let next = at
     for (const byte of separator) scratch[next++] = byte
     return next
@@ -190,7 +196,7 @@ class RowsInProgress implements EncodedRows {
     const most = encoder.mostBytes(end - from)
     if (most > scratch.length) return false
     if (this.#pending + most > scratch.length) this.flush()
-    const begin = body === 'array' ? encoder.writeStart(this.#pending, rows) : this.#pending
+    const begin = body === 'array' ? encoder.writeStart(this.#pending, rows, source, from) : this.#pending
     const next = encoder.writeRow(begin, source, from)
     if (next < 0) return false
     this.#pending = next
@@ -238,7 +244,7 @@ class RowsInProgress implements EncodedRows {
     const text = written ?? (isArray ? emptyArray : noValue)
     const whole = !isArray && isScalar ? trimmed(text) : text
     const page = pageTotal === 'one' ? one : Buffer.from(String(Math.min(this.#rows, cutAt)), 'latin1')
-    const location = this.#rows > cutAt ? more : null
+    const location = this.#rows > cutAt ? more : noLocation
     const all = tableTotal === 'page' ? page : this.#total
     if (!hasVersion) return [all, page, location, null, null, noText, whole]
     return [all, page, location, null, null, noText, isNoVersion(this.#version) ? null : this.#version, whole]
@@ -248,6 +254,8 @@ class RowsInProgress implements EncodedRows {
 const one = Buffer.from('1')
 /** What `cutSql` returns: see `response/truncated.ts`. */
 const more = Buffer.from('{more=true}')
+/** An empty array of PostgreSQL. */
+const noLocation = Buffer.from('{}')
 
 /** Rows of foreign partitions have the system version 0. */
 const isNoVersion = (version: Buffer | null): boolean => version?.length === 1 && version[0] === 0x30
