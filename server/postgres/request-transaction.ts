@@ -13,7 +13,7 @@ import type {
 import { withConnection, withReservedConnection } from './lending.ts'
 import type { ConnectionPool } from './pool.ts'
 import { cancelBeforeClose } from './connection/cancellation.ts'
-import { largeRow } from './protocol/message-reader.ts'
+import { largeRow, lengthOfRow } from './protocol/message-reader.ts'
 import { RowsRefused } from './protocol/rows-run.ts'
 import { StreamedField } from './protocol/streamed-field.ts'
 import type { PipelinePart } from './protocol/pipeline-part.ts'
@@ -160,12 +160,12 @@ class TransactionRun implements SharedRun {
     )
   }
 
-  /** A large body that was encoded is kept like one that is streamed, as long as its reader needs. */
+  /** A body that was encoded is kept as long as its reader needs if the statement itself would have streamed it. */
   #succeed(rows: RawRow[][]): void {
     const [statement] = this.#transaction.statements
     const [fields] = rows[0] ?? []
     const body = fields?.at(-1)
-    if (!fields || !body || body.length < largeRow || !statement?.rows || this.waitsForLargeRows) {
+    if (!fields || !body || !statement?.rows || this.waitsForLargeRows || lengthOfRow(fields) < largeRow) {
       this.#resolve({ rows })
       return
     }

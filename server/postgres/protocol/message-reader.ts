@@ -178,6 +178,13 @@ export function readRow(buffer: Buffer, start: number, end: number): RawRow {
   return row
 }
 
+/** The length of a DataRow message with these fields, as the message has it: what `largeRow` applies to. */
+export function lengthOfRow(row: RawRow): number {
+  let length = 6
+  for (const field of row) length += 4 + (field?.length ?? 0)
+  return length
+}
+
 /** The columns in a RowDescription message. */
 export function readColumns(buffer: Buffer, start: number): ColumnDescription[] {
   const columns: ColumnDescription[] = []

@@ -111,9 +111,10 @@ export class RunningTransaction {
 
   /** Whether encoded rows exceed their limit. The transaction fails then. */
   isTooLong(request: RowsRequest, bytes: number): boolean {
+    if (this.error) return true
     if (bytes <= mostEncoded) return false
     request.isGivenUp = true
-    this.error ??= new RowsRefused()
+    this.error = new RowsRefused()
     this.transaction.onExcess?.()
     return true
   }
