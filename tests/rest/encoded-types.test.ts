@@ -207,6 +207,11 @@ t.test('the time zone of a request', async (t) => {
 })
 
 t.test('names of columns', async (t) => {
+  const forms: readonly SentRequest['headers'][] = [
+    {},
+    { Prefer: 'count=exact', Range: '0-9' },
+    { Accept: 'application/vnd.pgrst.object+json', Range: '0-0' },
+  ]
   const paths = [
     ...[
       '/named',
@@ -221,11 +226,7 @@ t.test('names of columns', async (t) => {
     `/v0?select=${'y'.repeat(70)}:n,value&order=n`,
   ]
   for (const path of paths) {
-    for (const headers of [
-      {},
-      { Prefer: 'count=exact', Range: '0-9' },
-      { Accept: 'application/vnd.pgrst.object+json', Range: '0-0' },
-    ]) {
+    for (const headers of forms) {
       const request = get(path, headers)
       await warm(request)
       await check(t, request, path, undefined)

@@ -188,12 +188,12 @@ export type RowsOutcome = {
   readonly statuses: ReadonlyMap<number, number>
 }
 
-/** Sends generated requests of all callers, and compares the responses. Calls `onProgress` from time to time. */
+/** Sends generated requests of all callers, and compares the responses. Calls `on.progress` from time to time. */
 export async function compareRows(
   { unlimited, limited, callers }: RowsService,
   seed: number,
   requests: number,
-  onProgress: (sent: number, outcome: RowsOutcome) => void = () => undefined,
+  on: { readonly progress?: (sent: number) => void; readonly difference?: (text: string) => void } = {},
 ): Promise<RowsOutcome> {
   const random = seededRandom(seed)
   const differences: string[] = []
@@ -211,8 +211,11 @@ export async function compareRows(
       const comparison = isLimited ? limited : unlimited
       const { status, difference } = await comparison.compare({ ...request, headers: authorized }, connection)
       statuses.set(status, (statuses.get(status) ?? 0) + 1)
-      if (difference !== undefined) differences.push(difference)
-      if (number % 10_000 === 9999) onProgress(sent, { differences, statuses })
+      if (difference !== undefined) {
+        differences.push(difference)
+        on.difference?.(difference)
+      }
+      if (number % 10_000 === 9999) on.progress?.(sent)
     }
   }
   await Promise.all(Array.from({ length: connections }, (_, index) => worker(index)))
