@@ -17,11 +17,10 @@ import { until } from '../support/until.ts'
 
 const database = await createDatabase()
 t.teardown(() => database.drop())
-const [anonymous, user, announcing] = ['anon', 'user', 'announcing'].map((name) => `${name}_${database.name}`)
-if (anonymous === undefined || user === undefined || announcing === undefined) throw new Error('a role is missing')
+const [anonymous, user] = ['anon', 'user'].map((name) => `${name}_${database.name}`)
+if (anonymous === undefined || user === undefined) throw new Error('a role is missing')
 await database.query(`
-  create role ${anonymous}; create role ${user}; create role ${announcing};
-  alter role ${announcing} set "response.headers" to '[{"X-Role": "yes"}]';
+  create role ${anonymous}; create role ${user};
   create function failing(at int) returns table (n int, quotient int) stable language sql as
     $$ select n, 1 / (n - at) from generate_series(1, 1000) n $$;
   create table threshold (at int);
@@ -39,11 +38,8 @@ await database.query(`
   create table changing (id int primary key, a text);
   insert into changing values (1, '1'), (2, null), (3, '3');
   create view shown as select id, a from changing;
-  create table other (id int primary key, of_changing int);
-  grant select on all tables in schema public to ${anonymous}, ${user}, ${announcing}`)
-t.teardown(() =>
-  database.query([anonymous, user, announcing].map((role) => `drop owned by ${role}; drop role ${role}`).join('; ')),
-)
+  grant select on all tables in schema public to ${anonymous}, ${user}`)
+t.teardown(() => database.query([anonymous, user].map((role) => `drop owned by ${role}; drop role ${role}`).join('; ')))
 
 /** Whether statements share connections, as soon as their shape is cached. */
 let isSharing = false
@@ -134,11 +130,18 @@ for (const sharing of [false, true]) {
   })
 }
 
-t.test('a role with a setting for the headers of responses', async (t) => {
+t.test('an error in the row after the last that db-max-rows allows', async (t) => {
   isSharing = true
-  const comparison = await start(t, 1)
-  const headers = { Authorization: await bearer(announcing) }
-  for (let time = 0; time < untilCached + 3; time++) await check(t, comparison, get('/other', headers))
+  const comparison = await startRowsComparison(t, database.adminUri, {
+    PGRST_DB_ANON_ROLE: anonymous,
+    PGRST_DB_MAX_ROWS: '3',
+  })
+  const requests = [get('/divided'), get('/divided', { Prefer: 'count=exact' }), get('/divided?offset=1&limit=9')]
+  for (const at of [0, 5, 4, 3, 2, 1, 4, 0]) {
+    await database.query('update threshold set at = $1', [at])
+    for (const request of requests) for (let time = 0; time <= untilCached; time++) await check(t, comparison, request)
+    for (let time = 0; time <= untilCached; time++) await check(t, comparison, get(`/rpc/failing?at=${at}`))
+  }
 })
 
 t.test('changes of the schema between requests', async (t) => {

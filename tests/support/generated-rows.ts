@@ -166,6 +166,12 @@ export type RowsService = {
 
 const connections = 4
 
+/**
+ * Only one of two plans of Postgres reads an invalid regular expression or text search: the one for these values, or the one that
+ * evaluates it for a row. Prepared statements have either.
+ */
+const isOfPlan = /"status":\[(?:20\d,400|400,20\d)\].*(?:2201B|syntax error in tsquery)/
+
 export async function startRowsService(t: Pick<Test, 'teardown'>): Promise<RowsService> {
   const { database, environment } = await createGarage(t)
   await loadFixture(database, 'encoded-rows')
@@ -211,7 +217,7 @@ export async function compareRows(
       const comparison = isLimited ? limited : unlimited
       const { status, difference } = await comparison.compare({ ...request, headers: authorized }, connection)
       statuses.set(status, (statuses.get(status) ?? 0) + 1)
-      if (difference !== undefined) {
+      if (difference !== undefined && !isOfPlan.test(difference)) {
         differences.push(difference)
         on.difference?.(difference)
       }
