@@ -14,7 +14,7 @@ const longGroups: readonly (readonly [what: string, files: RegExp])[] = [
   ],
   [
     'differential runs and generated input',
-    /differential|random|connection-model|keyset-|laboratory|report-isolation|session-state|sharing|shared-|caches?\.|exactly-once|linear-time|supabase-js|schema-cache-|request-shapes|-conversion|stable-relations|batch-size|round-trip/,
+    /differential|rest\/encoded-|random|connection-model|keyset-|laboratory|report-isolation|session-state|sharing|shared-|caches?\.|exactly-once|linear-time|supabase-js|schema-cache-|request-shapes|-conversion|stable-relations|batch-size|round-trip/,
   ],
   [
     'S3, resized images, traces, replicas, dumps and the package',

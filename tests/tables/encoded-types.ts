@@ -31,7 +31,7 @@ const texts: readonly string[] = [
     '\\u0000',
     '\\x41',
   ],
-  'long "text" \n'.repeat(8000),
+  'long "text" \n'.repeat(4000),
 ]
 
 const floats: readonly string[] = [
