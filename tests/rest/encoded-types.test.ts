@@ -4,7 +4,7 @@
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { columnType } from '../../server/rest/encode/column-type.ts'
-import { createDatabase, type TestDatabase } from '../support/database.ts'
+import { createDatabase, withClient, type TestDatabase } from '../support/database.ts'
 import {
   countEncodedResults,
   startRowsComparison,
@@ -256,4 +256,30 @@ t.test('another format of dates in the database', async (t) => {
     }
   }
   await database.query(`alter database ${database.name} reset datestyle`)
+})
+
+t.test('databases of other encodings', async (t) => {
+  for (const encoding of ['LATIN1', 'EUC_JP', 'SQL_ASCII']) {
+    const name = `${database.name}_${encoding.toLowerCase()}`
+    await database.query(`create database ${name} encoding '${encoding}' locale 'C' template template0`)
+    const uri = database.adminUri.replace(database.name, name)
+    await withClient(uri, (client) =>
+      client.query(`
+        create table texts (n int, "ü" text, list text[], doc json);
+        insert into texts values (1, 'ü', '{"ü","\\\\"}', '{"ü": "ü"}'), (2, null, null, null), (3, '', '{}', '[]');
+        grant select on texts to ${roles[0] ?? ''}`),
+    )
+    const other = await startRowsComparison(t, uri, { PGRST_DB_ANON_ROLE: roles[0] ?? '' })
+    const before = counts.results
+    for (const path of ['/texts?order=n', '/texts?select=ü&order=n', '/texts?ü=eq.ü']) {
+      for (let time = 0; time < untilCached + 2; time++) {
+        const found = await other.difference(get(path))
+        if (found !== undefined) t.fail(`${encoding}: ${found}`)
+      }
+      const [{ status, body }] = await other.ask(get(path))
+      t.equal(status, 200, `${encoding} ${path} ${body}`)
+    }
+    t.ok(counts.results > before + 3, encoding)
+    t.teardown(() => database.query(`drop database ${name} with (force)`))
+  }
 })
