@@ -130,12 +130,15 @@ for (const sharing of [false, true]) {
   })
 }
 
-t.test('an error in the row after the last that db-max-rows allows', async (t) => {
+t.test('the row after the last that db-max-rows allows', async (t) => {
   isSharing = true
   const comparison = await startRowsComparison(t, database.adminUri, {
     PGRST_DB_ANON_ROLE: anonymous,
     PGRST_DB_MAX_ROWS: '3',
   })
+  // The size from which on a result is streamed, with and without more rows.
+  for (let bytes = 21_795; bytes < 21_825; bytes++)
+    for (const lines of [3, 4]) await check(t, comparison, get(`/rpc/lines?bytes=${bytes}&lines=${lines}`))
   const requests = [get('/divided'), get('/divided', { Prefer: 'count=exact' }), get('/divided?offset=1&limit=9')]
   for (const at of [0, 5, 4, 3, 2, 1, 4, 0]) {
     await database.query('update threshold set at = $1', [at])
