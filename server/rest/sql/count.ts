@@ -50,6 +50,10 @@ export function countStatement(plan: ReadPlan, selected?: string): Fragment {
 /** The column that says whether an embed has rows. */
 const existsName = 'pgrst_exists'
 
+/** Whether embeds decide which rows there are. */
+export const dependsOnEmbeds = ({ embeds, where }: ReadPlan): boolean =>
+  embeds.some(({ joinType }) => joinType === 'inner') || where.some((tree) => filteredEmbeds(tree).length > 0)
+
 /** The aliases of the embeds that null filters are on. */
 const filteredEmbeds = (tree: PlannedLogicTree): readonly string[] => {
   if (tree.kind === 'logic') return tree.operands.flatMap(filteredEmbeds)

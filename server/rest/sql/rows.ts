@@ -12,7 +12,7 @@ import type { MediaHandler } from '../../catalogue/media-handler.ts'
 import type { CrudPlan } from '../plan/plan.ts'
 import { callStatement } from './call.ts'
 import { limitedSum } from '../request/integer.ts'
-import { countStatement } from './count.ts'
+import { countStatement, dependsOnEmbeds } from './count.ts'
 import type { Fragment } from './fragment.ts'
 import { relationOf } from './from.ts'
 import { sourceName } from './handler.ts'
@@ -42,6 +42,9 @@ export type RowsForm = {
   readonly cutAt?: number | undefined
 }
 
+/** Items of a select list that leave room for those that precede them. */
+const mostItems = 1600
+
 /** Whether the body is JSON that the server can write: an array or an object with all its members. */
 const isPlainJson = (handler: MediaHandler): boolean =>
   handler.kind === 'json' || (handler.kind === 'single-json' && !handler.stripNulls)
@@ -62,6 +65,8 @@ export function rowsSql(plan: CrudPlan, shape: StatementShape, { dbMaxRows }: St
   if (!isPlainJson(plan.handler) || plan.isStreamed === true) return undefined
   const { count } = shape.preferences
   if (count === 'planned' || count === 'estimated') return undefined
+  // What is counted are all rows, even if limits of embeds leave some of them out.
+  if (plan.cutAt !== undefined && dependsOnEmbeds(plan.read)) return undefined
   const isCounted = count === 'exact'
   const isWhole = dbMaxRows === null && isAllRows(shape.topLevelRange)
   const tableTotal = isCounted ? (isWhole ? 'page' : 'column') : 'none'
@@ -87,8 +92,8 @@ export function rowsSql(plan: CrudPlan, shape: StatementShape, { dbMaxRows }: St
   const form = { body, isScalar: false, pageTotal: 'rows', tableTotal, hasVersion, cutAt } as const
   const leading = version ? [`${version.sql.of(relationOf(read), version)} AS pgrst_version`] : []
   if (tableTotal !== 'column') return { ...form, sql: readStatement(read, { leading }) }
-  // Distinct rows have a select list of their own.
-  if (read.distinct) return undefined
+  // Distinct rows have a select list of their own, and a list has at most 1,664 items.
+  if (read.distinct || read.select.length + read.embeds.length > mostItems) return undefined
   const rows = readStatement(read, { leading: ['TRUE AS pgrst_row', ...leading] })
   const counted = ['SELECT pg_catalog.count(*) AS total FROM (', countStatement(read), ') pgrst_counted']
   return {

@@ -4,6 +4,7 @@ import { readJsonBytes } from '../../text/json-text.ts'
 import type { BodyShare } from '../../rest/request/body-budget.ts'
 import { decodeBase64Image } from './base64-image.ts'
 import { looksLikeImage, mediaTypeOf } from './image-type.ts'
+import { readMultipart } from './multipart.ts'
 import { Problem, problems } from './problem.ts'
 import { receive } from './receive.ts'
 import { optionNames } from './store-options.ts'
@@ -43,10 +44,7 @@ export async function readUpload(request: IncomingMessage, settings: UploadSetti
 async function uploadOf(request: IncomingMessage, settings: UploadSettings, share: BodyShare): Promise<Upload> {
   const type = mediaTypeOf(request.headers['content-type'])
   const { fileLimit, bodyLimit, acceptsSingle } = settings
-  if (type === 'multipart/form-data') {
-    const { readMultipart } = await import('./multipart.ts')
-    return readMultipart(request, settings, share)
-  }
+  if (type === 'multipart/form-data') return readMultipart(request, settings, share)
   if (!acceptsSingle) return none
   if (type === 'application/json') {
     const limit = Math.min(bodyLimit, Math.ceil(fileLimit / 3) * 4 + jsonOverhead)
