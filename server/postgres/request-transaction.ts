@@ -13,9 +13,8 @@ import type {
 import { withConnection, withReservedConnection } from './lending.ts'
 import type { ConnectionPool } from './pool.ts'
 import { cancelBeforeClose } from './connection/cancellation.ts'
-import { largeRow, lengthOfRow } from './protocol/message-reader.ts'
 import { RowsRefused } from './protocol/rows-run.ts'
-import { StreamedField } from './protocol/streamed-field.ts'
+import type { StreamedField } from './protocol/streamed-field.ts'
 import type { PipelinePart } from './protocol/pipeline-part.ts'
 import type { PipelineClient } from './protocol/pipeline-client.ts'
 import { isLostConnection, Refusal, StatementError, type PipelineObserver } from './protocol/pipeline.ts'
@@ -144,34 +143,20 @@ class TransactionRun implements SharedRun {
   }
 
   settle(error: Error | undefined, results: RawRow[][]): void {
-    if (!error) this.#succeed(results.slice(this.part.length - this.#transaction.statements.length))
+    if (!error) this.#resolve({ rows: results.slice(this.part.length - this.#transaction.statements.length) })
     else if (this.#mayRetry(error)) this.runOnOwnConnection()
     else this.#fail(error)
   }
 
   runOnOwnConnection(): void {
     this.#lend().then(
-      (rows) => this.#succeed(rows),
+      (rows) => this.#resolve({ rows }),
       (error: Error) => {
         // Lets the pool notice other connections that were lost at the same time.
         if (this.#mayRetry(error)) setImmediate(() => this.runOnOwnConnection())
         else this.#fail(error instanceof Refusal ? error.error : error)
       },
     )
-  }
-
-  /** A body that was encoded is kept as long as its reader needs if the statement itself would have streamed it. */
-  #succeed(rows: RawRow[][]): void {
-    const [statement] = this.#transaction.statements
-    const [fields] = rows[0] ?? []
-    const body = fields?.at(-1)
-    if (!fields || !body || !statement?.rows || this.waitsForLargeRows || lengthOfRow(fields) < largeRow) {
-      this.#resolve({ rows })
-      return
-    }
-    const streamed = StreamedField.arrived(body)
-    this.#pool.streams.add(streamed)
-    this.#resolve({ rows: [[fields.slice(0, -1)]], arriving: streamed })
   }
 
   #lend(): Promise<RawRow[][]> {

@@ -83,9 +83,9 @@ export type EncodedRows = {
    * @returns whether it could be encoded: its values are in the format of their types, and not too long
    */
   add(buffer: Buffer, start: number, end: number): boolean
-  /** Call this when all rows that arrived together were added. */
-  flush(): void
-  /** The row that the statement would have returned. */
+  /** What was encoded since the last call. Call it when all rows that arrived together were added: the bytes are valid until then. */
+  take(): Buffer
+  /** Ends the body. Returns the fields before it of the row that the statement would have returned. */
   end(): RawRow
 }
 

@@ -3,7 +3,7 @@ import type { ColumnDescription, PipelineStatement, RowsRequest } from '../../re
 import { MessageWriter } from './message-writer.ts'
 import type { PartProgress, Preparation } from './queued-transaction.ts'
 import type { PipelinePart } from './pipeline-part.ts'
-import type { RowsRun } from './rows-run.ts'
+import { RowsRun } from './rows-run.ts'
 import { knownName, statementName, type StatementCache } from './statement-cache.ts'
 
 const allText: readonly (0 | 1)[] = []
@@ -65,7 +65,7 @@ export class PartWriter {
     const { plan, values } = request
     const name = this.#prepare(plan, progress)
     const encoded = name === '' ? undefined : cache.beginRows(name, plan)
-    progress.rows = { request, index, name, encoded }
+    progress.rows = new RowsRun(request, index, name, encoded)
     if (!encoded) writer.describeStatement(name)
     writer.bind(name, values, allText)
     writer.execute()

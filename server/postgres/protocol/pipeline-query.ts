@@ -2,14 +2,14 @@
 // sent before the server has responded to the one ahead of it.
 // https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-PIPELINING
 import type pg from 'pg'
-import type { EncodedRows, RawRow, RowReceiver } from '../../rest/database.ts'
+import type { RawRow, RowReceiver } from '../../rest/database.ts'
 import { StreamedField } from './streamed-field.ts'
 import { intercept, type GiveBack } from './incoming.ts'
 import type { StatementCache } from './statement-cache.ts'
-import { MessageReader, readColumns, readError, readRow } from './message-reader.ts'
+import { largeRow, lengthOfRow, MessageReader, readColumns, readError, readRow } from './message-reader.ts'
 import { PartWriter, writer } from './part-writer.ts'
 import { RunningTransaction, type PartProgress, type QueuedTransaction } from './queued-transaction.ts'
-import { RowsRefused } from './rows-run.ts'
+import { RowsRefused, type RowsRun } from './rows-run.ts'
 import { arrivals } from './arrival.ts'
 import { statementError, unsendable } from './statement-error.ts'
 import { TransactionFlow } from './transaction-flow.ts'
@@ -47,7 +47,7 @@ export class PipelineQuery implements pg.Submittable {
   /** Has received rows of the chunk that is being read. */
   #receiver: RowReceiver | undefined
   /** Has encoded rows of that chunk. */
-  #encoding: EncodedRows | undefined
+  #encoding: RowsRun | undefined
 
   /**
    * @param cache the prepared statements of the connection; without it, statements are not prepared
@@ -125,7 +125,8 @@ export class PipelineQuery implements pg.Submittable {
     const rest = this.#reader.read(chunk, this.#onMessage)
     this.#receiver?.flush()
     this.#receiver = undefined
-    this.#encoding?.flush()
+    const { encoded } = this.#encoding ?? {}
+    if (encoded) this.#encoding?.keep(encoded)
     this.#encoding = undefined
     if (rest) this.#stopReading(rest)
     if (this.#ended.length > 0) this.#recordRuns()
@@ -214,7 +215,7 @@ export class PipelineQuery implements pg.Submittable {
     const rows = running.rowsOf(progress)
     if (!rows) return false
     running.encode(rows, buffer, start, end)
-    this.#encoding = rows.encoded
+    this.#encoding = rows
     return true
   }
 
@@ -226,12 +227,16 @@ export class PipelineQuery implements pg.Submittable {
   }
 
   #endRows(running: RunningTransaction, progress: PartProgress): void {
-    const encoded = running.rowsOf(progress)?.encoded
-    if (!encoded || running.error) return
-    const row = encoded.end()
+    const rows = running.rowsOf(progress)
     this.#encoding = undefined
-    running.rows = [row]
-    running.bytes += encoded.bytes
+    if (!rows?.encoded || running.error) return
+    const { encoded } = rows
+    const fields = encoded.end()
+    const { bytes } = encoded
+    running.bytes += bytes
+    const { onLargeRow } = running.transaction
+    if (onLargeRow && lengthOfRow(fields) + 4 + bytes >= largeRow) onLargeRow(fields, rows.field(encoded))
+    else running.rows = [[...fields, rows.body(encoded)]]
   }
 
   #fail(running: RunningTransaction, progress: PartProgress, buffer: Buffer, start: number, end: number): void {

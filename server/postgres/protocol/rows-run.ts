@@ -1,12 +1,15 @@
 // A run of the rows of a statement in place of the statement: see `PipelineStatement.rows`.
 import type { EncodedRows, RowsRequest } from '../../rest/database.ts'
 import { TracelessError } from '../../common/traceless-error.ts'
+import { pieceSize } from './buffer-pool.ts'
+import { PooledBuffer } from './pooled-buffer.ts'
+import { StreamedField } from './streamed-field.ts'
 
 /** Bytes of a body that is kept in memory, at most; a larger one is streamed by the statement itself. */
 export const mostEncoded = 2 * 1024 * 1024
 
 /** A run that was sent. */
-export type RowsRun = {
+export class RowsRun {
   readonly request: RowsRequest
   /** Number of the statement in its part. */
   readonly index: number
@@ -14,6 +17,38 @@ export type RowsRun = {
   readonly name: string
   /** Undefined until the columns are known. */
   encoded: EncodedRows | undefined
+  /** The beginning of the body. */
+  #kept: PooledBuffer[] = []
+
+  constructor(request: RowsRequest, index: number, name: string, encoded: EncodedRows | undefined) {
+    this.request = request
+    this.index = index
+    this.name = name
+    this.encoded = encoded
+  }
+
+  /** Keeps what was encoded of the chunk that has arrived. */
+  keep(encoded: EncodedRows): void {
+    const bytes = encoded.take()
+    let from = this.#kept.at(-1)?.append(bytes) ?? 0
+    for (; from < bytes.length; from += pieceSize)
+      this.#kept.push(PooledBuffer.of(bytes.subarray(from, from + pieceSize)))
+  }
+
+  /** The whole body. */
+  body(encoded: EncodedRows): Buffer {
+    if (this.#kept.length === 0) return Buffer.from(encoded.take())
+    this.keep(encoded)
+    const body = Buffer.concat(this.#kept.map(({ bytes }) => bytes))
+    for (const pooled of this.#kept.splice(0)) pooled.free()
+    return body
+  }
+
+  /** The same as a value that has arrived completely. */
+  field(encoded: EncodedRows): StreamedField {
+    this.keep(encoded)
+    return StreamedField.arrived(this.#kept)
+  }
 }
 
 /**

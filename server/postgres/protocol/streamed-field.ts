@@ -49,10 +49,14 @@ export class StreamedField implements StreamedBody {
     this.#flow = flow
   }
 
-  /** A value that has arrived completely. */
-  static arrived(value: Buffer): StreamedField {
-    const field = new StreamedField(value.length, { pause: () => undefined, resume: () => undefined })
-    for (let start = 0; start < value.length; start += pieceSize) field.push(value.subarray(start, start + pieceSize))
+  /** A value that has arrived completely. It takes over the pieces. */
+  static arrived(pieces: readonly PooledBuffer[]): StreamedField {
+    const field = new StreamedField(
+      pieces.reduce((sum, { bytes }) => sum + bytes.length, 0),
+      { pause: () => undefined, resume: () => undefined },
+    )
+    field.#arrived = field.length
+    for (const pooled of pieces) field.#keepPooled(pooled, undefined)
     field.end()
     return field
   }

@@ -250,7 +250,7 @@ export class PipelinedConnection implements QueueListener {
     if (hasMoved) last.drop()
     else run.onLargeRow(fields, last)
     // A slow reader would hold up the others.
-    if (last.length > largeResult) void this.#moveOthers()
+    if (last.length > largeResult && last.remaining > 0) void this.#moveOthers()
   }
 
   hasEnded({ run, part, hasMoved, expected }: QueuedRun, error: Error | undefined, results: RawRow[][]): void {

@@ -153,12 +153,13 @@ const leadingOf = ({ tableTotal, hasVersion }: RowsForm): number =>
 const lengthAt = (source: Buffer, at: number): number =>
   ((source[at] ?? 0) << 24) | ((source[at + 1] ?? 0) << 16) | ((source[at + 2] ?? 0) << 8) | (source[at + 3] ?? 0)
 
-/** JSON text without white space around it, as an element of an array has it. */
-function trimmed(json: Buffer): Buffer {
-  let [start, end] = [0, json.length]
-  while (start < end && isWhiteSpace(json[start])) start++
-  while (end > start && isWhiteSpace(json[end - 1])) end--
-  return json.subarray(start, end)
+/** Removes white space around a value, which JSON text may have: an element of an array has none. @returns the new end */
+function trim(begin: number, end: number): number {
+  let [start, stop] = [begin, end]
+  while (start < stop && isWhiteSpace(scratch[start])) start++
+  while (stop > start && isWhiteSpace(scratch[stop - 1])) stop--
+  if (start > begin) scratch.copyWithin(begin, start, stop)
+  return begin + stop - start
 }
 
 const isWhiteSpace = (byte: number | undefined): boolean =>
@@ -167,10 +168,8 @@ const isWhiteSpace = (byte: number | undefined): boolean =>
 /** The rows of one run of a statement. */
 class RowsInProgress implements EncodedRows {
   readonly #encoder: RowEncoder
-  /** What was copied from the scratch. */
-  #copied: Buffer | undefined
-  #chunks: Buffer[] | undefined
-  #copiedBytes = 0
+  /** Bytes that were taken. */
+  #taken = 0
   /** Bytes in the scratch. */
   #pending = 0
   #rows = 0
@@ -182,7 +181,7 @@ class RowsInProgress implements EncodedRows {
   }
 
   get bytes(): number {
-    return this.#copiedBytes + this.#pending
+    return this.#taken + this.#pending
   }
 
   add(source: Buffer, start: number, end: number): boolean {
@@ -196,13 +195,11 @@ class RowsInProgress implements EncodedRows {
     const { body, cutAt } = encoder.form
     const rows = this.#rows++
     if ((body === 'first' && rows > 0) || rows === cutAt) return true
-    const most = encoder.mostBytes(end - from)
-    if (most > scratch.length) return false
-    if (this.#pending + most > scratch.length) this.flush()
+    if (this.#pending + encoder.mostBytes(end - from) > scratch.length) return false
     const begin = body === 'array' ? encoder.writeStart(this.#pending, rows, source, from) : this.#pending
     const next = encoder.writeRow(begin, source, from)
     if (next < 0) return false
-    this.#pending = next
+    this.#pending = body === 'first' && encoder.form.isScalar ? trim(begin, next) : next
     return true
   }
 
@@ -229,28 +226,22 @@ class RowsInProgress implements EncodedRows {
     return from
   }
 
-  flush(): void {
-    if (this.#pending === 0) return
-    const chunk = Buffer.from(scratch.subarray(0, this.#pending))
-    this.#copiedBytes += this.#pending
+  take(): Buffer {
+    const bytes = scratch.subarray(0, this.#pending)
+    this.#taken += this.#pending
     this.#pending = 0
-    if (this.#copied === undefined) this.#copied = chunk
-    else (this.#chunks ??= [this.#copied]).push(chunk)
+    return bytes
   }
 
   end(): RawRow {
-    const { body, isScalar, pageTotal, tableTotal, hasVersion, cutAt = Infinity } = this.#encoder.form
-    const isArray = body === 'array'
-    if (isArray && this.#rows > 0) scratch[this.#pending++] = closingBracket
-    this.flush()
-    const written = this.#chunks ? Buffer.concat(this.#chunks) : this.#copied
-    const text = written ?? (isArray ? emptyArray : noValue)
-    const whole = !isArray && isScalar ? trimmed(text) : text
+    const { body, pageTotal, tableTotal, hasVersion, cutAt = Infinity } = this.#encoder.form
+    if (this.#rows === 0) this.#pending = (body === 'array' ? emptyArray : noValue).copy(scratch)
+    else if (body === 'array') scratch[this.#pending++] = closingBracket
     const page = pageTotal === 'one' ? one : Buffer.from(String(Math.min(this.#rows, cutAt)), 'latin1')
     const location = this.#rows > cutAt ? more : noLocation
     const all = tableTotal === 'page' ? page : this.#total
-    if (!hasVersion) return [all, page, location, null, null, noText, whole]
-    return [all, page, location, null, null, noText, isNoVersion(this.#version) ? null : this.#version, whole]
+    if (!hasVersion) return [all, page, location, null, null, noText]
+    return [all, page, location, null, null, noText, isNoVersion(this.#version) ? null : this.#version]
   }
 }
 

@@ -17,7 +17,7 @@ const space = 0x20
 const minus = 0x2d
 const plus = 0x2b
 const colon = 0x3a
-const [letterI, smallI, letterN, letterT, smallT] = [0x49, 0x69, 0x4e, 0x54, 0x74] as const
+const [letterC, letterI, smallI, letterN, letterT, smallT] = [0x43, 0x49, 0x69, 0x4e, 0x54, 0x74] as const
 
 const shortEscapes = new Map([
   [0x08, 0x62],
@@ -117,33 +117,27 @@ function writeTime(
   hasZone: boolean,
 ): number {
   if (!isIso(source, start, end)) return notWritten
-  const first = source[start] ?? 0
-  if (!isDigit(first)) return writePlain(target, at, source, start, end)
+  if (!isDigit(source[start] ?? 0)) return writePlain(target, at, source, start, end)
+  // Years have four digits or more, and the era follows the zone.
+  const stop = source[end - 1] === letterC ? end - eraLength : end
+  const separator = source[start + 10] === space ? start + 10 : source.indexOf(space, start + 10)
   let next = at
   target[next++] = quote
-  let zone = 0
-  let hasTime = false
-  let isEra = false
-  for (let index = start; index < end; index++) {
-    let byte = source[index] ?? 0
-    if (byte === space) {
-      if (hasTime) {
-        // Before BC.
-        if (zone > 0) next = endZone(target, next, index - zone)
-        isEra = true
-      } else byte = letterT
-      hasTime = true
-    } else if (hasTime && hasZone && (byte === plus || byte === minus)) zone = index
-    target[next++] = byte
-  }
-  if (zone > 0 && !isEra) next = endZone(target, next, end - zone)
+  for (let index = start; index < stop; index++) target[next++] = source[index] ?? 0
+  target[at + 1 + separator - start] = letterT
+  if (hasZone) next = endZone(target, next)
+  for (let index = stop; index < end; index++) target[next++] = source[index] ?? 0
   target[next++] = quote
   return next
 }
 
+/** Bytes of ` BC`. */
+const eraLength = 3
+
 /** A zone of full hours is `+00` in a text, and `+00:00` in JSON. */
-function endZone(target: Uint8Array, at: number, length: number): number {
-  if (length !== 3) return at
+function endZone(target: Uint8Array, at: number): number {
+  const sign = target[at - 3]
+  if (sign !== plus && sign !== minus) return at
   target[at] = colon
   target[at + 1] = 0x30
   target[at + 2] = 0x30
