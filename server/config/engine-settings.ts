@@ -159,7 +159,7 @@ export const engineSettings: { readonly [K in keyof Values]: Setting<Values[K]> 
     ),
     default: 'all',
     description:
-      'Short statements that may share connections: `all`, only `reads`, or `none`. Without `db-prepared-statements`, none do.',
+      'Short statements that may share connections: `all` (writes while commits are fast), only `reads`, or `none`. Without `db-prepared-statements`, none do.',
   }),
   dbSelectReadableColumns: service({
     name: 'db-select-readable-columns',

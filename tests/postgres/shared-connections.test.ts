@@ -13,6 +13,7 @@ import { withConnection } from '../../server/postgres/lending.ts'
 import { createPool, flushPool, type ConnectionPool } from '../../server/postgres/pool.ts'
 import { StatementStats } from '../../server/common/statement-stats.ts'
 import { mayBegin } from '../../server/postgres/sharing/gate.ts'
+import { sharingPolicy } from '../../server/postgres/sharing/policy.ts'
 import { createDatabase } from '../support/database.ts'
 import { createLatch } from '../support/latch.ts'
 import { endKeepers, rowWaits } from '../support/locks.ts'
@@ -165,6 +166,26 @@ t.test('a statement that a busy process may only think slow shares connections w
   t.equal(pool.waitingCount, 2, '38 ms of them wait together')
   leave()
   t.notOk((await Promise.all(reads.map(({ outcome }) => outcome))).some(({ wasMoved }) => wasMoved))
+})
+
+t.test('writes no longer share connections when most take long', async (t) => {
+  const pool = poolOf(t)
+  let taken = 0
+  const isShared = async (kind: 'read' | 'write'): Promise<boolean> => {
+    const { outcome, wasTaken } = share(t, pool, [statement('select pg_sleep(0.003)')], trusted(), true, kind)
+    await outcome
+    return wasTaken
+  }
+  const isStopped = async (): Promise<boolean> => {
+    if (await isShared('write')) taken++
+    // The first writes wait for no gate: they have connections of their own.
+    else if (taken <= sharingPolicy.commits.most) await pause(5)
+    else return true
+    return false
+  }
+  while (!(await isStopped()));
+  t.ok(taken < 5 * sharingPolicy.commits.window, `${taken} writes`)
+  t.ok(await isShared('read'), 'reads still do')
 })
 
 t.test('many reads on one connection', async (t) => {

@@ -17,14 +17,14 @@ export class ArrivalClock {
 
   /**
    * @param now when data was read, as `performance.now()`
-   * @returns the earliest time at which it may have arrived: in the round before it was not there yet, and if the event loop
-   *   waited since then, its arrival ended the wait
+   * @returns the earliest time at which it may have arrived: it was not there in the round before, nor while the event loop waited
+   *   since then; if it waited for long, the arrival ended the wait
    */
   earliest(now: number): number {
     if (this.#isNoted) return this.#earliest
     this.#isNoted = true
-    const hasWaited = performance.nodeTiming.idleTime - this.#idleBefore > leastIdle
-    this.#earliest = hasWaited ? now : this.#round
+    const idle = performance.nodeTiming.idleTime - this.#idleBefore
+    this.#earliest = idle > leastIdle ? now : this.#round + idle
     this.#round = now
     setImmediate(this.#endRound)
     return this.#earliest

@@ -139,8 +139,11 @@ export class PipelineQuery implements pg.Submittable {
     const each = (now - this.#since) / this.#ended.length
     const least = Math.max(0, arrivals.earliest(now) - this.#since) / this.#ended.length
     this.#since = now
-    for (const { transaction, bytes, error } of this.#ended)
-      if (!error) transaction.stats?.record(each, bytes, least, now)
+    for (const { transaction, bytes, error } of this.#ended) {
+      if (error) continue
+      transaction.stats?.record(each, bytes, least, now)
+      transaction.pace?.record(least, now)
+    }
     this.#ended = []
   }
 

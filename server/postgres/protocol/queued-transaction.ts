@@ -1,6 +1,7 @@
 // A transaction of a pipeline, and how far it has come.
 import type { RawRow, RowReceiver, RowsRequest, ServerError } from '../../rest/database.ts'
 import type { StatementStats } from '../../common/statement-stats.ts'
+import type { WritePace } from '../sharing/write-pace.ts'
 import { statementError } from './statement-error.ts'
 import type { StatementTimer } from './statement-timer.ts'
 import type { StreamedField } from './streamed-field.ts'
@@ -24,6 +25,8 @@ export type QueuedTransaction = {
   readonly onLargeRow?: OnLargeRow | undefined
   /** Records duration and result size. */
   readonly stats?: StatementStats | undefined
+  /** Records how long it has occupied a shared connection, if it is a write. */
+  readonly pace?: WritePace | undefined
   /** Whether one of the statements has a `receiver`. */
   readonly hasReceiver?: boolean
   /** Whether rows may run in place of statements that have them. The transaction may then end with `RowsRefused`. */

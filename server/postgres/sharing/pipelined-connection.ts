@@ -13,6 +13,7 @@ import type { StatementStats } from '../../common/statement-stats.ts'
 import { cleanSession } from '../transaction-commands.ts'
 import { sharingPolicy } from './policy.ts'
 import { calledOff, type Gate } from './gate.ts'
+import type { WritePace } from './write-pace.ts'
 import type { RawRow, StatementObserver } from '../../rest/database.ts'
 
 /** One implicit transaction that can run on a shared connection. */
@@ -62,6 +63,7 @@ class QueuedRun implements QueuedTransaction {
   readonly parts: readonly PipelinePart[]
   readonly cleanup: PipelinePart | undefined
   readonly stats: StatementStats | undefined
+  readonly pace: WritePace | undefined
   readonly onLargeRow: OnLargeRow | undefined
   readonly timer: StatementTimer | undefined
   readonly usesRows: boolean | undefined
@@ -73,7 +75,7 @@ class QueuedRun implements QueuedTransaction {
   hasMoved = false
   readonly #connection: QueueListener
 
-  constructor(run: SharedRun, gate: Gate | undefined, connection: QueueListener) {
+  constructor(run: SharedRun, gate: Gate | undefined, pace: WritePace | undefined, connection: QueueListener) {
     this.run = run
     this.number = gate?.nextNumber() ?? 0
     this.part = gate && !run.mayRepeat ? run.guardedPart(String(gate.id), String(this.number)) : run.part
@@ -81,6 +83,7 @@ class QueuedRun implements QueuedTransaction {
     this.cleanup = run.keepsSession ? undefined : cleanSession
     this.stats = run.stats
     this.usesRows = run.usesRows
+    this.pace = pace
     this.timer = run.observer && new StatementTimer(run.observer, [run.part])
     this.expected = run.stats?.expected ?? 0
     this.since = run.observer ? performance.now() : 0
@@ -123,6 +126,7 @@ export class PipelinedConnection implements QueueListener {
   readonly #pool: SharingPool
   readonly #onClose: (connection: PipelinedConnection) => void
   readonly #gate: Gate | undefined
+  readonly #pace: WritePace | undefined
   readonly #queue: QueuedRun[] = []
   #query: PipelineQuery | undefined
   #client: LentClient | undefined
@@ -141,17 +145,20 @@ export class PipelinedConnection implements QueueListener {
    * Takes a connection of the pool, or waits for one if none is free: see `isWaiting`.
    *
    * @param gate for transactions that must not run twice
+   * @param pace records transactions; undefined for reads
    * @param onClose is called when no further transaction is accepted
    */
   constructor(
     kind: SharedRun['kind'],
     pool: SharingPool,
     gate: Gate | undefined,
+    pace: WritePace | undefined,
     onClose: (connection: PipelinedConnection) => void,
   ) {
     this.kind = kind
     this.isGuarded = gate !== undefined
     this.#gate = gate
+    this.#pace = pace
     this.#pool = pool
     this.#onClose = onClose
     this.#gathersUntil = pool.canLend(kind) ? undefined : performance.now() + gathering
@@ -233,7 +240,7 @@ export class PipelinedConnection implements QueueListener {
   }
 
   add(run: SharedRun): void {
-    const queued = new QueuedRun(run, this.#gate, this)
+    const queued = new QueuedRun(run, this.#gate, this.#pace, this)
     this.#taken++
     this.#expectedWait += queued.expected
     this.#queue.push(queued)

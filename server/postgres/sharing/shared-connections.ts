@@ -9,6 +9,7 @@ import type { Sharing } from '../../rest/database.ts'
 import { PipelinedConnection, type SharedRun, type SharingPool } from './pipelined-connection.ts'
 import { sharingPolicy } from './policy.ts'
 import { GateKeeper } from './gate.ts'
+import { WritePace } from './write-pace.ts'
 
 export type { SharedRun } from './pipelined-connection.ts'
 
@@ -28,6 +29,7 @@ export class SharedConnections {
   readonly #pool: SharingPool
   readonly #open = new Set<PipelinedConnection>()
   readonly #keeper: GateKeeper
+  readonly #pace = new WritePace()
   #runs = 0
 
   constructor(pool: SharingPool) {
@@ -52,7 +54,8 @@ export class SharedConnections {
     if (stats?.isFast !== true) return false
     // A process with much to do does not know whether it is the statement that is slow. It has more to do without sharing, though.
     if (stats.expected > brief && (stats.least > brief || this.#pool.canLend(run.kind))) return false
-    if (sharing === 'none' || (sharing === 'reads' && run.kind === 'write')) return false
+    if (sharing === 'none') return false
+    if (run.kind === 'write' && (sharing === 'reads' || !this.#pace.mayShare())) return false
     if (!prepare) return false
     const isGuarded = !run.mayRepeat
     // Takes the first suitable connection, to use as few as possible.
@@ -85,7 +88,8 @@ export class SharedConnections {
   #another(kind: SharedRun['kind'], isGuarded: boolean): PipelinedConnection | undefined {
     const gate = isGuarded ? this.#keeper.claim() : undefined
     if (isGuarded && !gate) return undefined
-    const connection = new PipelinedConnection(kind, this.#pool, gate, (closed) => this.#open.delete(closed))
+    const pace = kind === 'write' ? this.#pace : undefined
+    const connection = new PipelinedConnection(kind, this.#pool, gate, pace, (closed) => this.#open.delete(closed))
     this.#open.add(connection)
     return connection
   }

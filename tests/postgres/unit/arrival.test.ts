@@ -33,6 +33,21 @@ t.test('what a busy event loop reads may have arrived since the round before', a
   t.equal(clock.earliest(third), second, 'but was not there in that round')
 })
 
+t.test('what is read after short waits has not arrived while the event loop was idle', async (t) => {
+  const { nodeTiming } = performance
+  const own = Object.getOwnPropertyDescriptor(nodeTiming, 'idleTime') ?? {}
+  t.teardown(() => Object.defineProperty(nodeTiming, 'idleTime', own))
+  let idleTime = 10
+  Object.defineProperty(nodeTiming, 'idleTime', { configurable: true, get: () => idleTime })
+  const clock = new ArrivalClock()
+  clock.earliest(100)
+  await nextRound()
+  idleTime += 0.75
+  t.equal(clock.earliest(102), 100.75)
+  await nextRound()
+  t.equal(clock.earliest(104), 102)
+})
+
 t.test('a statement stays trusted when only this process was late', (t) => {
   const stats = new StatementStats()
   for (let time = 0; time < 20; time++) stats.record(0.1, 100)
