@@ -123,6 +123,7 @@ t.test('reads that wait for a lock are not refused, nor is the burst after it', 
     PGRST_DB_POOL: '2',
     // Long enough that a busy machine gives the burst its turns in time.
     LOAD_SHEDDING_WAIT: '500',
+    PGRST_ADMIN_SERVER_PORT: '1',
   })
   const read = (): Promise<number> => fetch(`${url}/rest/v1/films`).then(({ status }) => status)
   const held = Array.from({ length: 10 }, () => fetch(`${url}/rest/v1/rpc/locked`).then(({ status }) => status))
@@ -146,6 +147,7 @@ t.test('a flood of writes that are refused by the pool has few lines in the log'
     PGRST_DB_ANON_ROLE: anonymous,
     PGRST_DB_POOL: '2',
     LOAD_SHEDDING_WAIT: '50',
+    PGRST_ADMIN_SERVER_PORT: '1',
   })
   const write = (): Promise<Response> => fetch(`${url}/rest/v1/rpc/stuck_write`, { method: 'POST' })
   const held = Array.from({ length: 1 + waiting }, write)

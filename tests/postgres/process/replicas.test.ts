@@ -36,7 +36,8 @@ const environment = {
   ...commonSettings,
 }
 const uri = primary.uri()
-const withReplica = { ...environment, DATABASE_REPLICA_URLS: ` ${replica.uri()} ` }
+// Metrics exist only for an admin server to read.
+const withReplica = { ...environment, DATABASE_REPLICA_URLS: ` ${replica.uri()} `, PGRST_ADMIN_SERVER_PORT: '1' }
 
 const metric = (text: string, name: string): number =>
   Number(new RegExp(`^${name}{[^}]*} (\\S+)$`, 'm').exec(text)?.[1])
