@@ -101,8 +101,9 @@ class TransactionRun implements SharedRun {
     this.mayRepeat = transaction.hasNoEffect
     this.keepsSession = keepsSession(transaction)
     this.#receiver = transaction.receiver
-    // What is observed are the statements themselves.
-    this.usesRows = transaction.hasNoEffect && this.observer === undefined
+    // Statements that are timed one by one, or have a comment of their own, run as they are.
+    const isAsGiven = this.observer?.timesStatements === true || this.observer?.note?.place === 'comment'
+    this.usesRows = transaction.hasNoEffect && !isAsGiven
   }
 
   start(): void {

@@ -54,6 +54,8 @@ export async function checkReplicas({ check, pairs, seconds }: ReplicasOptions):
       PGRST_DB_ANON_ROLE: 'anon',
       PGRST_LOG_LEVEL: 'crit',
       SERVICES: 'rest',
+      // Metrics exist only for an admin server to read.
+      PGRST_ADMIN_SERVER_PORT: '1',
       DATABASE_REPLICA_URLS: replicas.map(replicaUrl).join(' '),
     })
     const metrics = (): Promise<string> => application.service.metrics.text()

@@ -233,7 +233,8 @@ export class PipelineQuery implements pg.Submittable {
     const rows = running.rowsOf(progress)
     this.#encoding = undefined
     if (!rows?.encoded || running.error) return
-    const { encoded } = rows
+    const { encoded, request, index } = rows
+    running.transaction.timer?.replace(running.syncs, index, request.plan.text)
     const fields = encoded.end()
     const { bytes } = encoded
     running.bytes += bytes

@@ -8,7 +8,7 @@ import type { PipelinePart } from './pipeline-part.ts'
  */
 export class StatementTimer {
   readonly #observer: StatementObserver
-  readonly #parts: readonly PipelinePart[]
+  #parts: readonly PipelinePart[]
   /** When the server could begin with the part, and with the statement; undefined before. */
   #partSince: number | undefined
   #statementSince = 0
@@ -26,6 +26,13 @@ export class StatementTimer {
   /** Call this when the transaction was sent, and when no other one is ahead: the later call counts. */
   begin(): void {
     this.#partSince = this.#statementSince = performance.now()
+  }
+
+  /** Call this when another text has run in place of a statement. */
+  replace(part: number, statement: number, text: string): void {
+    this.#parts = this.#parts.map((statements, index) =>
+      index === part ? statements.map((one, at) => (at === statement ? { ...one, text } : one)) : statements,
+    )
   }
 
   endStatement(part: number, statement: number, error: ServerError | undefined): void {

@@ -22,8 +22,9 @@ t.teardown(() => database.drop())
 const folder = await mkdtemp(join(tmpdir(), 'rowhouse-limits-'))
 t.teardown(() => rm(folder, { recursive: true, force: true }))
 
+// Metrics exist only for an admin server to read.
 const start = (t: Pick<Test, 'teardown'>, env: Readonly<Record<string, string>> = {}): Promise<Application> =>
-  startApplication(t, database.authenticatorUri, { ...patient, ...env })
+  startApplication(t, database.authenticatorUri, { ...patient, PGRST_ADMIN_SERVER_PORT: '1', ...env })
 const image = await lake()
 const one = () => form(['file', { bytes: image }])
 const predict = (url: string, headers?: Readonly<Record<string, string>>) => upload(url, '/predict', one(), headers)

@@ -28,6 +28,8 @@ await primary.query(`
   create function garage.port() returns int stable language sql as $$ select inet_server_port() $$`)
 
 const environment = {
+  // Metrics exist only for an admin server to read.
+  PGRST_ADMIN_SERVER_PORT: '1',
   PGRST_DB_ANON_ROLE: 'visitor',
   PGRST_DB_SCHEMAS: 'garage, depot',
   PGRST_DB_EXTRA_SEARCH_PATH: 'tools',
@@ -36,8 +38,7 @@ const environment = {
   ...commonSettings,
 }
 const uri = primary.uri()
-// Metrics exist only for an admin server to read.
-const withReplica = { ...environment, DATABASE_REPLICA_URLS: ` ${replica.uri()} `, PGRST_ADMIN_SERVER_PORT: '1' }
+const withReplica = { ...environment, DATABASE_REPLICA_URLS: ` ${replica.uri()} ` }
 
 const metric = (text: string, name: string): number =>
   Number(new RegExp(`^${name}{[^}]*} (\\S+)$`, 'm').exec(text)?.[1])
