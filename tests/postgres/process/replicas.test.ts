@@ -138,6 +138,7 @@ t.test('the lines of the README', async (t) => {
     PGRST_DB_ANON_ROLE: 'visitor',
     PGRST_DB_SCHEMAS: 'public',
     PGRST_LOG_LEVEL: 'crit',
+    PGRST_ADMIN_SERVER_PORT: '1',
     ...(Object.fromEntries(settings) as Record<string, string>),
   })
   const usable = new RegExp(`^rowhouse_replica_usable{replica="127.0.0.1:${replica.port}"} 1$`, 'm')
