@@ -239,11 +239,12 @@ loud_functions as (
 is_quiet as (
   select it
     and not exists (select from implicit_functions i join loud_functions f on f.oid = i.oid)
-    -- Neither is set for a role, a database or this connection.
+    -- Neither is set for a role in this database, for the database, or for this connection.
     and not exists (
       select from pg_db_role_setting s
       cross join lateral unnest(s.setconfig) as settings (setting)
-      where setting ~* '^response\.(headers|status)='
+      where s.setdatabase in (0, (select oid from pg_database where datname = current_database()))
+        and setting ~* '^response\.(headers|status)='
     )
     and concat(current_setting('response.headers', true), current_setting('response.status', true)) = '' as it
   from is_sound
