@@ -180,8 +180,8 @@ class TransactionRun implements SharedRun {
    * encoded, which are not tried again then.
    */
   #mayRetry(error: Error): boolean {
-    if (error instanceof RowsRefused || this.#mayBeOfRows(error)) return true
     if (this.#hasArrived || this.#receiver?.hasBegun === true) return false
+    if (error instanceof RowsRefused || this.#mayBeOfRows(error)) return true
     if (!this.#resetsRole && this.#hasForeignRole(error)) {
       this.#resetsRole = true
       return true
@@ -192,10 +192,11 @@ class TransactionRun implements SharedRun {
     return true
   }
 
-  /** Whether the error may be of a row that the statement in place of the rows does not return. */
+  /** Whether the error may be of a row or column that the statement in place of the rows does not return. */
   #mayBeOfRows(error: Error): boolean {
     const rows = this.usesRows ? this.#transaction.statements[0]?.rows : undefined
-    if (!(error instanceof StatementError) || !rows || rows.isGivenUp || !rows.plan.mayFailAlone) return false
+    if (!(error instanceof StatementError) || !rows || rows.isGivenUp) return false
+    if (error.server.code !== tooManyColumns && !rows.plan.mayFailAlone) return false
     rows.isGivenUp = true
     return !rows.plan.isRefused
   }
@@ -255,6 +256,8 @@ class TransactionRun implements SharedRun {
 
 /** insufficient_privilege */
 const noPrivilege = '42501'
+/** too_many_columns: a select list has at most 1,664, some of which may be those that precede the rows. */
+const tooManyColumns = '54011'
 
 const statementsOf = ({ settings, before, statements }: RestTransaction): PipelinePart =>
   before.length === 0 ? [settings, ...statements] : [settings, ...before, ...statements]

@@ -224,6 +224,8 @@ t.test('names of columns', async (t) => {
     ],
     ...['/v0?select=a:n,a:value&order=n', '/v0?select=n,n,"n":value&order=n', '/v0?select="":n,ünï:value&order=n'],
     `/v0?select=${'y'.repeat(70)}:n,value&order=n`,
+    // 1,664 columns: as many as a statement can have.
+    `/wide?select=*,${Array.from({ length: 64 }, (_, number) => `a${number}:c0`).join(',')}`,
   ]
   for (const path of paths) {
     for (const headers of forms) {

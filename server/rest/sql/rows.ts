@@ -32,8 +32,8 @@ export type RowsForm = {
   /** Number of rows in the result: those that arrive, or one. */
   readonly pageTotal: 'rows' | 'one'
   /**
-   * Number of all rows: unknown, that of the result, or in the first column. Then the second column is null instead of true in
-   * place of a row, if there is none.
+   * Number of all rows: unknown, that of the result, or in the first column. Then the second column is true, and a result without
+   * rows has one in which it is null.
    */
   readonly tableTotal: 'none' | 'page' | 'column'
   /** Whether the version of the row precedes the columns. */
@@ -41,9 +41,6 @@ export type RowsForm = {
   /** Number of rows after which one more only tells that there are more (`db-max-rows`). */
   readonly cutAt?: number | undefined
 }
-
-/** Items of a select list that leave room for those that precede them. */
-const mostItems = 1600
 
 /** Whether the body is JSON that the server can write: an array or an object with all its members. */
 const isPlainJson = (handler: MediaHandler): boolean =>
@@ -90,11 +87,14 @@ export function rowsSql(plan: CrudPlan, shape: StatementShape, { dbMaxRows }: St
   const { version } = plan
   const hasVersion = version !== undefined
   const form = { body, isScalar: false, pageTotal: 'rows', tableTotal, hasVersion, cutAt } as const
-  const leading = version ? [`${version.sql.of(relationOf(read), version)} AS pgrst_version`] : []
-  if (tableTotal !== 'column') return { ...form, sql: readStatement(read, { leading }) }
-  // Distinct rows have a select list of their own, and a list has at most 1,664 items.
-  if (read.distinct || read.select.length + read.embeds.length > mostItems) return undefined
-  const rows = readStatement(read, { leading: ['TRUE AS pgrst_row', ...leading] })
+  const leading = [
+    ...(tableTotal === 'column' ? ['TRUE AS pgrst_row'] : []),
+    ...(version ? [`${version.sql.of(relationOf(read), version)} AS pgrst_version`] : []),
+  ]
+  // Distinct rows have a select list of their own.
+  if (leading.length > 0 && read.distinct) return undefined
+  const rows = readStatement(read, { leading })
+  if (tableTotal !== 'column') return { ...form, sql: rows }
   const counted = ['SELECT pg_catalog.count(*) AS total FROM (', countStatement(read), ') pgrst_counted']
   return {
     ...form,
