@@ -32,8 +32,10 @@ const literals = ['true', 'false', 'null'].map((text) => Buffer.from(text))
 /** Characters after a backslash, but `u`. */
 const escapes = new Set([...'"\\/bfnrt'].map(code))
 
-const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
-const isDigit = (byte: number | undefined): boolean => byte !== undefined && byte >= 0x30 && byte <= 0x39
+/** White space between the tokens of JSON. */
+export const isSpace = (byte: number | undefined): boolean =>
+  byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
+export const isDigit = (byte: number | undefined): boolean => byte !== undefined && byte >= 0x30 && byte <= 0x39
 
 /** -1 for a byte that is no hexadecimal digit. */
 function hexadecimalDigit(byte: number): number {

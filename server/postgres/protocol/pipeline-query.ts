@@ -109,8 +109,7 @@ export class PipelineQuery implements pg.Submittable {
     const { mark } = writer
     try {
       const { sent } = running
-      const { timer } = running.transaction
-      const { usesRows } = running.transaction
+      const { timer, usesRows } = running.transaction
       for (const part of sent) this.#writer.write(part, running.parts, timer?.timesStatements, usesRows)
     } catch (error) {
       writer.undoTo(mark)

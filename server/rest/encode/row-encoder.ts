@@ -1,6 +1,7 @@
 // Writes the rows of a statement as JSON, byte for byte as `json_agg` would.
 import type { TextTypes } from '../../catalogue/schema-cache.ts'
 import type { ColumnDescription, EncodedRows, RawRow } from '../database.ts'
+import { isSpace } from '../../text/json-scanner.ts'
 import { resultAlias } from '../sql/handler.ts'
 import type { RowsForm } from '../sql/rows.ts'
 import { columnType, form, isCopied, type ColumnType } from './column-type.ts'
@@ -38,7 +39,8 @@ function keyOf(name: Buffer, index: number): Buffer {
 /** The encoder of one statement and the types of its columns. It holds nothing of a caller. */
 export class RowEncoder {
   readonly form: RowsForm
-  readonly #leading: number
+  /** Number of columns before those of the rows. */
+  readonly leading: number
   readonly #columns: readonly Column[]
   readonly #between: Buffer
   /** `{"id":,"name":`; empty for values without names. */
@@ -48,7 +50,7 @@ export class RowEncoder {
 
   private constructor(form: RowsForm, columns: readonly Column[], keys: Buffer) {
     this.form = form
-    this.#leading = leadingOf(form)
+    this.leading = leadingOf(form)
     this.#columns = columns
     this.#between = !form.isScalar || columns[0]?.isArray === true ? betweenLines : betweenValues
     this.#keys = keys
@@ -139,11 +141,6 @@ export class RowEncoder {
   mostBytes(length: number): number {
     return this.#fixed + mostGrowth * length
   }
-
-  /** Where the fields of rows begin. */
-  get leading(): number {
-    return this.#leading
-  }
 }
 
 const leadingOf = ({ tableTotal, hasVersion }: RowsForm): number =>
@@ -156,14 +153,11 @@ const lengthAt = (source: Buffer, at: number): number =>
 /** Removes white space around a value, which JSON text may have: an element of an array has none. @returns the new end */
 function trim(begin: number, end: number): number {
   let [start, stop] = [begin, end]
-  while (start < stop && isWhiteSpace(scratch[start])) start++
-  while (stop > start && isWhiteSpace(scratch[stop - 1])) stop--
+  while (start < stop && isSpace(scratch[start])) start++
+  while (stop > start && isSpace(scratch[stop - 1])) stop--
   if (start > begin) scratch.copyWithin(begin, start, stop)
   return begin + stop - start
 }
-
-const isWhiteSpace = (byte: number | undefined): boolean =>
-  byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
 /** The rows of one run of a statement. */
 class RowsInProgress implements EncodedRows {

@@ -1,6 +1,7 @@
 // Writes values as JSON: from the text that the server sends, which is the text of the type's output function, to what
 // `to_json` makes of it. The functions write to `target` from `at`, and return where they have stopped; the caller provides
 // the room: `mostGrowth` bytes for each byte of the source, and `mostAdded` for each value.
+import { isDigit } from '../../text/json-scanner.ts'
 import { form, type ValueForm } from './column-type.ts'
 
 /** A control character becomes six characters. */
@@ -96,14 +97,12 @@ function writeLiteral(target: Uint8Array, at: number, literal: Buffer): number {
 
 export const writeNull = (target: Uint8Array, at: number): number => writeLiteral(target, at, literals.null)
 
-const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39
-
 /** Whether a time begins with a year, as with `DateStyle` ISO and no other, or is infinite. */
 function isIso(source: Uint8Array, start: number, end: number): boolean {
   const first = source[start] ?? 0
   if (first === smallI || first === minus) return true
   if (end - start < 10) return false
-  for (let index = start; index < start + 4; index++) if (!isDigit(source[index] ?? 0)) return false
+  for (let index = start; index < start + 4; index++) if (!isDigit(source[index])) return false
   return true
 }
 
@@ -117,7 +116,7 @@ function writeTime(
   hasZone: boolean,
 ): number {
   if (!isIso(source, start, end)) return notWritten
-  if (!isDigit(source[start] ?? 0)) return writePlain(target, at, source, start, end)
+  if (!isDigit(source[start])) return writePlain(target, at, source, start, end)
   // Years have four digits or more, and the era follows the zone.
   const stop = source[end - 1] === letterC ? end - eraLength : end
   const separator = source[start + 10] === space ? start + 10 : source.indexOf(space, start + 10)
