@@ -5,6 +5,7 @@ import type { EngineSettings, PostgrestSettings } from '../rest/settings.ts'
 import type { QualifiedIdentifier } from '../catalogue/identifier.ts'
 import type { AnalysisSettings } from '../services/analysis/settings.ts'
 import type { AuthSettings } from '../services/auth/settings.ts'
+import type { RealtimeSettings } from '../services/realtime/settings.ts'
 import type { StorageSettings } from '../services/storage/settings.ts'
 
 export type LogLevel = 'crit' | 'error' | 'warn' | 'info' | 'debug'
@@ -37,7 +38,7 @@ export type PostgrestConfig = PostgrestSettings &
 
 /** The parts that a server may have or leave out. */
 /** `auth` is sign-in with tokens and with cookies, `auth-v1` with tokens only. */
-export type ServiceName = 'rest' | 'auth' | 'auth-v1' | 'profiles' | 'reports' | 'analysis' | 'storage'
+export type ServiceName = 'rest' | 'auth' | 'auth-v1' | 'profiles' | 'reports' | 'analysis' | 'storage' | 'realtime'
 
 export type DocsMode = 'follow-privileges' | 'ignore-privileges'
 
@@ -127,4 +128,4 @@ export type ServiceConfig = EngineSettings &
     readonly explainRoles: readonly string[]
   }
 
-export type Config = PostgrestConfig & ServiceConfig & AuthSettings & StorageSettings
+export type Config = PostgrestConfig & ServiceConfig & AuthSettings & StorageSettings & RealtimeSettings

@@ -5,6 +5,7 @@ import { authSettings } from './auth-settings.ts'
 import type { Config } from './config.ts'
 import { quoted } from './setting-reading.ts'
 import { postgrestSettings } from './postgrest-settings.ts'
+import { realtimeSettings } from './realtime-settings.ts'
 import { serviceSettings } from './service-settings.ts'
 import { aliasVariable, settingVariables, type Setting } from './setting.ts'
 import { allSettings, ignoredSettings, ignoredVariables } from './settings.ts'
@@ -12,7 +13,7 @@ import { storageSettings } from './storage-settings.ts'
 
 type Key = keyof typeof postgrestSettings
 
-const ownSettings = { ...serviceSettings, ...authSettings, ...storageSettings }
+const ownSettings = { ...serviceSettings, ...authSettings, ...storageSettings, ...realtimeSettings }
 
 function dumped(key: Key, value: unknown): string {
   const setting: Setting<unknown> = postgrestSettings[key]
@@ -73,6 +74,7 @@ export function exampleConfig(): string {
     section('Settings of rowhouse', Object.values(serviceSettings)),
     section('Settings of the sign-in service, as GoTrue has them', Object.values(authSettings)),
     section("Settings of the storage service, as Supabase's storage has them", Object.values(storageSettings)),
+    section("Settings of the realtime service, as Supabase's realtime has them", Object.values(realtimeSettings)),
   ].join('\n')
 }
 

@@ -272,6 +272,7 @@ function derive(resolver: Resolver): Derived {
 const takenSegments: ReadonlySet<string> = new Set([
   'auth',
   'storage',
+  'realtime',
   'report',
   'health',
   'ready',

@@ -1,4 +1,4 @@
-// Settings that PostgREST does not have, apart from those of sign-in and storage.
+// Settings that PostgREST does not have, apart from those of sign-in, storage and realtime.
 import { analysisSettings } from './analysis-settings.ts'
 import type { ServiceConfig } from './config.ts'
 import { engineSettings } from './engine-settings.ts'
@@ -30,8 +30,8 @@ export const serviceSettings: { readonly [K in keyof ServiceConfig]: Setting<Ser
   services: service({
     name: 'services',
     variables: ['SERVICES'],
-    type: types.choices(['rest', 'auth', 'auth-v1', 'profiles', 'reports', 'analysis', 'storage']),
-    default: ['rest', 'auth', 'profiles', 'reports', 'analysis', 'storage'],
+    type: types.choices(['rest', 'auth', 'auth-v1', 'profiles', 'reports', 'analysis', 'storage', 'realtime']),
+    default: ['rest', 'auth', 'profiles', 'reports', 'analysis', 'storage', 'realtime'],
     description:
       'What the server has. The routes of other services respond with 404, and migrations create none of their tables: `rest,auth` leaves `public` to tables of your own. `auth-v1` in the place of `auth` leaves out the sign-in with cookies (`/auth/signup` and the others).',
   }),

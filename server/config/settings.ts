@@ -1,11 +1,18 @@
 // The table of all settings, from which loading, the dump, the example file and the guides' tables derive.
 import { authSettings } from './auth-settings.ts'
 import { postgrestSettings } from './postgrest-settings.ts'
+import { realtimeSettings } from './realtime-settings.ts'
 import { serviceSettings } from './service-settings.ts'
 import type { Setting, SettingKey, Settings } from './setting.ts'
 import { storageSettings } from './storage-settings.ts'
 
-export const settings: Settings = { ...postgrestSettings, ...serviceSettings, ...authSettings, ...storageSettings }
+export const settings: Settings = {
+  ...postgrestSettings,
+  ...serviceSettings,
+  ...authSettings,
+  ...storageSettings,
+  ...realtimeSettings,
+}
 
 export const settingKeys = Object.keys(settings) as SettingKey[]
 

@@ -15,7 +15,7 @@ export const embeddedVariable = 'ROWHOUSE_EMBEDDED'
 export function withEmbedded(
   env: Environment,
   config: Config,
-  { authenticatorUri, secrets }: EmbeddedDatabase,
+  { authenticatorUri, adminUri, secrets }: EmbeddedDatabase,
   jwtKeysFile: string,
 ): Environment {
   const hasKeys = config.jwtSecret !== null || config.authJwtKeys !== null || config.authJwtSecret !== null
@@ -24,6 +24,8 @@ export function withEmbedded(
     [embeddedVariable]: 'true',
     DATABASE_URL: authenticatorUri,
     DOCS_MODE: config.docsMode,
+    // The log of changes needs a login with REPLICATION, which the authenticator is not.
+    ...(config.realtimeDatabaseUrl === null ? { REALTIME_DATABASE_URL: adminUri } : {}),
     ...(config.jwtSecret === null ? { PGRST_JWT_SECRET: secrets.jwtSecret } : {}),
     ...(hasKeys ? {} : { GOTRUE_JWT_KEYS: `@${jwtKeysFile}` }),
     ...(config.sessionSecrets.length === 0 ? { SESSION_SECRETS: secrets.sessionSecret } : {}),

@@ -140,6 +140,21 @@ const pages: readonly Page[] = [
       { task: 'Analyse images', settings: ['image-*'] },
     ],
   },
+  {
+    file: 'realtime.md',
+    title: 'Settings of realtime',
+    purpose: 'How to read changes of rows from the database, and limit WebSockets, channels and messages.',
+    tasks: [
+      {
+        task: 'Read the log of changes',
+        settings: ['realtime-database-url', 'realtime-replay-*', 'realtime-max-transaction-bytes'],
+      },
+      {
+        task: 'Limit clients and channels',
+        settings: ['max-connections', 'tenant-max-*', 'client-presence-*', 'realtime-*'],
+      },
+    ],
+  },
 ]
 
 const lines = settingsTable().split('\n')
