@@ -17,6 +17,7 @@ import { overallVerdicts, verdictsOf } from './results.ts'
 import { resultsTable, verdictsTable } from './results-table.ts'
 import { findPostgrest, postgrest, rowhouse, type Server, type StartServer } from './servers.ts'
 import { readSlowly } from './slow-client.ts'
+import { measureRealtime, unlimitedRealtime } from './realtime.ts'
 import { measureSignIn, unlimited } from './sign-in.ts'
 import { soak } from './soak.ts'
 import { startSeconds } from './startup.ts'
@@ -91,6 +92,10 @@ async function run(options: Options): Promise<unknown> {
       case 'storage': {
         const startWith = (env: Readonly<Record<string, string>>) => started(rowhouse({ ...options.env, ...env }))
         return { machine, storage: await measureStorage({ startWith, dataset, generator, options, print }) }
+      }
+      case 'realtime': {
+        const server = await started(rowhouse({ ...unlimitedRealtime, ...options.env }))
+        return { machine, realtime: await measureRealtime({ server, postgres, dataset, generator, options, print }) }
       }
       case 'extensions': {
         const startWith = (env: Readonly<Record<string, string>>) => started(rowhouse({ ...options.env, ...env }))

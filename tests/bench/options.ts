@@ -29,6 +29,7 @@ same data, in turn.
   --images            the image analysis: times, what uploads do to reads, memory over 2,000 images
   --sign-in           /auth/v1: GET /user and refreshes beside reads, and what a flood of sign-ins does to reads; needs wrk
   --storage           /storage/v1 on a folder and on S3: small and large objects, and what they do to reads
+  --realtime          /realtime/v1: broadcasts and row changes to many sockets, checks of policies, memory, and what it does to reads
   --extensions        the extensions beyond PostgREST, each against the requests that it replaces
   --overload          open-loop load at 0.5 to 4 times the sustained rate, with and without load shedding
   --startup           only the time from start to ready
@@ -57,7 +58,16 @@ export type Options = {
   readonly json: string | undefined
   readonly profile: string | undefined
   readonly mode:
-    'compare' | 'soak' | 'slow-client' | 'images' | 'sign-in' | 'storage' | 'extensions' | 'overload' | 'startup'
+    | 'compare'
+    | 'soak'
+    | 'slow-client'
+    | 'images'
+    | 'sign-in'
+    | 'storage'
+    | 'realtime'
+    | 'extensions'
+    | 'overload'
+    | 'startup'
   /** Another checkout, already built. */
   readonly against: string | undefined
   readonly requests: number
@@ -96,6 +106,7 @@ export function parseOptions(args: readonly string[]): Options | undefined {
       images: { type: 'boolean', default: false },
       'sign-in': { type: 'boolean', default: false },
       storage: { type: 'boolean', default: false },
+      realtime: { type: 'boolean', default: false },
       extensions: { type: 'boolean', default: false },
       overload: { type: 'boolean', default: false },
       startup: { type: 'boolean', default: false },
@@ -109,7 +120,7 @@ export function parseOptions(args: readonly string[]): Options | undefined {
   const rows = whole('rows', values.rows)
   if (rows % 1000 !== 0 || rows < 400_000) throw new Error('--rows must be a multiple of 1000, of at least 400000')
   const modes = (
-    ['soak', 'slow-client', 'images', 'sign-in', 'storage', 'extensions', 'overload', 'startup'] as const
+    ['soak', 'slow-client', 'images', 'sign-in', 'storage', 'realtime', 'extensions', 'overload', 'startup'] as const
   ).filter((mode) => values[mode])
   if (modes.length > 1) throw new Error(`--${modes.join(' and --')} are different things: one at a time`)
   return {

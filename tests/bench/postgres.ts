@@ -92,6 +92,7 @@ export async function startPostgres({ folder, fsync, commitDelay }: PostgresOpti
     shared_buffers: '1GB',
     max_wal_size: '4GB',
     max_connections: '100',
+    wal_level: 'logical',
     // Checkpoints run between measurements, not during one.
     autovacuum: 'off',
     timezone: 'UTC',
