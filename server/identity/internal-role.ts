@@ -8,12 +8,16 @@ export const authAdminRole = 'supabase_auth_admin'
 /** The role of `/storage/v1` that owns its tables. `authenticator` can switch to it. */
 export const storageAdminRole = 'supabase_storage_admin'
 
+/** The role of `/realtime/v1` that owns the table of messages. `authenticator` can switch to it. */
+export const realtimeAdminRole = 'supabase_realtime_admin'
+
 /** Whether a role is the server's own. */
-export const isInternalRole = (role: string): boolean => role === authAdminRole || role === storageAdminRole
+export const isInternalRole = (role: string): boolean =>
+  role === authAdminRole || role === storageAdminRole || role === realtimeAdminRole
 
 /**
  * The identity, unless its role is the server's own. Requests with that role, for instance by a token of another
- * issuer that shares the secret, would have access to all password hashes, sessions and objects.
+ * issuer that shares the secret, would have access to all password hashes, sessions, objects and messages.
  *
  * @throws CredentialError as for a role that is not granted to `authenticator`
  */

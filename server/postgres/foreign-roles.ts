@@ -20,14 +20,24 @@ const forStorage = {
   tables: ['storage.objects'],
 }
 
-const requirementsOf = (services: ChosenServices): Requirements =>
-  services?.includes('storage') === false
-    ? always
-    : {
-        roles: [...always.roles, ...forStorage.roles],
-        schemas: { ...always.schemas, ...forStorage.schemas },
-        tables: forStorage.tables,
-      }
+const forRealtime = {
+  roles: ['supabase_realtime_admin'],
+  schemas: { realtime: [...apiRoles, login, 'supabase_realtime_admin'] },
+  tables: ['realtime.messages'],
+}
+
+function requirementsOf(services: ChosenServices): Requirements {
+  const parts: readonly Requirements[] = [
+    always,
+    ...(services?.includes('storage') === false ? [] : [forStorage]),
+    ...(services?.includes('realtime') === false ? [] : [forRealtime]),
+  ]
+  return {
+    roles: parts.flatMap(({ roles }) => roles),
+    schemas: Object.assign({}, ...parts.map(({ schemas }) => schemas)) as Requirements['schemas'],
+    tables: parts.flatMap(({ tables }) => tables),
+  }
+}
 
 type Requirements = {
   readonly roles: readonly string[]
@@ -44,8 +54,8 @@ type Step = { readonly statements: readonly string[]; readonly message: string }
  * - A role that `authenticator` must become a member of may itself be a member of `authenticator`, as Supabase's
  *   `supabase_storage_admin`. PostgreSQL allows no circular memberships, so that role becomes a member of the roles of
  *   `authenticator` instead, which has the same effect for Supabase's services.
- * - Roles get the privilege to use the schemas `auth` and `storage` of another owner.
- * - The role of the client gets the rights of the owner of Supabase's tables of objects.
+ * - Roles get the privilege to use the schemas `auth`, `storage` and `realtime` of another owner.
+ * - The role of the client gets the rights of the owner of Supabase's tables of objects and messages.
  * - `authenticator` becomes a member of roles, if only a superuser can grant them (PostgreSQL 16 and later).
  *
  * @param client a connected client of the role that migrates

@@ -33,6 +33,11 @@ const storageColumns: Readonly<Record<string, readonly string[]>> = {
   objects: ['id', 'bucket_id', 'name', 'owner', 'owner_id', 'metadata', 'user_metadata', 'version', 'path_tokens'],
 }
 
+/** The table of Supabase's realtime, which is kept if it has these columns. */
+const realtimeColumns: Readonly<Record<string, readonly string[]>> = {
+  messages: ['id', 'topic', 'extension', 'payload', 'event', 'private', 'inserted_at'],
+}
+
 /** What is migrated. */
 export type Occupied = {
   /** Folder of the embedded database, as the user wrote it; undefined for any other database. */
@@ -124,10 +129,10 @@ async function foreignObjects(
      from pg_class c join pg_namespace n on n.oid = c.relnamespace
      where n.nspname || '.' || c.relname = any ($1) and c.relkind in ('r', 'p', 'v', 'm', 'f')
      union all
-     select 'table storage.' || c.relname, pg_get_userbyid(c.relowner)::text
-     from json_each($3) as wanted (name, columns)
-     join pg_class c on c.relname = wanted.name and c.relnamespace = to_regnamespace('storage')
-     where exists (
+     select 'table ' || schemas.name || '.' || c.relname, pg_get_userbyid(c.relowner)::text
+     from json_each($3) as schemas (name, tables), json_each(schemas.tables) as wanted (name, columns)
+     join pg_class c on c.relname = wanted.name
+     where c.relnamespace = to_regnamespace(schemas.name) and exists (
        select from json_array_elements_text(wanted.columns) as missing (name) where not exists (
          select from pg_attribute a where a.attrelid = c.oid and a.attname = missing.name and not a.attisdropped
        )
@@ -140,7 +145,10 @@ async function foreignObjects(
     [
       [...inPublic, ...inAuth],
       [...ownAuthFunctions, ...(isSupabase ? [] : authFunctions)],
-      JSON.stringify(services?.includes('storage') === false ? {} : storageColumns),
+      JSON.stringify({
+        storage: services?.includes('storage') === false ? {} : storageColumns,
+        realtime: services?.includes('realtime') === false ? {} : realtimeColumns,
+      }),
     ],
   )
   return rows
@@ -159,7 +167,7 @@ const anotherDatabase = (dataDir: string | undefined): string =>
 
 function foreignMessage(place: string, dataDir: string | undefined, found: readonly ForeignObject[]): string {
   const list = found.map(({ name, owner }) => `  ${name} (owner: ${owner})`)
-  const isPublic = found.every(({ name }) => / (?:public|storage)\./.test(name))
+  const isPublic = found.every(({ name }) => / (?:public|storage|realtime)\./.test(name))
   return [
     `${place} has objects that rowhouse did not create, and the migrations create others of the same names or purpose:`,
     ...list,

@@ -41,7 +41,7 @@ t.test('the catalogue', async (t) => {
   t.teardown(all.drop)
   const everything = (await all.query(objects)).rows.map(({ name }) => name as string)
   const few = await namesOf(['rest', 'auth'])
-  const services = /report|profile|classification|valuation|estimate|vehicle|storage/
+  const services = /report|profile|classification|valuation|estimate|vehicle|storage|realtime/
   t.ok(everything.filter((name) => services.test(name)).length > 20, 'the pattern finds them where they are')
   t.strictSame(
     few.filter((name) => services.test(name)),

@@ -199,7 +199,8 @@ t.test('the roles', async (t) => {
     `select rolname::text as name, rolcanlogin as login, rolinherit as inherit, rolbypassrls as bypass, rolsuper as super,
        array(select roleid::regrole::text from pg_auth_members where member = pg_roles.oid and roleid::regrole::text !~ '_test_' order by 1) as granted
      from pg_roles where rolname in
-       ('anon', 'authenticated', 'service_role', 'supabase_auth_admin', 'supabase_storage_admin', 'authenticator')
+       ('anon', 'authenticated', 'service_role', 'supabase_auth_admin', 'supabase_realtime_admin',
+        'supabase_storage_admin', 'authenticator')
      order by 1`,
   )
   const none = { login: false, inherit: false, bypass: false, super: false, granted: [] }
@@ -210,10 +211,18 @@ t.test('the roles', async (t) => {
       ...none,
       name: 'authenticator',
       login: true,
-      granted: ['anon', 'authenticated', 'service_role', 'supabase_auth_admin', 'supabase_storage_admin'],
+      granted: [
+        'anon',
+        'authenticated',
+        'service_role',
+        'supabase_auth_admin',
+        'supabase_realtime_admin',
+        'supabase_storage_admin',
+      ],
     },
     { ...none, name: 'service_role', bypass: true },
     { ...none, name: 'supabase_auth_admin' },
+    { ...none, name: 'supabase_realtime_admin' },
     { ...none, name: 'supabase_storage_admin' },
   ])
 })
@@ -221,7 +230,7 @@ t.test('the roles', async (t) => {
 t.test('every object has a comment', async (t) => {
   const database = await migratedDatabase(t)
   const { rows } = await database.query(`
-    with own as (select oid, nspname from pg_namespace where nspname in ('auth', 'public', 'rowhouse'))
+    with own as (select oid, nspname from pg_namespace where nspname in ('auth', 'public', 'realtime', 'rowhouse'))
     select nspname::text as name from own where obj_description(oid, 'pg_namespace') is null
     union all
     select c.oid::regclass::text from pg_class c join own on own.oid = relnamespace
