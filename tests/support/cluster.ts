@@ -64,6 +64,7 @@ export async function startCluster(): Promise<void> {
     max_connections: '300',
     shared_preload_libraries: 'pg_stat_statements',
     timezone: 'UTC',
+    wal_level: 'logical',
   }
   const server = spawn(
     binaries.postgres,
