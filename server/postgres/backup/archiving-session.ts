@@ -1,7 +1,7 @@
 // One stream of the write-ahead log that is written to the archive, flushed at intervals, and confirmed to the server.
 import { parseLsn } from '../../common/wal-position.ts'
 import type { Client } from '../connection/client.ts'
-import type { ReplicationStream } from './replication-stream.ts'
+import type { ReplicationStream } from '../replication/replication-stream.ts'
 import type { WalWriter } from './wal-writer.ts'
 
 /** Milliseconds between flushes to disk. */

@@ -4,13 +4,13 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { isInTime } from '../../common/timers.ts'
 import { formatLsn, parseLsn } from '../../common/wal-position.ts'
 import { withClient, type Client } from '../connection/client.ts'
-import { connectionConfig } from '../connection/pool-config.ts'
+import { connectionConfig, type PoolConfig } from '../connection/pool-config.ts'
+import { ReplicationStream, type ServerIdentity } from '../replication/replication-stream.ts'
 import { startedStatus, type ArchiveStatus } from './archive-status.ts'
 import { ArchivingSession } from './archiving-session.ts'
 import { ensureSlot, hasSlot, slotName } from './backup-slot.ts'
 import { BackupError } from './backup-error.ts'
 import { writeDurably } from './durable-file.ts'
-import { ReplicationStream, type ServerIdentity } from './replication-stream.ts'
 import {
   completeUntil,
   createArchive,
@@ -152,15 +152,19 @@ class Receiver {
   }
 
   #withClient<T>(use: (client: Client) => Promise<T>): Promise<T> {
-    return withClient({ ...connectionConfig(this.#options.uri, {}), application_name: 'rowhouse backup' }, use)
+    return withClient(this.#connection, use)
+  }
+
+  get #connection(): PoolConfig {
+    return { ...connectionConfig(this.#options.uri, {}), application_name: 'rowhouse backup' }
   }
 
   /** Archives until the connection is lost. */
   async #archive(): Promise<void> {
-    const { uri, folder } = this.#options
+    const { folder } = this.#options
     await this.#withClient(async (client) => {
       const isKnown = await hasSlot(client)
-      const stream = new ReplicationStream(uri)
+      const stream = new ReplicationStream(this.#connection, 'true')
       this.#stream = stream
       try {
         const identity = await stream.connect()

@@ -34,7 +34,12 @@ export type LogTuple = readonly LogValue[]
 export type LogChange =
   | { readonly kind: 'insert'; readonly relation: LogRelation; readonly row: LogTuple }
   /** `old`: undefined unless the replica identity is full, or a column of the key has changed. */
-  | { readonly kind: 'update'; readonly relation: LogRelation; readonly row: LogTuple; readonly old: LogTuple | undefined }
+  | {
+      readonly kind: 'update'
+      readonly relation: LogRelation
+      readonly row: LogTuple
+      readonly old: LogTuple | undefined
+    }
   /** `old` has values for the columns of the replica identity only, unless that is full. */
   | { readonly kind: 'delete'; readonly relation: LogRelation; readonly old: LogTuple }
 

@@ -1,16 +1,19 @@
-// A physical replication stream: the write-ahead log of a server as it is written.
+// A replication stream: the write-ahead log of a server as it is written, or what a plugin makes of it.
 // https://www.postgresql.org/docs/current/protocol-replication.html
 import type { EventEmitter } from 'node:events'
 import type { Duplex } from 'node:stream'
-import pg from 'pg'
 import { formatLsn } from '../../common/wal-position.ts'
+import type { Client } from '../connection/client.ts'
+import type { PoolConfig } from '../connection/pool-config.ts'
 import { runSimple } from '../connection/simple-statement.ts'
 
 export type StreamHandlers = {
-  /** Bytes of the log. They are valid after the call, too. */
+  /** Bytes of the log, or a message of the plugin. They are valid after the call, too. */
   readonly onBytes: (lsn: bigint, bytes: Buffer) => void
   /** The server wants to know what was received. */
   readonly onAsked: () => void
+  /** The server has sent everything before a position. */
+  readonly onPosition?: (lsn: bigint) => void
 }
 
 export type ServerIdentity = {
@@ -24,24 +27,28 @@ type ReplicationConnection = EventEmitter & {
 }
 
 /** Microseconds between Postgres's epoch, 2000-01-01, and that of Unix. */
-const postgresEpoch = 946_684_800_000_000n
+export const postgresEpoch = 946_684_800_000_000n
 
 /** A connection for replication. */
 export class ReplicationStream {
-  readonly #client: pg.Client
+  /** For further statements before it streams. They must not have parameters. */
+  readonly client: Client
   /** Resolves when the connection is closed. */
   readonly closed: Promise<void>
   /** Resolves when the server has begun to stream. */
   readonly begun: Promise<void>
   #wasEnded = false
 
-  /** @param uri connection string of a role that may replicate */
-  constructor(uri: string) {
-    const options = { connectionString: uri, application_name: 'rowhouse backup', replication: 'true' }
-    this.#client = new pg.Client(options)
+  /**
+   * @param connection of a role that may replicate
+   * @param mode `true` for the log of all databases, `database` for the changes of the connection's database
+   */
+  constructor(connection: PoolConfig, mode: 'true' | 'database') {
+    const config: PoolConfig & { readonly replication: string } = { ...connection, replication: mode }
+    this.client = new connection.Client(config)
     // The running statement fails anyway.
-    this.#client.on('error', () => undefined)
-    this.closed = new Promise((resolve) => this.#client.once('end', resolve))
+    this.client.on('error', () => undefined)
+    this.closed = new Promise((resolve) => this.client.once('end', resolve))
     // CopyBothResponse, which `pg` emits under this name.
     this.begun = new Promise((resolve) => this.#connection.once('replicationStart', () => resolve()))
   }
@@ -52,13 +59,13 @@ export class ReplicationStream {
   }
 
   get #connection(): ReplicationConnection {
-    return (this.#client as unknown as { readonly connection: ReplicationConnection }).connection
+    return (this.client as unknown as { readonly connection: ReplicationConnection }).connection
   }
 
   /** @throws the connection error */
   async connect(): Promise<ServerIdentity> {
-    await this.#client.connect()
-    const { rows } = await this.#client.query<{ systemid: string; timeline: number }>('IDENTIFY_SYSTEM')
+    await this.client.connect()
+    const { rows } = await this.client.query<{ systemid: string; timeline: number }>('IDENTIFY_SYSTEM')
     const [row] = rows
     if (!row) throw new Error('the server did not identify itself')
     return { systemIdentifier: row.systemid, timeline: Number(row.timeline) }
@@ -66,23 +73,39 @@ export class ReplicationStream {
 
   /** The text of the history file of a timeline after the first. */
   async history(timeline: number): Promise<string> {
-    const { rows } = await this.#client.query<{ content: string | Buffer }>(`TIMELINE_HISTORY ${timeline}`)
+    const { rows } = await this.client.query<{ content: string | Buffer }>(`TIMELINE_HISTORY ${timeline}`)
     return rows[0]?.content.toString() ?? ''
   }
 
   /**
-   * Streams until the connection is closed.
+   * Streams the log until the connection is closed.
    *
    * @param slot keeps the log on the server until `confirm` says that it was received
    * @throws the server's error, or that of the connection
    */
-  async stream(slot: string, timeline: number, start: bigint, handlers: StreamHandlers): Promise<void> {
-    const text = `START_REPLICATION SLOT "${slot}" PHYSICAL ${formatLsn(start)} TIMELINE ${timeline}`
-    await runSimple(this.#client, text, {
+  stream(slot: string, timeline: number, start: bigint, handlers: StreamHandlers): Promise<void> {
+    return this.#start(`SLOT "${slot}" PHYSICAL ${formatLsn(start)} TIMELINE ${timeline}`, handlers)
+  }
+
+  /**
+   * Streams the messages of the plugin of a slot until the connection is closed, from where the slot is.
+   *
+   * @param options of the plugin, as SQL
+   * @throws the server's error, or that of the connection
+   */
+  streamChanges(slot: string, options: string, handlers: StreamHandlers): Promise<void> {
+    return this.#start(`SLOT "${slot}" LOGICAL 0/0 (${options})`, handlers)
+  }
+
+  async #start(what: string, handlers: StreamHandlers): Promise<void> {
+    await runSimple(this.client, `START_REPLICATION ${what}`, {
       onCopyData: (chunk) => {
         // XLogData: its type, position, end of the log, time, bytes. Primary keepalive: its type, end of the log, time, flag.
         if (chunk[0] === 0x77) handlers.onBytes(chunk.readBigUInt64BE(1), chunk.subarray(25))
-        else if (chunk[0] === 0x6b && chunk[17] === 1) handlers.onAsked()
+        else if (chunk[0] === 0x6b) {
+          handlers.onPosition?.(chunk.readBigUInt64BE(1))
+          if (chunk[17] === 1) handlers.onAsked()
+        }
       },
       onComplete: () => (this.#wasEnded = true),
     })

@@ -1,0 +1,165 @@
+// Makes transactions of the messages of one stream, and hands them over one by one. While one is being processed, the
+// connection is paused, so that a slow receiver costs no memory.
+import type { LogChange, LogTransaction } from './log-transaction.ts'
+import { LogDecoder, MalformedLog } from './pgoutput.ts'
+import type { ReplicationStream, StreamHandlers } from './replication-stream.ts'
+
+export type LogSessionOptions = {
+  /** Bytes of the changes of one transaction; of a larger one, no changes are kept. */
+  readonly mostBytes: () => number
+  /** Gets the transactions in their order. The next one comes when the promise is resolved. */
+  readonly onTransaction: (transaction: LogTransaction) => void | Promise<void>
+}
+
+/** Milliseconds between confirmations. */
+const confirmInterval = 1000
+
+/** A transaction whose messages are arriving. */
+type OpenTransaction = {
+  readonly xid: number
+  readonly most: number
+  changes: LogChange[]
+  bytes: number
+}
+
+/** Types of messages with a change: insert, update, delete. */
+const isChange = (type: number | undefined): boolean => type === 0x49 || type === 0x55 || type === 0x44
+
+export class LogSession implements StreamHandlers {
+  readonly #stream: ReplicationStream
+  readonly #options: LogSessionOptions
+  readonly #decoder = new LogDecoder()
+  readonly #timer: NodeJS.Timeout
+  /** Messages that arrived with a transaction that is being processed. */
+  #waiting: Buffer[] = []
+  #open: OpenTransaction | undefined
+  /** Time of the commit of the transaction that is being processed. */
+  #processed: bigint | undefined
+  #position: bigint
+  #known: bigint
+  #confirmed: bigint
+  #fail: (error: unknown) => void = () => undefined
+  #hasEnded = false
+  /** Rejects when a message cannot be read, or the receiver fails. */
+  readonly failed: Promise<never>
+
+  /** @param from where the stream begins */
+  constructor(stream: ReplicationStream, from: bigint, options: LogSessionOptions) {
+    this.#stream = stream
+    this.#options = options
+    this.#position = from
+    this.#known = from
+    this.#confirmed = from
+    this.failed = new Promise((_resolve, reject) => (this.#fail = reject))
+    this.failed.catch(() => undefined)
+    this.#timer = setInterval(() => this.#confirm(), confirmInterval)
+  }
+
+  /** Everything before was handed over and processed. */
+  get position(): bigint {
+    return this.#position
+  }
+
+  /** The end of the log, as far as the server has said. */
+  get known(): bigint {
+    return this.#known
+  }
+
+  /** Microseconds since 1970: when the transaction committed that is being processed. */
+  get processed(): bigint | undefined {
+    return this.#processed
+  }
+
+  onBytes = (lsn: bigint, bytes: Buffer): void => {
+    if (lsn > this.#known) this.#known = lsn
+    if (this.#processed === undefined) this.#take(bytes)
+    else this.#waiting.push(bytes)
+  }
+
+  onPosition = (lsn: bigint): void => {
+    if (lsn > this.#known) this.#known = lsn
+    if (!this.#open && this.#processed === undefined && lsn > this.#position) this.#position = lsn
+  }
+
+  onAsked = (): void => {
+    this.#confirmed = this.#position
+    this.#stream.confirm(this.#position, this.#position)
+  }
+
+  /** Nothing is handed over after this. */
+  end(): void {
+    this.#hasEnded = true
+    clearInterval(this.#timer)
+  }
+
+  /** The server does not wait for a paused connection for ever, unless it hears from it. */
+  #confirm(): void {
+    if (this.#position > this.#confirmed || this.#processed !== undefined) this.onAsked()
+  }
+
+  #take(bytes: Buffer): void {
+    if (this.#hasEnded) return
+    try {
+      this.#read(bytes)
+    } catch (error) {
+      // An error in a listener of the socket would end the process.
+      this.end()
+      this.#fail(error)
+    }
+  }
+
+  #read(bytes: Buffer): void {
+    const open = this.#open
+    if (open && open.bytes > open.most && isChange(bytes[0])) return
+    const message = this.#decoder.decode(bytes)
+    switch (message.kind) {
+      case 'begin':
+        this.#open = { xid: message.xid, most: this.#options.mostBytes(), changes: [], bytes: 0 }
+        break
+      case 'change':
+        if (!open) throw new MalformedLog('the log has a change outside a transaction')
+        open.bytes += bytes.length
+        if (open.bytes > open.most) open.changes = []
+        else open.changes.push(message.change)
+        break
+      case 'commit': {
+        if (!open) throw new MalformedLog('the log has a commit outside a transaction')
+        this.#open = undefined
+        const { commit, end, time } = message
+        const isTooLarge = open.bytes > open.most
+        this.#handOver({ xid: open.xid, commit, end, time, changes: open.changes, isTooLarge })
+        break
+      }
+      case 'other':
+        break
+      default:
+        message satisfies never
+    }
+  }
+
+  #handOver(transaction: LogTransaction): void {
+    const processing = this.#options.onTransaction(transaction)
+    if (processing === undefined) {
+      this.#position = transaction.end
+      return
+    }
+    this.#processed = transaction.time
+    this.#stream.pause()
+    processing.then(
+      () => this.#continue(transaction.end),
+      (error: unknown) => {
+        this.end()
+        this.#fail(error)
+      },
+    )
+  }
+
+  #continue(end: bigint): void {
+    this.#position = end
+    this.#processed = undefined
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const bytes of waiting) this.onBytes(end, bytes)
+    if (this.#processed === undefined && !this.#hasEnded) this.#stream.resume()
+  }
+}
