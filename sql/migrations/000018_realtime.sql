@@ -205,7 +205,7 @@ grant usage on schema realtime to anon, authenticated, service_role, authenticat
 
 -- The partitions of the messages, by day. The function is not in the schema `realtime`, which may be Supabase's.
 create function rowhouse.keep_realtime_partitions() returns void
-language plpgsql security definer set search_path = '' set lock_timeout = '5s'
+language plpgsql security definer set search_path = '' set lock_timeout = '1s'
 as $$
 declare
   today constant date := (pg_catalog.now() at time zone 'UTC')::date;
@@ -235,8 +235,8 @@ begin
     begin
       execute pg_catalog.format('drop table realtime.%I', name);
     exception
-      -- Someone reads for long. Others must not wait behind this; the next call drops it.
-      when lock_not_available then
+      -- Someone reads for long, and others must not wait behind this; the next call drops it. Or it belongs to someone else.
+      when lock_not_available or insufficient_privilege then
         null;
     end;
   end loop;
