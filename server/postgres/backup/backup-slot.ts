@@ -10,10 +10,11 @@ export async function hasSlot(client: Client): Promise<boolean> {
   return rowCount === 1
 }
 
-/** Creates the slot if it is missing. Returns the oldest position that it keeps. */
+/** Creates the slot if it is missing, or the server has given it up. Returns the oldest position that it keeps. */
 export async function ensureSlot(client: Client): Promise<bigint> {
   const { rows } = await client.query<{ lsn: string | null }>(
-    'select restart_lsn::text as lsn from pg_replication_slots where slot_name = $1',
+    `select case when to_jsonb(slot) ->> 'invalidation_reason' is null then restart_lsn::text end as lsn
+     from pg_replication_slots as slot where slot_name = $1`,
     [slotName],
   )
   const kept = rows[0]?.lsn === null || rows[0] === undefined ? undefined : parseLsn(rows[0].lsn)

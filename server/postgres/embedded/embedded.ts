@@ -59,6 +59,9 @@ const folderErrorCodes = [
 ] as const
 const logLimit = 10 * 1024 * 1024
 
+/** What a slot keeps that nobody has used for days is removed, before it fills the disk. */
+const settings = { idle_replication_slot_timeout: '3d' }
+
 /**
  * Starts PostgreSQL on the data in `dataDir/postgres`, which is created if necessary.
  *
@@ -132,7 +135,7 @@ async function start({ dataDir, log, signal, relocatedDataDir }: EmbeddedOptions
     if (dirname(cluster) !== dataDir) locks.push(await lockFolder(dirname(cluster)))
     await endOrphan(cluster, log)
     const logFile = await prepareLog(dataDir)
-    const postmaster = await startWithRetries({ binaries, cluster, user, logFile, signal })
+    const postmaster = await startWithRetries({ binaries, cluster, user, logFile, settings, signal })
     const addresses = addressesOf(secrets, postmaster.port)
     try {
       await setAuthenticator(addresses.adminUri, secrets, dataDir)

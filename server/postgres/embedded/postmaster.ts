@@ -81,6 +81,17 @@ export async function endOrphan(cluster: string, log: (message: string) => void)
   )
 }
 
+/**
+ * The log says which rows were changed, for as many readers as there may be processes. A server that recovers must not have
+ * fewer senders than the one that wrote the log. What a reader does not fetch does not fill the disk.
+ */
+const replication = {
+  wal_level: 'logical',
+  max_wal_senders: '32',
+  max_replication_slots: '32',
+  max_slot_wal_keep_size: '16GB',
+}
+
 export type Postmaster = {
   readonly port: number
   /** Resolves when the server has ended, by `stop` or unexpectedly. */
@@ -112,6 +123,7 @@ export async function startPostmaster(options: {
     unix_socket_directories: '',
     timezone: 'UTC',
     log_timezone: 'UTC',
+    ...replication,
     ...options.settings,
   }
   const zombie = await zombieOf(cluster)

@@ -54,7 +54,8 @@ async function freshDatabase(name: string, owner: string): Promise<void> {
 async function forgetRoles(databases: readonly string[]): Promise<void> {
   for (const database of databases) await asSuperuser(`drop database if exists ${database} with (force)`)
   await asSuperuser(
-    'drop role if exists authenticator, anon, authenticated, service_role, supabase_auth_admin, supabase_storage_admin',
+    'drop role if exists authenticator, anon, authenticated, service_role, supabase_auth_admin, ' +
+      'supabase_realtime_admin, supabase_storage_admin',
   )
 }
 
