@@ -64,7 +64,7 @@ t.test('partitions', async (t) => {
   await database.query('set role authenticator; select rowhouse.keep_realtime_partitions(); reset role')
   const { rows } = await database.query(list)
   t.strictSame(
-    rows.map((row) => row['name']),
+    rows.map((row) => row.name),
     [name(-3), ...expected.map((row) => row.name)],
     'those older than 72 hours are dropped, missing ones are created',
   )
@@ -79,7 +79,7 @@ t.test('partitions', async (t) => {
       await reader.query('rollback')
     })
     await database.query('select rowhouse.keep_realtime_partitions()')
-    t.notOk((await database.query(list)).rows.some((row) => row['name'] === name(-6)))
+    t.notOk((await database.query(list)).rows.some((row) => row.name === name(-6)))
   })
 
   t.test('nobody can call the function or read a partition without the rights', async (t) => {
@@ -118,7 +118,7 @@ t.test('realtime.send', async (t) => {
   t.strictSame((await session('select realtime.topic() as topic')).rows, [{ topic: null }])
   const [binary] = (await session(`select realtime.send_binary('\\x00ff', 'bytes', 'room')`, stored)).rows
   t.match(binary, { payload: null, event: 'bytes', private: true })
-  t.strictSame(binary?.['binary_payload'], Buffer.from([0, 255]))
+  t.strictSame(binary?.binary_payload, Buffer.from([0, 255]))
 
   t.test('failures are warnings', async (t) => {
     const warnings = async (...texts: string[]): Promise<readonly string[]> => (await session(...texts)).messages
