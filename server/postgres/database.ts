@@ -246,6 +246,22 @@ export class Database implements EngineDatabase {
     return () => listener.stop()
   }
 
+  /**
+   * The same for one channel.
+   *
+   * @param applicationName of the connection, by which others find it in `pg_stat_activity`
+   */
+  async listenAs(
+    applicationName: string,
+    channel: string,
+    onEvent: (event: ListenerEvent) => void,
+  ): Promise<() => Promise<void>> {
+    if (!this.#primary) throw new TypeError('Database: listenAs needs the option primary')
+    const listener = new Listener({ ...this.#primary, application_name: applicationName }, channel, onEvent)
+    await listener.start()
+    return () => listener.stop()
+  }
+
   get statistics(): DatabaseStatistics {
     const { totalCount: total, idleCount: idle, waitingCount, shared } = this.#pool
     const { unplacedBytes } = this.#pool.streams

@@ -8,6 +8,7 @@ import type { RequestRecorder } from './operations/request-recorder.ts'
 import { logRequests } from '../http/request-log.ts'
 import { mounted, type Router } from '../http/router.ts'
 import { isBelow } from '../adapters/base-path.ts'
+import { realtimePath } from '../services/realtime/dialect.ts'
 import { storagePath } from '../services/storage/dialect.ts'
 import type { NodeHandler } from '../adapters/node.ts'
 import { serverName } from '../common/version.ts'
@@ -25,6 +26,8 @@ export type AppOptions = {
   readonly analysis: { readonly path: string; readonly router: Router } | undefined
   /** The storage service at `/storage/v1`, if the server has it. */
   readonly storage: Handler | undefined
+  /** The realtime service at `/realtime/v1`, if the server has it. */
+  readonly realtime?: Handler | undefined
   /** Finds the handler for paths of services that the server does not have. */
   readonly missing?: (target: string) => Handler | undefined
   /** Responds to a request if it is refused because the server is overloaded; otherwise returns false. */
@@ -61,6 +64,7 @@ export function createApp({
   services,
   analysis,
   storage,
+  realtime,
   missing = () => undefined,
   refuse = () => false,
   log,
@@ -86,7 +90,14 @@ export function createApp({
   let router: express.Router | undefined
   const serviceRouter = (): express.Router => (router ??= routerOf(services, analysis, logRequest))
   const serve = (request: IncomingMessage, response: ServerResponse, target: string): void => {
-    const direct = storage && isBelow(target, storagePath) ? storage : isAnalysis(target) ? undefined : missing(target)
+    const direct =
+      storage && isBelow(target, storagePath)
+        ? storage
+        : realtime && isBelow(target, realtimePath)
+          ? realtime
+          : isAnalysis(target)
+            ? undefined
+            : missing(target)
     if (direct) logRequest(request, response, () => direct(request, response))
     else if (isAmbiguous(target)) logRequest(request, response, () => notFound(request, response))
     else serviceRouter()(request as express.Request, response as express.Response, () => notFound(request, response))

@@ -10,6 +10,7 @@ import { signsIn } from '../config/signing-in.ts'
 import { envelopeBodyReader, envelopeDialect } from '../http/envelope-dialect.ts'
 import { createRouters, type RouteTable } from '../http/router.ts'
 import { authenticate } from '../identity/authenticate.ts'
+import type { ApiKeyChanges } from '../identity/api-key/api-key-changes.ts'
 import type { ApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
 import type { JwtVerifier } from '../identity/jwt/jwt.ts'
 import type { Engine } from '../rest/engine.ts'
@@ -21,6 +22,7 @@ import { createAnalysis, type AnalysisService } from '../services/analysis/analy
 import type { AuthService } from '../services/auth/create-auth.ts'
 import { databaseFailure } from '../services/database-failure.ts'
 import { serviceDocumentHandler } from '../services/openapi/service-document.ts'
+import { createRealtime, type RealtimeService } from '../services/realtime/create-realtime.ts'
 import type { StorageService } from '../services/storage/create-storage.ts'
 import { createImageKeeper } from '../services/storage/image-keeper.ts'
 import type { Validator } from '../validation/validator.ts'
@@ -43,6 +45,7 @@ import { readUsedSchemas } from './schema-files.ts'
 import { describedRoutes, loadTables, serviceTables } from './service-routes.ts'
 import type { ServeTools } from './serve-tools.ts'
 import type { ServingDatabase } from './serving-database.ts'
+import { loadLogParts } from './realtime-log.ts'
 import { startStorage } from './storage-service.ts'
 
 export type CompositionOptions = {
@@ -52,6 +55,7 @@ export type CompositionOptions = {
   readonly metrics: Metrics
   readonly validator: Validator
   readonly lookupApiKey: ApiKeyLookup
+  readonly keyChanges: ApiKeyChanges
   readonly shedding: LoadShedding
   readonly log: Log
   /** Undefined: nothing is recorded of requests. */
@@ -67,6 +71,7 @@ export type Composition = {
   readonly analysis: AnalysisService | undefined
   readonly auth: AuthService | undefined
   readonly storage: StorageService | undefined
+  readonly realtime: RealtimeService | undefined
 }
 
 /** @throws StorageFolderError, StorageBucketError, HookSettingError */
@@ -117,6 +122,7 @@ export async function compose(options: CompositionOptions): Promise<Composition>
         onError,
       })
     : undefined
+  const realtime = has('realtime') ? startRealtime(parts) : undefined
   const listener = createApp({
     rest: has('rest')
       ? nodeHandler(
@@ -128,6 +134,7 @@ export async function compose(options: CompositionOptions): Promise<Composition>
     services: signIn ? withAuth(routers, signIn.auth) : routers,
     analysis: analysis && { path: config.imageBasePath, router: analysis.router },
     storage: storage?.handler,
+    realtime: realtime?.handler,
     missing: missingServices({
       services: config.services,
       restPath: has('rest') ? basePathOf(config.restBasePath) : '/rest/v1',
@@ -137,8 +144,22 @@ export async function compose(options: CompositionOptions): Promise<Composition>
     log: options.log,
     recorder: options.recorder,
   })
-  return { listener, analysis, auth: signIn?.auth, storage }
+  return { listener, analysis, auth: signIn?.auth, storage, realtime }
 }
+
+/** The service at `/realtime/v1`. An overloaded server refuses new sockets, and keeps those that are open. */
+const startRealtime = (parts: Parts): RealtimeService =>
+  createRealtime({
+    ...parts,
+    settings: parts.current,
+    loadLog: loadLogParts,
+    observeSocket: parts.recorder?.socket,
+    isOverloaded: () => {
+      const reason = parts.shedding.reasonFor('GET', false)
+      if (reason !== undefined) parts.shedding.refused(reason)
+      return reason !== undefined
+    },
+  })
 
 /** The engine, which also explains requests for the roles of the setting. */
 const explainingEngine = (

@@ -9,8 +9,6 @@ import { sendText } from '../http/envelope.ts'
 
 /** Services that no server has, and what to use in their place. */
 const unknown: Readonly<Record<string, (restPath: string) => string>> = {
-  '/realtime/v1': (restPath) =>
-    `This server has no Realtime service, so it pushes no changes to clients. Read ${restPath} again when they are needed.`,
   '/functions/v1': (restPath) =>
     `This server has no Edge Functions. Call a function of the database with supabase.rpc (${restPath}/rpc), or serve the function elsewhere.`,
   '/graphql/v1': (restPath) =>
@@ -38,6 +36,7 @@ export function missingServices({
     ...(services.includes('rest') ? [] : [[restPath, 'rest'] as const]),
     ...(signsIn(services) ? [] : [['/auth/v1', 'auth'] as const]),
     ...(services.includes('storage') ? [] : [['/storage/v1', 'storage'] as const]),
+    ...(services.includes('realtime') ? [] : [['/realtime/v1', 'realtime'] as const]),
   ]
   const messages = [
     ...Object.entries(unknown).map(([path, message]) => [path, message(restPath)] as const),

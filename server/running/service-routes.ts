@@ -34,6 +34,9 @@ export const loadTables = async ({
   ...(services.includes('storage')
     ? [{ routes: (await import('../services/storage/storage-table.ts')).storageRoutes }]
     : []),
+  ...(services.includes('realtime')
+    ? [{ routes: (await import('../services/realtime/realtime-table.ts')).realtimeRoutes }]
+    : []),
 ]
 
 /** The routes that `/openapi.json` describes. */

@@ -187,16 +187,21 @@ export async function startService({
     await engine.start()
     const error = await Promise.race([engine.gaveUp, Promise.resolve(undefined)])
     if (error) throw error
-    const options = { engine, database, validator, lookupApiKey, shedding, log, metrics, recorder, env, isEnding }
-    const { listener, analysis, auth, storage } = await compose({ ...options, explain })
+    const options = { engine, database, validator, lookupApiKey, keyChanges, shedding, log, metrics, recorder, env }
+    const { listener, analysis, auth, storage, realtime } = await compose({ ...options, isEnding, explain })
     if (analysis) metrics.watchAnalysisQueue(analysis.queueLength)
     return {
       ...parts,
       listener,
-      upgrade: analysis?.upgrade ?? (() => false),
-      closeSockets: () => analysis?.closeSockets(),
+      upgrade: (request, socket, head) =>
+        realtime?.upgrade(request, socket, head) === true || analysis?.upgrade(request, socket, head) === true,
+      closeSockets: () => {
+        analysis?.closeSockets()
+        realtime?.closeSockets()
+      },
       stop: async () => {
         analysis?.stop()
+        await realtime?.stop()
         await auth?.stop()
         await storage?.stop()
         await parts.stop()

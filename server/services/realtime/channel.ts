@@ -1,0 +1,458 @@
+// One topic that a socket has joined.
+import { randomUUID } from 'node:crypto'
+import { isUnreachable, sqlState } from '../../postgres/database-error.ts'
+import { Allowance } from './allowance.ts'
+import { Broadcast, messageFrame, TextEvent, type ClientMessage, type Delivery, type Ref } from './frames.ts'
+import { allRights, type ChannelRights } from './channel-policies.ts'
+import { ChannelChanges } from './channel-changes.ts'
+import type { Room } from './hub.ts'
+import type { JoinRequest } from './join.ts'
+import { presenceEntry } from './presence.ts'
+import { ChannelRefused } from './realtime-error.ts'
+import type { RealtimeParts } from './realtime-parts.ts'
+import type { ClientSocket } from './socket.ts'
+import { expiredText, joinError, sessionEnded, TokenRefused, type Credential } from './tokens.ts'
+
+/** Messages of others, and of the client, that wait until the join is answered. */
+const mostHeld = 1000
+const mostEarly = 100
+/** Milliseconds within which broadcasts from the database must be available for clients that wait for them. */
+const readinessTimeout = 60_000
+/** New tokens that a channel accepts per second; of more, only the newest counts, after a pause of these milliseconds. */
+const tokensPerSecond = 0.5
+const tokenPause = 2000
+
+/** The last event of a channel. After `phx_error`, clients join again; after `phx_close`, they do not. */
+export type LastEvent = 'phx_close' | 'phx_error'
+
+export class Channel {
+  readonly socket: ClientSocket
+  /** Its topic without `realtime:`. */
+  readonly name: string
+  readonly request: JoinRequest
+  readonly presenceKey: string
+  readonly joinRef: Ref
+  readonly #parts: RealtimeParts
+  #credential: Credential
+  #rights: ChannelRights = allRights
+  #isPresenceEnabled: boolean
+  /** What was sent to the topic before the join was answered; undefined afterwards. */
+  #held: Delivery[] | undefined = []
+  /** What the client has sent before. */
+  #early: ClientMessage[] | undefined
+  #isEnded = false
+  #room: Room | undefined
+  #changes: ChannelChanges | undefined
+  /** Ids of stored messages that were sent again. */
+  #replayed: ReadonlySet<string> | undefined
+  /** What the client tracks, as JSON. */
+  #tracked: string | undefined
+  #presenceCalls = 0
+  #presenceWindowEnd = 0
+  #nextToken: string | undefined
+  #isChangingToken = false
+  #tokens: Allowance | undefined
+
+  constructor(socket: ClientSocket, name: string, joinRef: Ref, request: JoinRequest, parts: RealtimeParts) {
+    this.socket = socket
+    this.name = name
+    this.request = request
+    this.presenceKey = request.presenceKey ?? randomUUID()
+    this.joinRef = joinRef
+    this.#parts = parts
+    this.#credential = socket.credential
+    this.#isPresenceEnabled = request.isPresenceEnabled
+  }
+
+  get credential(): Credential {
+    return this.#credential
+  }
+
+  /** With `realtime:`. */
+  get topic(): string {
+    return `realtime:${this.name}`
+  }
+
+  /** The topic that the channel is a member of, once it may join. */
+  get room(): Room {
+    return (this.#room ??= this.#parts.hub.room(this.name, this.request.isPrivate))
+  }
+
+  /** Whether the client tracks its presence. */
+  get isPresent(): boolean {
+    return this.#tracked !== undefined
+  }
+
+  /** Joins, and answers the request. Never rejects. */
+  async join(ref: Ref): Promise<void> {
+    const { request } = this
+    try {
+      const credential = await this.#parts.tokens.verify(request.token ?? this.socket.credential.token)
+      const rights = await this.#rightsOf(credential)
+      if (this.#isEnded) return
+      this.#credential = credential
+      this.#rights = rights
+      // From here on, what is sent to the topic is held for the channel, so that nothing is missing between stored and new messages.
+      this.#parts.hub.add(this)
+      this.#parts.statistics.joins++
+      const stored = await this.#stored()
+      const changes = await this.#subscribe(credential)
+      if (this.#isEnded) return
+      this.#reply(ref, 'ok', `{"postgres_changes":${changes?.response ?? '[]'}}`)
+      for (const broadcast of stored) this.#write(broadcast)
+      if (this.#isPresenceEnabled) this.#sendPresence()
+      this.#release()
+      changes?.announce()
+      if (request.wantsReadiness) void this.#announceReadiness()
+    } catch (error) {
+      if (this.#isEnded) return
+      const refused = joinError(error)
+      if (!(refused instanceof ChannelRefused)) this.#parts.onError(error)
+      this.#reply(ref, 'error', JSON.stringify({ reason: reasonOf(refused) }))
+      this.#parts.statistics.drop('not permitted')
+      this.dispose()
+    }
+  }
+
+  /** Sends a message of the topic, if the channel may have it. */
+  deliver(delivery: Delivery): void {
+    if (this.#held) {
+      if (this.#held.length < mostHeld) this.#held.push(delivery)
+      return
+    }
+    const { broadcast } = this.#rights
+    if (delivery.kind === 'broadcast' ? !broadcast.read : !this.#seesPresence) return
+    if (delivery.id !== undefined && this.#replayed?.has(delivery.id) === true) return
+    this.#write(delivery)
+  }
+
+  /** A message of the client, but `phx_join` and `phx_leave`. */
+  handle(message: ClientMessage): void {
+    if (this.#isEnded) return
+    if (this.#held) {
+      // The rights are not known yet.
+      this.#early ??= []
+      if (this.#early.length < mostEarly) this.#early.push(message)
+      return
+    }
+    switch (message.event) {
+      case 'broadcast':
+        this.#broadcast(message)
+        return
+      case 'presence':
+        this.#presence(message)
+        return
+      case 'access_token':
+        this.#accessToken(message.payload)
+        return
+      default:
+        // As the original, which only logs them.
+        return
+    }
+  }
+
+  leave({ ref }: ClientMessage): void {
+    this.#reply(ref, 'ok', '{}')
+    this.#sendLast('phx_close')
+    this.dispose()
+  }
+
+  /** Ends the channel, and says why. */
+  end(message: string, last: LastEvent = 'phx_close'): void {
+    if (this.#isEnded) return
+    this.system('system', 'error', message)
+    this.#sendLast(last)
+    this.dispose()
+  }
+
+  /** Ends the channel because the client joins its topic again. */
+  replace(): void {
+    this.#sendLast('phx_close')
+    this.dispose()
+  }
+
+  /** Ends the channel without a message. */
+  dispose(): void {
+    if (this.#isEnded) return
+    this.#isEnded = true
+    this.#held = []
+    this.#changes?.end()
+    this.#parts.hub.delete(this)
+    this.socket.forget(this)
+  }
+
+  /** Ends the channel if its token has expired. @param now milliseconds since 1970 */
+  checkExpiry(now: number): void {
+    const { expiresAt } = this.#credential
+    if (expiresAt * 1000 > now) return
+    this.#parts.statistics.drop('token expired')
+    // The client may have a new token by now, so it may join again.
+    this.end(expiredText(expiresAt, now), 'phx_error')
+  }
+
+  /** Sends the message `system`. */
+  system(extension: 'system' | 'postgres_changes', status: 'ok' | 'error', message: string, code?: string): void {
+    const payload = { extension, status, message, channel: this.name, ...(code === undefined ? {} : { code }) }
+    this.push('system', JSON.stringify(payload))
+  }
+
+  /** Sends a message to the client of this channel alone. */
+  push(event: string, payload: string): void {
+    this.socket.write(messageFrame(this.socket.version, this.joinRef, null, this.topic, event, payload))
+  }
+
+  #reply(ref: Ref, status: 'ok' | 'error', response: string): void {
+    this.socket.reply(this.joinRef, ref, this.topic, status, response)
+  }
+
+  #sendLast(event: LastEvent): void {
+    const { version } = this.socket
+    this.socket.write(messageFrame(version, this.joinRef, this.joinRef, this.topic, event, '{}'))
+  }
+
+  #write(delivery: Delivery): void {
+    const frame = delivery.frame(this.socket.version)
+    if (frame) this.socket.write(frame)
+  }
+
+  /** Whether the client gets `presence_state` and `presence_diff`. */
+  get #seesPresence(): boolean {
+    return this.#rights.presence.read && (this.#isPresenceEnabled || !this.request.isPrivate)
+  }
+
+  #sendPresence(): void {
+    if (!this.#seesPresence) return
+    // Changes before the state are part of it.
+    this.room.sendDiff()
+    this.push('presence_state', this.room.presence.stateJson())
+  }
+
+  /** Sends what was held, and handles what the client has sent meanwhile. */
+  #release(): void {
+    const [held, early] = [this.#held ?? [], this.#early ?? []]
+    this.#held = undefined
+    this.#early = undefined
+    for (const delivery of held) this.deliver(delivery)
+    for (const message of early) this.handle(message)
+  }
+
+  async #rightsOf(credential: Credential): Promise<ChannelRights> {
+    if (!this.request.isPrivate) return allRights
+    const { policies, onError } = this.#parts
+    try {
+      const { identity } = credential
+      const rights = await policies.decide({ identity, topic: this.name, headers: this.socket.headers })
+      if (rights.broadcast.read || (rights.presence.read && this.#isPresenceEnabled)) return rights
+    } catch (error) {
+      if (sqlState(error) === 'PGRST') throw new TokenRefused('ended', sessionEnded)
+      if (isUnreachable(error)) throw new TokenRefused('unavailable', noDatabase, error)
+      // A policy of this topic fails, which concerns no other.
+      onError(error)
+    }
+    throw unauthorized(this.name)
+  }
+
+  async #stored(): Promise<readonly Broadcast[]> {
+    const { replay, isPrivate } = this.request
+    if (replay === undefined) return []
+    if (!isPrivate) throw noReplay('Replay is not allowed for public channels')
+    if (replay === 'invalid') throw noReplay('Replay params are not valid')
+    if (!this.#rights.broadcast.read) throw unauthorized(this.name)
+    try {
+      const messages = await this.#parts.storedMessages(this.name, replay)
+      this.#replayed = new Set(messages.map(({ id = '' }) => id))
+      return messages
+    } catch (error) {
+      this.#parts.onError(error)
+      throw noReplay('Realtime was unable to replay messages', error)
+    }
+  }
+
+  async #subscribe({ identity }: Credential): Promise<ChannelChanges | undefined> {
+    if (this.request.bindings.length === 0) return undefined
+    this.#changes = new ChannelChanges(this, await this.#parts.changes(), this.#parts.statistics)
+    if (this.#isEnded) return undefined
+    await this.#changes.start(identity)
+    return this.#changes
+  }
+
+  async #announceReadiness(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<boolean>((resolve) => (timer = setTimeout(() => resolve(false), readinessTimeout)))
+    const ready = this.#parts.feed.start().then(
+      () => true,
+      () => late,
+    )
+    const isReady = await Promise.race([ready, late])
+    clearTimeout(timer)
+    if (this.#isEnded) return
+    if (isReady) this.system('system', 'ok', 'Replication connection established')
+    else this.end('Replication connection was not established in time')
+  }
+
+  #broadcast({ ref, payload, binary }: ClientMessage): void {
+    const { statistics, hub, settings } = this.#parts
+    if (!this.#rights.broadcast.write) {
+      statistics.drop('not permitted')
+      return
+    }
+    const json = binary ? undefined : objectJson(payload)
+    if (!binary && json === undefined) {
+      statistics.drop('broken frame')
+      return
+    }
+    const size = binary ? binary.payload.length : Buffer.byteLength(json ?? '')
+    const { isAcknowledged, isSelf } = this.request
+    if (size > settings().realtimeMaxPayloadBytes) {
+      statistics.drop('payload too large')
+      if (isAcknowledged) this.#reply(ref, 'error', '{"reason":"payload_size_exceeded"}')
+      return
+    }
+    const delivery = binary
+      ? new Broadcast({ ...binary, topic: this.name })
+      : new TextEvent('broadcast', this.name, 'broadcast', json ?? '')
+    hub.publish(this.room, delivery, isSelf ? undefined : this)
+    statistics.broadcasts++
+    if (isAcknowledged) this.#reply(ref, 'ok', '{}')
+  }
+
+  #presence({ ref, payload }: ClientMessage): void {
+    const { event, payload: wanted = {} } = isObject(payload) ? payload : {}
+    if (typeof event !== 'string') {
+      this.#reply(ref, 'ok', '{}')
+      return
+    }
+    if (!this.#countPresence()) {
+      this.#parts.statistics.drop('too many presence messages')
+      this.end('Client presence rate limit exceeded')
+      return
+    }
+    switch (event.toLowerCase()) {
+      case 'track':
+        this.#track(ref, wanted)
+        return
+      case 'untrack':
+        this.#tracked = undefined
+        this.#parts.hub.untrack(this)
+        this.#reply(ref, 'ok', '{}')
+        return
+      default:
+        this.#reply(ref, 'error', '{}')
+    }
+  }
+
+  #track(ref: Ref, wanted: unknown): void {
+    if (!this.#rights.presence.write) {
+      this.#parts.statistics.drop('not permitted')
+      this.#reply(ref, 'error', '{}')
+      return
+    }
+    const json = objectJson(wanted)
+    if (json === undefined) {
+      this.#reply(ref, 'error', '{"reason":"Presence track payload must be a map"}')
+      return
+    }
+    if (Buffer.byteLength(json) > this.#parts.settings().realtimeMaxPayloadBytes) {
+      this.#parts.statistics.drop('payload too large')
+      this.end('Track message size exceeded')
+      return
+    }
+    const isNew = !this.#isPresenceEnabled
+    this.#isPresenceEnabled = true
+    if (json !== this.#tracked) {
+      this.#tracked = json
+      const { presence } = this.room
+      presence.set(this, presenceEntry(this.presenceKey, json, presence.entryOf(this)))
+      this.#parts.hub.tracked(this)
+    }
+    this.#reply(ref, 'ok', '{}')
+    if (isNew) this.#sendPresence()
+  }
+
+  #countPresence(): boolean {
+    const { realtimePresenceMaxCalls: most, realtimePresenceWindowMs: window } = this.#parts.settings()
+    const now = performance.now()
+    if (now > this.#presenceWindowEnd) {
+      this.#presenceWindowEnd = now + window
+      this.#presenceCalls = 0
+    }
+    return ++this.#presenceCalls <= most
+  }
+
+  #accessToken(payload: unknown): void {
+    const { access_token: token } = isObject(payload) ? payload : {}
+    if (typeof token !== 'string' || token.startsWith('sb_')) return
+    this.#nextToken = token
+    if (this.#isChangingToken || token === this.#credential.token) return
+    this.#isChangingToken = true
+    this.#tokens ??= new Allowance()
+    if (this.#tokens.take(1, tokensPerSecond, performance.now())) void this.#changeToken()
+    else setTimeout(() => void this.#changeToken(), tokenPause).unref()
+  }
+
+  /** Applies the newest token, until there is no newer one. */
+  async #changeToken(): Promise<void> {
+    try {
+      while (this.#nextToken !== undefined && !this.#isEnded) {
+        const token = this.#nextToken
+        this.#nextToken = undefined
+        if (token !== this.#credential.token) await this.#apply(token)
+      }
+    } catch (error) {
+      if (error instanceof TokenRefused || error instanceof ChannelRefused) {
+        this.#parts.statistics.drop('invalid token')
+        this.end(
+          error.message,
+          error instanceof TokenRefused && error.problem === 'unavailable' ? 'phx_error' : undefined,
+        )
+      } else {
+        this.#parts.onError(error)
+        this.end(noDatabase, 'phx_error')
+      }
+    } finally {
+      this.#isChangingToken = false
+    }
+  }
+
+  async #apply(token: string): Promise<void> {
+    const credential = await this.#parts.tokens.verify(token)
+    const rights = await this.#rightsOf(credential)
+    const { broadcast, presence } = this.#rights
+    const hasLostRight =
+      (broadcast.read && !rights.broadcast.read) || (this.#isPresenceEnabled && presence.read && !rights.presence.read)
+    if (hasLostRight) {
+      throw new ChannelRefused(
+        'Unauthorized',
+        `You no longer have permission to read from this Channel topic: ${this.name}`,
+      )
+    }
+    if (this.#isEnded) return
+    this.#credential = credential
+    this.#rights = rights
+    await this.#changes?.changeIdentity(credential.identity)
+  }
+}
+
+const noDatabase = 'Realtime was unable to connect to the project database'
+
+const unauthorized = (topic: string): ChannelRefused =>
+  new ChannelRefused('Unauthorized', `You do not have permissions to read from this Channel topic: ${topic}`)
+
+const noReplay = (message: string, cause?: unknown): ChannelRefused =>
+  new ChannelRefused('UnableToReplayMessages', message, cause)
+
+const reasonOf = (error: unknown): string =>
+  error instanceof ChannelRefused ? `${error.code}: ${error.message}` : 'Unknown Error on Channel'
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Undefined if the value is no object, or too deep. */
+function objectJson(value: unknown): string | undefined {
+  if (!isObject(value)) return undefined
+  try {
+    return JSON.stringify(value)
+  } catch {
+    return undefined
+  }
+}

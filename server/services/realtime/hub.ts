@@ -1,0 +1,153 @@
+// The topics of this process, and what is sent to their members.
+import type { Channel } from './channel.ts'
+import { TextEvent, type Delivery } from './frames.ts'
+import { PresenceList } from './presence.ts'
+
+/** Members that get a message before other work of the process has its turn. */
+const membersAtOnce = 1000
+
+type Waiting = { readonly delivery: Delivery; readonly except: Channel | undefined }
+
+/** A topic: of one name, the public and the private one have nothing in common. */
+export class Room {
+  /** Without `realtime:`. */
+  readonly topic: string
+  readonly isPrivate: boolean
+  readonly channels = new Set<Channel>()
+  readonly presence = new PresenceList()
+  /** Messages that wait, because a message to many members is on its way. */
+  readonly #waiting: Waiting[] = []
+  #isSending = false
+  #isDiffDue = false
+
+  constructor(topic: string, isPrivate: boolean) {
+    this.topic = topic
+    this.isPrivate = isPrivate
+  }
+
+  /** @param except does not get the message */
+  send(delivery: Delivery, except?: Channel): void {
+    if (this.#isSending || this.channels.size > membersAtOnce) {
+      this.#waiting.push({ delivery, except })
+      if (!this.#isSending) this.#sendSlowly()
+      return
+    }
+    for (const channel of this.channels) if (channel !== except) channel.deliver(delivery)
+  }
+
+  /** Sends what has changed of the presence to all members, once for all changes of this turn of the event loop. */
+  presenceChanged(): void {
+    if (this.#isDiffDue) return
+    this.#isDiffDue = true
+    setImmediate(() => this.sendDiff())
+  }
+
+  sendDiff(): void {
+    this.#isDiffDue = false
+    const diff = this.presence.takeDiff()
+    if (diff !== undefined) this.send(new TextEvent('presence', this.topic, 'presence_diff', diff))
+  }
+
+  #sendSlowly(): void {
+    this.#isSending = true
+    const [first] = this.#waiting
+    if (!first) {
+      this.#isSending = false
+      return
+    }
+    this.#waiting.shift()
+    const members = [...this.channels]
+    let next = 0
+    const sendSome = (): void => {
+      const end = Math.min(members.length, next + membersAtOnce)
+      for (; next < end; next++) {
+        const member = members[next]
+        if (member && member !== first.except && this.channels.has(member)) member.deliver(first.delivery)
+      }
+      setImmediate(next < members.length ? sendSome : () => this.#sendSlowly())
+    }
+    sendSome()
+  }
+}
+
+/** What other processes must learn. */
+export type HubObserver = {
+  /** A member of this process, a request or nobody in particular has sent a message. */
+  readonly onBroadcast: (room: Room, delivery: Delivery) => void
+  /** The presence entry of a channel of this process was set, or deleted. */
+  readonly onPresence: (room: Room, channel: Channel) => void
+  /** The process has its first channel, or has lost its last one. */
+  readonly onUse: (isUsed: boolean) => void
+}
+
+const noObserver: HubObserver = {
+  onBroadcast: () => undefined,
+  onPresence: () => undefined,
+  onUse: () => undefined,
+}
+
+export class Hub {
+  readonly #rooms = new Map<string, Room>()
+  readonly #channels = new Set<Channel>()
+  observer: HubObserver = noObserver
+
+  get channels(): ReadonlySet<Channel> {
+    return this.#channels
+  }
+
+  get rooms(): IterableIterator<Room> {
+    return this.#rooms.values()
+  }
+
+  /** The topic, if it has members or presence. */
+  find(topic: string, isPrivate: boolean): Room | undefined {
+    return this.#rooms.get(keyOf(topic, isPrivate))
+  }
+
+  room(topic: string, isPrivate: boolean): Room {
+    const key = keyOf(topic, isPrivate)
+    let room = this.#rooms.get(key)
+    if (!room) this.#rooms.set(key, (room = new Room(topic, isPrivate)))
+    return room
+  }
+
+  /** Sends a message to all members of a topic, also those of other processes. @param except does not get it */
+  publish(room: Room, delivery: Delivery, except?: Channel): void {
+    room.send(delivery, except)
+    this.observer.onBroadcast(room, delivery)
+    this.forgetIfEmpty(room)
+  }
+
+  add(channel: Channel): void {
+    channel.room.channels.add(channel)
+    this.#channels.add(channel)
+    if (this.#channels.size === 1) this.observer.onUse(true)
+  }
+
+  delete(channel: Channel): void {
+    if (!this.#channels.delete(channel)) return
+    const { room } = channel
+    room.channels.delete(channel)
+    this.untrack(channel)
+    this.forgetIfEmpty(room)
+    if (this.#channels.size === 0) this.observer.onUse(false)
+  }
+
+  /** Call this when a channel has set its presence entry. */
+  tracked(channel: Channel): void {
+    channel.room.presenceChanged()
+    this.observer.onPresence(channel.room, channel)
+  }
+
+  untrack(channel: Channel): void {
+    if (!channel.room.presence.delete(channel)) return
+    channel.room.presenceChanged()
+    this.observer.onPresence(channel.room, channel)
+  }
+
+  forgetIfEmpty(room: Room): void {
+    if (room.channels.size === 0 && room.presence.size === 0) this.#rooms.delete(keyOf(room.topic, room.isPrivate))
+  }
+}
+
+const keyOf = (topic: string, isPrivate: boolean): string => (isPrivate ? `private:${topic}` : `public:${topic}`)

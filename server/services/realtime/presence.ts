@@ -1,0 +1,102 @@
+// Who is present in a topic: entries of the channels of this process and of others.
+import { randomBytes } from 'node:crypto'
+
+/** What a channel tracks. */
+export type PresenceEntry = {
+  readonly key: string
+  /** Names this version of the entry. */
+  readonly ref: string
+  /** Of the version before. */
+  readonly previousRef: string | undefined
+  /** Members of the JSON object that the client tracks, without its braces. */
+  readonly members: string
+}
+
+const process = randomBytes(6).toString('base64url')
+let count = 0
+
+/** A name that no other process has. */
+const nextRef = (): string => `F${process}${(count++).toString(36)}`
+
+/** @param payload JSON object of the client */
+export function presenceEntry(key: string, payload: string, before: PresenceEntry | undefined): PresenceEntry {
+  return { key, ref: nextRef(), previousRef: before?.ref, members: payload.slice(1, -1) }
+}
+
+function metaOf({ ref, previousRef, members }: PresenceEntry): string {
+  const previous = previousRef === undefined ? '' : `,"phx_ref_prev":${JSON.stringify(previousRef)}`
+  // The names of the server come last, because the last of equal names counts.
+  return `{${members}${members.trim() === '' ? '' : ','}"phx_ref":${JSON.stringify(ref)}${previous}}`
+}
+
+/** `{"key":{"metas":[…]}}` */
+function groupedJson(entries: Iterable<PresenceEntry>): string {
+  const groups = new Map<string, string[]>()
+  for (const entry of entries) {
+    const metas = groups.get(entry.key)
+    if (metas) metas.push(metaOf(entry))
+    else groups.set(entry.key, [metaOf(entry)])
+  }
+  return `{${Array.from(groups, ([key, metas]) => `${JSON.stringify(key)}:{"metas":[${metas.join(',')}]}`).join(',')}}`
+}
+
+/** The entries of a topic by their owner, and their changes since the last diff. */
+export class PresenceList {
+  readonly #entries = new Map<unknown, PresenceEntry>()
+  readonly #joins = new Map<string, PresenceEntry>()
+  readonly #leaves = new Map<string, PresenceEntry>()
+
+  get size(): number {
+    return this.#entries.size
+  }
+
+  entryOf(owner: unknown): PresenceEntry | undefined {
+    return this.#entries.get(owner)
+  }
+
+  /** Sets the entry of an owner. */
+  set(owner: unknown, entry: PresenceEntry): void {
+    const before = this.#entries.get(owner)
+    if (before?.ref === entry.ref) return
+    if (before) this.#leave(before)
+    this.#entries.set(owner, entry)
+    this.#joins.set(entry.ref, entry)
+  }
+
+  /** @returns whether the owner had an entry */
+  delete(owner: unknown): boolean {
+    const before = this.#entries.get(owner)
+    if (!before) return false
+    this.#entries.delete(owner)
+    this.#leave(before)
+    return true
+  }
+
+  /** Removes the entries of all owners that `isGone` accepts. */
+  deleteWhere(isGone: (owner: unknown) => boolean): void {
+    for (const owner of [...this.#entries.keys()]) if (isGone(owner)) this.delete(owner)
+  }
+
+  entries(): IterableIterator<[unknown, PresenceEntry]> {
+    return this.#entries.entries()
+  }
+
+  /** The payload of `presence_state`. */
+  stateJson(): string {
+    return groupedJson(this.#entries.values())
+  }
+
+  /** The payload of `presence_diff`: all changes since the last one; undefined if there are none. */
+  takeDiff(): string | undefined {
+    if (this.#joins.size === 0 && this.#leaves.size === 0) return undefined
+    const diff = `{"joins":${groupedJson(this.#joins.values())},"leaves":${groupedJson(this.#leaves.values())}}`
+    this.#joins.clear()
+    this.#leaves.clear()
+    return diff
+  }
+
+  /** An entry that has come since the last diff leaves no trace. */
+  #leave(entry: PresenceEntry): void {
+    if (!this.#joins.delete(entry.ref)) this.#leaves.set(entry.ref, entry)
+  }
+}

@@ -1,0 +1,250 @@
+// Connects the processes that serve the same database: broadcasts, presence and ends of sessions, by NOTIFY.
+import { randomBytes } from 'node:crypto'
+import type { Database } from '../../postgres/database.ts'
+import { JsonStatement } from '../../postgres/json-statement.ts'
+import type { ListenerEvent } from '../../postgres/listener.ts'
+import { isUuid } from '../../text/uuid.ts'
+import type { Channel } from './channel.ts'
+import type { Delivery } from './frames.ts'
+import type { Hub, HubObserver, Room } from './hub.ts'
+import { payloadsOf, RelayReader, type RelayMessage } from './relay-messages.ts'
+import type { RealtimeStatistics } from './statistics.ts'
+
+/** The channel that triggers of `sql/migrations` notify, too. */
+const relayChannel = 'rowhouse_realtime'
+/** The listening connections of all processes have it, with the name of the process. */
+const namePrefix = 'rowhouse realtime '
+/** Milliseconds between two checks whether the others still run, and for which an answer is known. */
+const peerInterval = 2000
+/** Milliseconds for which the process listens after its last channel. */
+const lingering = 60_000
+/** Bytes that may wait for the database. */
+const mostWaiting = 16 * 1024 * 1024
+
+const notify = new JsonStatement(`select pg_notify('${relayChannel}', part) from unnest($1::text[]) as part`, {
+  access: 'write',
+})
+
+const listening = new JsonStatement(
+  `select distinct application_name from pg_stat_activity
+    where datname = current_database() and starts_with(application_name, '${namePrefix}')`,
+  { access: 'read', hasNoEffect: true },
+)
+
+export type RelayOptions = {
+  readonly database: Pick<Database, 'askRows' | 'listenAs'>
+  readonly hub: Hub
+  readonly statistics: RealtimeStatistics
+  /** A session, or all sessions of a user, have ended. */
+  readonly onEnd: (isEnded: (session: string, user: string | null) => boolean) => void
+  /** Ends of sessions may have been missed. */
+  readonly onMissed: () => void
+  readonly onError: (error: unknown) => void
+}
+
+export class Relay implements HubObserver {
+  readonly #options: RelayOptions
+  readonly #name = randomBytes(9).toString('base64url')
+  readonly #reader = new RelayReader()
+  readonly #peers = new Set<string>()
+  readonly #owners = new WeakMap<Channel, number>()
+  #nextOwner = 0
+  #peersKnownAt = -Infinity
+  #number = 0
+  #waiting: string[] = []
+  #waitingBytes = 0
+  #sending: Promise<void> | undefined
+  #listener: Promise<() => Promise<void>> | undefined
+  #isListening = false
+  #watch: NodeJS.Timeout | undefined
+  #lingering: NodeJS.Timeout | undefined
+  #isStopped = false
+
+  constructor(options: RelayOptions) {
+    this.#options = options
+  }
+
+  /** Number of other processes. */
+  get peers(): number {
+    return this.#peers.size
+  }
+
+  onUse(isUsed: boolean): void {
+    clearTimeout(this.#lingering)
+    if (isUsed) this.#listen()
+    else this.#lingering = setTimeout(() => void this.#stopListening(), lingering).unref()
+  }
+
+  onBroadcast(room: Room, delivery: Delivery): void {
+    const { topic, isPrivate } = room
+    this.#send({ kind: 'send', topic, isPrivate, delivery })
+  }
+
+  onPresence(room: Room, channel: Channel): void {
+    if (this.#peers.size > 0) this.#send(this.#presenceOf(room, channel))
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    clearTimeout(this.#lingering)
+    await this.#stopListening()
+    await this.#sending
+  }
+
+  #presenceOf(room: Room, channel: Channel): RelayMessage {
+    let owner = this.#owners.get(channel)
+    if (owner === undefined) this.#owners.set(channel, (owner = this.#nextOwner++))
+    const { topic, isPrivate } = room
+    return { kind: 'presence', topic, isPrivate, owner, entry: room.presence.entryOf(channel) }
+  }
+
+  #listen(): void {
+    if (this.#isStopped || this.#listener) return
+    this.#listener = this.#options.database.listenAs(namePrefix + this.#name, relayChannel, (event) =>
+      this.#onEvent(event),
+    )
+    this.#watch = setInterval(() => {
+      if (this.#peers.size > 0) this.#askPeers().catch(this.#options.onError)
+    }, peerInterval).unref()
+  }
+
+  async #stopListening(): Promise<void> {
+    clearInterval(this.#watch)
+    const listener = this.#listener
+    this.#listener = undefined
+    if (!listener) return
+    if (this.#peers.size > 0) this.#send({ kind: 'bye' })
+    this.#isListening = false
+    this.#forgetPeers(() => true)
+    await (
+      await listener
+    )()
+  }
+
+  #onEvent(event: ListenerEvent): void {
+    if (event.kind === 'notified') this.#receive(event.payload)
+    else if (event.kind === 'lost') this.#isListening = false
+    else {
+      this.#isListening = true
+      this.#options.onMissed()
+      this.#forgetPeers(() => true)
+      this.#askPeers().then(() => {
+        if (this.#peers.size > 0) this.#send({ kind: 'hello' })
+      }, this.#options.onError)
+    }
+  }
+
+  #receive(payload: string): void {
+    const [, what, id = ''] = /^(session|user) (\S+)$/.exec(payload) ?? []
+    if (what !== undefined && isUuid(id)) {
+      const wanted = id.toLowerCase()
+      this.#options.onEnd((session, user) => (what === 'session' ? session : user)?.toLowerCase() === wanted)
+      return
+    }
+    const read = this.#reader.read(payload)
+    if (!read || read.sender === this.#name) return
+    const { sender, message } = read
+    const isNew = !this.#peers.has(sender)
+    if (message?.kind !== 'bye') this.#peers.add(sender)
+    if (message) this.#apply(sender, message)
+    if (isNew || message?.kind === 'hello') this.#sendPresence()
+  }
+
+  #apply(sender: string, message: RelayMessage): void {
+    const { hub } = this.#options
+    switch (message.kind) {
+      case 'hello':
+        return
+      case 'bye':
+        this.#forgetPeers((peer) => peer === sender)
+        return
+      case 'send':
+        hub.find(message.topic, message.isPrivate)?.send(message.delivery)
+        return
+      case 'presence': {
+        const { topic, isPrivate, owner, entry } = message
+        const room = entry ? hub.room(topic, isPrivate) : hub.find(topic, isPrivate)
+        if (!room) return
+        if (entry) room.presence.set(`${sender} ${owner}`, entry)
+        else room.presence.delete(`${sender} ${owner}`)
+        room.presenceChanged()
+        hub.forgetIfEmpty(room)
+        return
+      }
+      default:
+        message satisfies never
+    }
+  }
+
+  /** Tells the others who is present here. */
+  #sendPresence(): void {
+    for (const channel of this.#options.hub.channels) {
+      if (channel.isPresent) this.#send(this.#presenceOf(channel.room, channel))
+    }
+  }
+
+  async #askPeers(): Promise<void> {
+    const rows = await this.#options.database.askRows(listening, undefined, [])
+    this.#peersKnownAt = performance.now()
+    const names = new Set(rows.map(([name]) => (name ?? '').slice(namePrefix.length)))
+    names.delete(this.#name)
+    this.#forgetPeers((peer) => !names.has(peer))
+    for (const name of names) this.#peers.add(name)
+  }
+
+  /** Forgets other processes, and who is present there. */
+  #forgetPeers(isGone: (peer: string) => boolean): void {
+    const gone = new Set([...this.#peers].filter(isGone))
+    if (gone.size === 0) return
+    for (const peer of gone) {
+      this.#peers.delete(peer)
+      this.#reader.forget(peer)
+    }
+    const { hub } = this.#options
+    for (const room of [...hub.rooms]) {
+      room.presence.deleteWhere((owner) => typeof owner === 'string' && gone.has(owner.split(' ', 1)[0] ?? ''))
+      room.presenceChanged()
+      hub.forgetIfEmpty(room)
+    }
+  }
+
+  #send(message: RelayMessage): void {
+    // While the process does not listen, others do not report themselves.
+    const isKnown = this.#isListening || performance.now() - this.#peersKnownAt < peerInterval
+    if (isKnown && this.#peers.size === 0) return
+    const payloads = payloadsOf(this.#name, this.#number++, message)
+    const bytes = payloads.reduce((sum, payload) => sum + payload.length, 0)
+    if (this.#waitingBytes + bytes > mostWaiting) {
+      this.#options.statistics.drop('not relayed')
+      return
+    }
+    this.#waiting.push(...payloads)
+    this.#waitingBytes += bytes
+    this.#sending ??= this.#sendAll(isKnown).finally(() => (this.#sending = undefined))
+  }
+
+  /** Sends what waits, in one statement for all that has come meanwhile. */
+  async #sendAll(isKnown: boolean): Promise<void> {
+    const { database, statistics, onError } = this.#options
+    try {
+      if (!isKnown) await this.#askPeers()
+      while (this.#waiting.length > 0) {
+        const payloads = this.#waiting
+        this.#waiting = []
+        this.#waitingBytes = 0
+        if (this.#peers.size > 0) await database.askRows(notify, undefined, [arrayText(payloads)])
+        // Messages of the same turn of the event loop go together.
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+    } catch (error) {
+      this.#waiting = []
+      this.#waitingBytes = 0
+      statistics.drop('not relayed')
+      onError(error)
+    }
+  }
+}
+
+/** Texts as the text of an array of PostgreSQL. */
+const arrayText = (texts: readonly string[]): string =>
+  `{${texts.map((text) => `"${text.replace(/["\\]/g, '\\$&')}"`).join(',')}}`

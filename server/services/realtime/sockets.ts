@@ -1,0 +1,137 @@
+// All WebSockets of the process: opens, watches and closes them.
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { WebSocketServer } from 'ws'
+import type { RealtimeParts } from './realtime-parts.ts'
+import { ClientSocket, closeCodes } from './socket.ts'
+import type { SerializerVersion } from './frames.ts'
+import { sessionEnded, TokenRefused, type Credential } from './tokens.ts'
+
+/** Bytes of a message, as in the original. */
+const largestMessage = 5_000_000
+/** Maximum number of fragments of a message. */
+const mostFragments = 4096
+/** Milliseconds between two checks for expired tokens, and for silent connections and ended API keys. */
+const expiryInterval = 1000
+const silenceInterval = 5000
+const keyInterval = 60_000
+
+export type Handshake = {
+  readonly request: IncomingMessage
+  readonly socket: Duplex
+  readonly head: Buffer
+  readonly version: SerializerVersion
+  readonly credential: Credential
+}
+
+export class Sockets {
+  readonly #parts: RealtimeParts
+  readonly #sockets = new Set<ClientSocket>()
+  readonly #server = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    // No compression: a compressed frame could expand a thousandfold.
+    perMessageDeflate: false,
+    maxPayload: largestMessage,
+    maxFragments: mostFragments,
+    // After each message, all others have their turn: a chunk of empty messages has thousands of them.
+    allowSynchronousEvents: false,
+  })
+  #timers: readonly NodeJS.Timeout[] = []
+
+  constructor(parts: RealtimeParts) {
+    this.#parts = parts
+  }
+
+  get size(): number {
+    return this.#sockets.size
+  }
+
+  /** @param answered called with the status of the response */
+  open({ request, socket: carrier, head, version, credential }: Handshake, answered: (status: number) => void): void {
+    let status = 400
+    this.#server.handleUpgrade(request, carrier, head, (socket) => {
+      status = 101
+      const headers = customHeaders(request)
+      const client = new ClientSocket({ socket, carrier, version, credential, headers, parts: this.#parts })
+      this.#sockets.add(client)
+      this.#parts.statistics.sockets++
+      if (this.#sockets.size === 1) this.#watch()
+      socket.once('close', () => {
+        this.#sockets.delete(client)
+        this.#parts.statistics.sockets--
+        if (this.#sockets.size === 0) this.stopWatching()
+      })
+    })
+    answered(status)
+  }
+
+  /** Closes all sockets so that their clients connect again. */
+  closeAll(): void {
+    for (const socket of this.#sockets) socket.close(closeCodes.restart, 'The server restarts')
+  }
+
+  /** A session, or all sessions of a user, have ended. */
+  sessionsEnded(isEnded: (session: string, user: string | null) => boolean): void {
+    this.#end(({ session }) => session !== undefined && isEnded(session.session, session.user), sessionEnded)
+  }
+
+  /** Checks credentials again that may have ended. */
+  async checkAgain(mayHaveEnded: (credential: Credential) => boolean): Promise<void> {
+    const tokens = new Set<string>()
+    for (const socket of this.#sockets) {
+      if (mayHaveEnded(socket.credential)) tokens.add(socket.credential.token)
+      for (const { credential } of socket.channels) if (mayHaveEnded(credential)) tokens.add(credential.token)
+    }
+    for (const token of tokens) {
+      try {
+        await this.#parts.tokens.verify(token)
+      } catch (error) {
+        if (!(error instanceof TokenRefused) || error.problem === 'unavailable') continue
+        this.#end((credential) => credential.token === token, error.message)
+      }
+    }
+  }
+
+  stopWatching(): void {
+    for (const timer of this.#timers) clearInterval(timer)
+    this.#timers = []
+  }
+
+  /** Ends channels by their credential, and closes sockets by theirs. */
+  #end(isEnded: (credential: Credential) => boolean, message: string): void {
+    for (const socket of [...this.#sockets]) {
+      const isSocketEnded = isEnded(socket.credential)
+      for (const channel of [...socket.channels]) {
+        if (!isSocketEnded && !isEnded(channel.credential)) continue
+        this.#parts.statistics.drop('session ended')
+        channel.end(message)
+      }
+      if (isSocketEnded) socket.close(closeCodes.policyViolation, message)
+    }
+  }
+
+  #watch(): void {
+    const every = (milliseconds: number, run: () => void): NodeJS.Timeout => setInterval(run, milliseconds).unref()
+    this.#timers = [
+      every(expiryInterval, () => {
+        const now = Date.now()
+        for (const channel of [...this.#parts.hub.channels]) channel.checkExpiry(now)
+      }),
+      every(silenceInterval, () => {
+        const now = performance.now()
+        for (const socket of [...this.#sockets]) socket.check(now)
+      }),
+      // Keys may have an end that is not announced.
+      every(keyInterval, () => void this.checkAgain(({ keyHash }) => keyHash !== undefined)),
+    ]
+  }
+}
+
+const noHeaders = {}
+
+/** The headers that policies can read, as in the original: those that begin with `x-`, but the key. */
+function customHeaders({ headers }: IncomingMessage): ClientSocket['headers'] {
+  const custom = Object.entries(headers).filter(([name]) => name.startsWith('x-') && name !== 'x-api-key')
+  return custom.length === 0 ? noHeaders : Object.fromEntries(custom)
+}
