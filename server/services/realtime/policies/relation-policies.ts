@@ -134,7 +134,7 @@ const columns = `(
     'number', a.attnum,
     'name', a.attname,
     'typeName', t.typname,
-    'typeText', pg_catalog.format_type(a.atttypid, null),
+    'typeText', pg_catalog.format_type(a.atttypid, -1),
     'baseType', b.oid::bigint,
     'ownForm', case
       when b.oid < ${firstOwnOid} then null

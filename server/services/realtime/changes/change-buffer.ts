@@ -1,0 +1,105 @@
+// The last transactions, for subscribers that come back.
+import type { LogTransaction } from '../../../postgres/replication/log-transaction.ts'
+import { isBefore, type ChangePosition } from './position.ts'
+
+export type BufferedTransaction = {
+  /** Numbers transactions in the order of the log, in this process. */
+  readonly sequence: number
+  readonly transaction: LogTransaction
+}
+
+/** Bytes of a change, and of a value, besides its text. */
+const [changeBytes, valueBytes] = [200, 100]
+
+export type BufferLimits = { readonly bytes: () => number; readonly seconds: () => number }
+
+export class ChangeBuffer {
+  readonly #limits: BufferLimits
+  readonly #now: () => number
+  #entries: (BufferedTransaction & { readonly bytes: number; readonly time: number })[] = []
+  #bytes = 0
+  #sequence = 0
+  /** All changes after it are in the buffer; undefined before the log is read. */
+  #start: ChangePosition | undefined
+
+  /** @param now milliseconds */
+  constructor(limits: BufferLimits, now: () => number = () => performance.now()) {
+    this.#limits = limits
+    this.#now = now
+  }
+
+  /** Forgets everything: the log is read from a position on, and what was before may be missing. */
+  begin(from: bigint): void {
+    this.#entries = []
+    this.#bytes = 0
+    this.#start = { commit: from, index: -1 }
+  }
+
+  /** The log is not read any more. */
+  end(): void {
+    this.#entries = []
+    this.#bytes = 0
+    this.#start = undefined
+  }
+
+  add(transaction: LogTransaction): BufferedTransaction {
+    const bytes = bytesOf(transaction)
+    const entry = { sequence: ++this.#sequence, transaction, bytes, time: this.#now() }
+    this.#entries.push(entry)
+    this.#bytes += bytes
+    this.#evict()
+    return entry
+  }
+
+  #evict(): void {
+    const before = this.#now() - this.#limits.seconds() * 1000
+    const most = this.#limits.bytes()
+    let count = 0
+    for (const { bytes, time, transaction } of this.#entries) {
+      if (this.#bytes <= most && time >= before) break
+      count++
+      this.#bytes -= bytes
+      this.#start = { commit: transaction.commit, index: Math.max(transaction.changes.length - 1, 0) }
+    }
+    if (count > 0) this.#entries.splice(0, count)
+  }
+
+  /** Number of the last transaction that was added. */
+  get last(): number {
+    return this.#sequence
+  }
+
+  /** Number of the first transaction that is still there; one more than the last if there is none. */
+  get first(): number {
+    return this.#entries[0]?.sequence ?? this.#sequence + 1
+  }
+
+  /** Bytes of the transactions in the buffer. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** Whether all changes after a position are there. */
+  reaches(position: ChangePosition): boolean {
+    this.#evict()
+    return this.#start !== undefined && !isBefore(position, this.#start)
+  }
+
+  /** The transaction with a number, or undefined if it is not there. */
+  at(sequence: number): BufferedTransaction | undefined {
+    return this.#entries[sequence - this.first]
+  }
+}
+
+const bytesOf = ({ changes }: LogTransaction): number =>
+  changes.reduce(
+    (sum, change) =>
+      sum +
+      changeBytes +
+      (change.kind === 'delete' ? 0 : tupleBytes(change.row)) +
+      (change.kind === 'insert' || !change.old ? 0 : tupleBytes(change.old)),
+    changeBytes,
+  )
+
+const tupleBytes = (tuple: readonly (Buffer | null | undefined)[]): number =>
+  tuple.reduce((sum, value) => sum + valueBytes + (value?.length ?? 0), 0)

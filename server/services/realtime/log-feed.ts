@@ -1,0 +1,170 @@
+// Reads the log while somebody listens, and hands its transactions to those who need them: messages that SQL has sent to the
+// channels, all other rows to the row changes.
+import type { LogChange, LogRelation, LogTransaction } from '../../postgres/replication/log-transaction.ts'
+import { ChangesUnavailable } from './changes/row-changes.ts'
+
+/** `stopped`: nobody listens any more. The others are states of the reader: see `LogState` of `postgres/replication/log-reader.ts`. */
+export type FeedState =
+  | { readonly kind: 'stopped' }
+  | { readonly kind: 'reading'; readonly from: bigint }
+  | { readonly kind: 'lost'; readonly message: string; readonly retrySeconds: number }
+  | { readonly kind: 'unavailable'; readonly message: string }
+
+/** What the feed uses of a `LogReader`. */
+export type FeedReader = { readonly start: () => void; readonly stop: () => Promise<void> }
+
+export type FeedHandlers = {
+  readonly onTransaction: (transaction: LogTransaction) => Promise<void>
+  readonly onState: (state: FeedState) => void
+}
+
+/** A message that was inserted into `realtime.messages`. */
+export type SentMessage = {
+  readonly id: string
+  readonly topic: string
+  readonly event: string
+  /** JSON. */
+  readonly payload: Buffer | null
+  readonly binary: Buffer | null
+  readonly isPrivate: boolean
+}
+
+export type LogFeedOptions = {
+  /** Creates a reader that has not been started. */
+  readonly createReader: (handlers: FeedHandlers) => FeedReader
+  readonly onMessage: (message: SentMessage) => void
+  /** Milliseconds for which it goes on reading after the last one has stopped listening. */
+  readonly lingering?: number
+}
+
+const defaultLingering = 60_000
+
+export class LogFeed {
+  readonly #options: LogFeedOptions
+  readonly #listeners = new Set<FeedHandlers>()
+  #reader: FeedReader | undefined
+  #users = 0
+  #timer: NodeJS.Timeout | undefined
+  #state: FeedState | undefined
+  #stopping: Promise<void> = Promise.resolve()
+  #isStopped = false
+  #waiting = new Set<() => void>()
+
+  constructor(options: LogFeedOptions) {
+    this.#options = options
+  }
+
+  /** What the reader has reported last; undefined while it does not read. */
+  get state(): FeedState | undefined {
+    return this.#state
+  }
+
+  /** Passes all transactions to a listener. */
+  add(listener: FeedHandlers): void {
+    this.#listeners.add(listener)
+  }
+
+  /** Reads while it is in use. Returns a function that ends the use. */
+  use(): () => void {
+    this.#users++
+    clearTimeout(this.#timer)
+    this.#start()
+    let isUsed = true
+    return () => {
+      if (!isUsed) return
+      isUsed = false
+      if (--this.#users > 0) return
+      this.#timer = setTimeout(() => void this.#stopReader(), this.#options.lingering ?? defaultLingering)
+      this.#timer.unref()
+    }
+  }
+
+  /**
+   * Resolves while the log is read.
+   *
+   * @throws ChangesUnavailable when something is missing; the reason of the signal
+   */
+  async whenReading(signal: AbortSignal): Promise<void> {
+    while (this.#state?.kind !== 'reading') {
+      signal.throwIfAborted()
+      if (this.#state?.kind === 'unavailable') throw new ChangesUnavailable(this.#state.message)
+      await this.#nextState(signal)
+    }
+  }
+
+  #nextState(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        this.#waiting.delete(end)
+        signal.removeEventListener('abort', end)
+        resolve()
+      }
+      this.#waiting.add(end)
+      signal.addEventListener('abort', end)
+    })
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    clearTimeout(this.#timer)
+    await this.#stopReader()
+  }
+
+  #start(): void {
+    if (this.#reader || this.#isStopped) return
+    const reader = this.#options.createReader({
+      onTransaction: (transaction) => this.#onTransaction(transaction),
+      onState: (state) => {
+        if (this.#reader === reader) this.#onState(state)
+      },
+    })
+    this.#reader = reader
+    // The slot of the previous reader is gone then.
+    void this.#stopping.then(() => {
+      if (this.#reader === reader) reader.start()
+    })
+  }
+
+  async #stopReader(): Promise<void> {
+    const reader = this.#reader
+    this.#reader = undefined
+    if (reader) {
+      this.#stopping = reader.stop()
+      this.#onState({ kind: 'stopped' })
+    }
+    await this.#stopping
+  }
+
+  #onState(state: FeedState): void {
+    this.#state = state
+    for (const { onState } of this.#listeners) onState(state)
+    for (const resolve of [...this.#waiting]) resolve()
+  }
+
+  async #onTransaction(transaction: LogTransaction): Promise<void> {
+    for (const change of transaction.changes) {
+      if (change.kind === 'insert' && isOfMessages(change.relation)) this.#options.onMessage(messageOf(change))
+    }
+    for (const { onTransaction } of this.#listeners) await onTransaction(transaction)
+  }
+}
+
+/** Whether a table is `realtime.messages`, or the part of it of one day. */
+export const isOfMessages = ({ schema, name }: LogRelation): boolean =>
+  schema === 'realtime' && (name === 'messages' || name.startsWith('messages_'))
+
+function messageOf({ relation, row }: LogChange & { readonly kind: 'insert' }): SentMessage {
+  const value = (name: string): Buffer | null =>
+    row[relation.columns.findIndex((column) => column.name === name)] ?? null
+  const text = (name: string): string => value(name)?.toString() ?? ''
+  const binary = value('binary_payload')
+  return {
+    id: text('id'),
+    topic: text('topic'),
+    event: text('event'),
+    payload: value('payload'),
+    // The text of bytea begins with `\x`.
+    binary: binary && Buffer.from(binary.toString('latin1', 2), 'hex'),
+    isPrivate: text('private') === 't',
+  }
+}
