@@ -331,7 +331,9 @@ class Changes implements RunningRowChanges {
       includes,
     }
     try {
-      await this.#deliver(entry, recipients, (batch) => (this.#batch = batch))
+      await this.#deliver(entry, recipients, (batch) => {
+        this.#batch = batch
+      })
     } catch (error) {
       this.#options.onError(error)
       this.#fail(recipients.subscribers(), { code: 'Gap', message: unreadable })

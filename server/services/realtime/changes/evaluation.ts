@@ -262,7 +262,7 @@ class RoleEvaluation {
     const fault = faultOf(table)
     const wanted = items.filter(
       (item) =>
-        (fault && item.kind !== 'DELETE') ||
+        (fault !== undefined && item.kind !== 'DELETE') ||
         members.some(({ bindings }) => bindings.some((binding) => this.#mayMatch(binding, item))),
     )
     if (wanted.length === 0) return
@@ -411,7 +411,7 @@ class Shown {
   /** The events of this viewer for a change. */
   eventsOf(item: Item): Map<string, ChangeEvent> {
     let events = this.#events.get(item)
-    if (!events) this.#events.set(item, (events = new Map()))
+    if (!events) this.#events.set(item, (events = new Map<string, ChangeEvent>()))
     return events
   }
 

@@ -60,12 +60,12 @@ export function readBinding(given: unknown): Binding {
     )
   }
   return {
-    event: eventOf(parameters['event']),
+    event: eventOf(parameters.event),
     ...names,
     filters,
     select,
-    hasTextNumbers: parameters['types'] === 'text',
-    reportsLeaving: parameters['leave'] === true,
+    hasTextNumbers: parameters.types === 'text',
+    reportsLeaving: parameters.leave === true,
   }
 }
 

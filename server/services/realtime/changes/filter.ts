@@ -175,7 +175,7 @@ export async function answer(
     if (!first) return
     try {
       const given = [first.values, group.map(({ question }) => question.value)].map(textArray)
-      const pairs = await database.runWith(statementFor(first.question), settings, given as [string, string])
+      const pairs = await database.runWith(statementFor(first.question), settings, given)
       for (const { question } of group) answers.set(question.key, new Set())
       for (const [value, filter] of pairs) {
         const question = group[Number(filter) - 1]?.question
