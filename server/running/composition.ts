@@ -28,6 +28,7 @@ import { createImageKeeper } from '../services/storage/image-keeper.ts'
 import type { Validator } from '../validation/validator.ts'
 import { createApp, type AppOptions } from './app.ts'
 import { startSignIn, withAuth } from './auth-service.ts'
+import { toPoolConfig } from './connection-setting.ts'
 import { embeddedVariable } from './embedded-environment.ts'
 import { withExplanations } from './explanations.ts'
 import type { ServiceSettings } from './live-settings.ts'
@@ -45,7 +46,6 @@ import { readUsedSchemas } from './schema-files.ts'
 import { describedRoutes, loadTables, serviceTables } from './service-routes.ts'
 import type { ServeTools } from './serve-tools.ts'
 import type { ServingDatabase } from './serving-database.ts'
-import { loadLogParts } from './realtime-log.ts'
 import { startStorage } from './storage-service.ts'
 
 export type CompositionOptions = {
@@ -61,6 +61,8 @@ export type CompositionOptions = {
   /** Undefined: nothing is recorded of requests. */
   readonly recorder?: RequestRecorder | undefined
   readonly env: Environment
+  /** Connection string of the login role. */
+  readonly uri: string
   readonly isEnding: () => boolean
   readonly explain: ServeTools['explain']
 }
@@ -152,7 +154,7 @@ const startRealtime = (parts: Parts): RealtimeService =>
   createRealtime({
     ...parts,
     settings: parts.current,
-    loadLog: loadLogParts,
+    logConnection: toPoolConfig(parts.config.realtimeDatabaseUrl ?? parts.uri, parts.env),
     observeSocket: parts.recorder?.socket,
     isOverloaded: () => {
       const reason = parts.shedding.reasonFor('GET', false)

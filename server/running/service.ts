@@ -133,6 +133,7 @@ export async function startService({
   const validator = compileSchemas(await readUsedSchemas(loaded.config), { trustsServices: true })
   const lookupApiKey = createApiKeyLookup({ query: database.query, changes: keyChanges })
   const observeEvent = observeEngine(log, metrics, loaded.config.dbPool)
+  let schemaChanged = (): void => undefined
   let warnsOfPreRequest = replicated !== undefined
   const engine = new Engine<ServiceSettings>({
     database: replicated ?? database,
@@ -151,6 +152,7 @@ export async function startService({
     onEvent: (event) => {
       if (event.kind === 'settings read') log.setLevel(event.settings.config.logLevel)
       observeEvent(event)
+      if (event.kind === 'schema cache loaded') schemaChanged()
       if (event.kind === 'schema cache loaded' && warnsOfPreRequest && !engine.snapshot.mayRepeatPreRequest) {
         warnsOfPreRequest = false
         log.write({ kind: 'warning', message: volatilePreRequest })
@@ -187,8 +189,22 @@ export async function startService({
     await engine.start()
     const error = await Promise.race([engine.gaveUp, Promise.resolve(undefined)])
     if (error) throw error
-    const options = { engine, database, validator, lookupApiKey, keyChanges, shedding, log, metrics, recorder, env }
-    const { listener, analysis, auth, storage, realtime } = await compose({ ...options, isEnding, explain })
+    const options = {
+      engine,
+      database,
+      validator,
+      lookupApiKey,
+      keyChanges,
+      shedding,
+      log,
+      metrics,
+      recorder,
+      env,
+      uri,
+    }
+    const composition = await compose({ ...options, isEnding, explain })
+    const { listener, analysis, auth, storage, realtime } = composition
+    schemaChanged = () => realtime?.forgetTables()
     if (analysis) metrics.watchAnalysisQueue(analysis.queueLength)
     return {
       ...parts,

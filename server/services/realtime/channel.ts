@@ -1,10 +1,11 @@
 // One topic that a socket has joined.
 import { randomUUID } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import { isUnreachable, sqlState } from '../../postgres/database-error.ts'
 import { Allowance } from './allowance.ts'
 import { Broadcast, messageFrame, TextEvent, type ClientMessage, type Delivery, type Ref } from './frames.ts'
-import { allRights, type ChannelRights } from './channel-policies.ts'
 import { ChannelChanges } from './channel-changes.ts'
+import type { ChannelPolicies } from './policies/channel-policies.ts'
 import type { Room } from './hub.ts'
 import type { JoinRequest } from './join.ts'
 import { presenceEntry } from './presence.ts'
@@ -18,9 +19,15 @@ const mostHeld = 1000
 const mostEarly = 100
 /** Milliseconds within which broadcasts from the database must be available for clients that wait for them. */
 const readinessTimeout = 60_000
+const readinessPause = 1000
 /** New tokens that a channel accepts per second; of more, only the newest counts, after a pause of these milliseconds. */
 const tokensPerSecond = 0.5
 const tokenPause = 2000
+
+type ChannelRights = Awaited<ReturnType<ChannelPolicies['decide']>>
+
+/** Those of public channels. */
+const allRights: ChannelRights = { broadcast: { read: true, write: true }, presence: { read: true, write: true } }
 
 /** The last event of a channel. After `phx_error`, clients join again; after `phx_close`, they do not. */
 export type LastEvent = 'phx_close' | 'phx_error'
@@ -270,21 +277,23 @@ export class Channel {
 
   async #subscribe({ identity }: Credential): Promise<ChannelChanges | undefined> {
     if (this.request.bindings.length === 0) return undefined
-    this.#changes = new ChannelChanges(this, await this.#parts.changes(), this.#parts.statistics)
-    if (this.#isEnded) return undefined
+    this.#changes = new ChannelChanges(this, this.#parts.changes, this.#parts.statistics)
     await this.#changes.start(identity)
     return this.#changes
   }
 
   async #announceReadiness(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<boolean>((resolve) => (timer = setTimeout(() => resolve(false), readinessTimeout)))
-    const ready = this.#parts.feed.start().then(
-      () => true,
-      () => late,
-    )
-    const isReady = await Promise.race([ready, late])
-    clearTimeout(timer)
+    const { feed } = this.#parts
+    const signal = AbortSignal.timeout(readinessTimeout)
+    let isReady = false
+    while (!isReady && !signal.aborted && !this.#isEnded) {
+      isReady = await feed.whenReading(signal).then(
+        () => true,
+        () => false,
+      )
+      // What is missing may be mended in time.
+      if (!isReady) await pause(readinessPause, undefined, { ref: false })
+    }
     if (this.#isEnded) return
     if (isReady) this.system('system', 'ok', 'Replication connection established')
     else this.end('Replication connection was not established in time')

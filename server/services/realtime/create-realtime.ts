@@ -30,6 +30,8 @@ export type RealtimeService = {
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => boolean
   /** Closes all sockets so that their clients connect again, to another process or later. */
   readonly closeSockets: () => void
+  /** Call this when the schema has changed. */
+  readonly forgetTables: () => void
   readonly statistics: RealtimeStatistics
   readonly stop: () => Promise<void>
 }
@@ -51,6 +53,7 @@ export function createRealtime(options: RealtimeOptions): RealtimeService {
         started = undefined
         throw error
       }))
+  const ifStarted = (use: (realtime: StartedRealtime) => void): void => void started?.then(use, () => undefined)
   const router = createRouter({
     dialect: realtimeDialect,
     basePath: realtimePath,
@@ -118,8 +121,9 @@ export function createRealtime(options: RealtimeOptions): RealtimeService {
     },
     closeSockets: () => {
       isEnding = true
-      void started?.then(({ sockets }) => sockets.closeAll())
+      ifStarted(({ sockets }) => sockets.closeAll())
     },
+    forgetTables: () => ifStarted(({ changes }) => changes.forgetTables()),
     statistics,
     stop: async () => {
       isEnding = true

@@ -1,12 +1,12 @@
 // What sockets, channels and routes of `/realtime/v1` share.
 import type { RowChanges } from './changes/row-changes.ts'
-import type { ChannelPolicies } from './channel-policies.ts'
 import type { Broadcast } from './frames.ts'
 import type { Hub } from './hub.ts'
 import type { Replay } from './join.ts'
+import type { LogFeed } from './log-feed.ts'
+import type { ChannelPolicies } from './policies/channel-policies.ts'
 import type { RealtimeSettings } from './settings.ts'
 import type { RealtimeStatistics } from './statistics.ts'
-import type { MessageFeed } from './stored-message.ts'
 import type { Tokens } from './tokens.ts'
 
 export type RealtimeParts = {
@@ -15,9 +15,8 @@ export type RealtimeParts = {
   readonly hub: Hub
   readonly tokens: Tokens
   readonly policies: ChannelPolicies
-  /** Loaded with the first subscription. */
-  readonly changes: () => Promise<RowChanges>
-  readonly feed: MessageFeed
+  readonly changes: RowChanges
+  readonly feed: LogFeed
   /** The newest stored messages of a private topic, in their order. */
   readonly storedMessages: (topic: string, replay: Replay) => Promise<readonly Broadcast[]>
   readonly statistics: RealtimeStatistics

@@ -3,16 +3,18 @@ import type { ApiKeyChanges } from '../../identity/api-key/api-key-changes.ts'
 import type { ApiKeyLookup } from '../../identity/api-key/api-key-lookup.ts'
 import type { JwtVerifier } from '../../identity/jwt/jwt.ts'
 import type { Database } from '../../postgres/database.ts'
-import type { RowChanges } from './changes/row-changes.ts'
-import type { ChannelPolicies } from './channel-policies.ts'
+import type { PoolConfig } from '../../postgres/connection/pool-config.ts'
+import { LogReader } from '../../postgres/replication/log-reader.ts'
+import { createRowChanges, publication, type RunningRowChanges } from './changes/create-row-changes.ts'
 import { Broadcast } from './frames.ts'
 import { Hub } from './hub.ts'
+import { LogFeed, type SentMessage } from './log-feed.ts'
+import { createChannelPolicies } from './policies/channel-policies.ts'
 import type { RealtimeParts } from './realtime-parts.ts'
 import { Relay } from './relay.ts'
 import type { RealtimeSettings } from './settings.ts'
 import { Sockets } from './sockets.ts'
 import type { RealtimeStatistics } from './statistics.ts'
-import type { MessageFeed, StoredMessage } from './stored-message.ts'
 import { storedMessages } from './stored-messages.ts'
 import { createTokens } from './tokens.ts'
 
@@ -25,44 +27,42 @@ export type RealtimeOptions = {
   readonly keyChanges: Pick<ApiKeyChanges, 'subscribe'>
   /** Whether the database has `auth.check_session`. */
   readonly checksSessions: () => boolean
-  /** Loads what reads policies and the log, with the first channel. */
-  readonly loadLog: (options: LogOptions) => Promise<LogParts>
+  /** A login with REPLICATION, which reads the log. */
+  readonly logConnection: PoolConfig
   readonly onError: (error: unknown) => void
-}
-
-export type LogOptions = {
-  /** Called for each message of SQL, in the order of commits. */
-  readonly onMessage: (message: StoredMessage) => void
-}
-
-/** What decides by the database's policies, and what reads the log. */
-export type LogParts = {
-  readonly policies: ChannelPolicies
-  readonly changes: RowChanges
-  readonly feed: MessageFeed
-  readonly stop: () => Promise<void>
 }
 
 export type StartedRealtime = {
   readonly parts: RealtimeParts
   readonly sockets: Sockets
+  readonly changes: RunningRowChanges
   readonly stop: () => Promise<void>
 }
 
-export async function startRealtime(
-  options: RealtimeOptions,
-  statistics: RealtimeStatistics,
-): Promise<StartedRealtime> {
-  const { settings, database, keyChanges, onError } = options
+/** The publication of the messages that SQL sends. */
+const messagesPublication = 'supabase_realtime_messages_publication'
+
+export function startRealtime(options: RealtimeOptions, statistics: RealtimeStatistics): StartedRealtime {
+  const { settings, database, checksSessions, keyChanges, onError } = options
   const hub = new Hub()
-  const log = await options.loadLog({ onMessage: (message) => deliver(hub, message) })
-  const { policies, changes, feed } = log
+  const feed = new LogFeed({
+    createReader: (handlers) =>
+      new LogReader({
+        ...handlers,
+        connection: options.logConnection,
+        publications: [publication, messagesPublication],
+        mostBytes: () => settings().realtimeMaxTransactionBytes,
+      }),
+    onMessage: (message) => deliver(hub, message),
+  })
+  const changes = createRowChanges({ database, feed, checksSessions, settings, onError })
+  let endUse: (() => void) | undefined
   const parts: RealtimeParts = {
     settings,
     hub,
     tokens: createTokens(options),
-    policies,
-    changes: () => Promise.resolve(changes),
+    policies: createChannelPolicies(database, checksSessions),
+    changes,
     feed,
     storedMessages: (topic, replay) => storedMessages(database, topic, replay),
     statistics,
@@ -82,9 +82,8 @@ export async function startRealtime(
     onPresence: (room, channel) => relay.onPresence(room, channel),
     onUse: (isUsed) => {
       relay.onUse(isUsed)
-      // Without the log, everything but messages of SQL works; clients that wait for those are told.
-      if (isUsed) feed.start().catch(() => undefined)
-      else feed.stop()
+      if (isUsed) endUse = feed.use()
+      else endUse?.()
     },
   }
   keyChanges.subscribe((hash) => {
@@ -97,16 +96,18 @@ export async function startRealtime(
   return {
     parts,
     sockets,
+    changes,
     stop: async () => {
       sockets.stopWatching()
       await relay.stop()
-      await log.stop()
+      await changes.stop()
+      await feed.stop()
     },
   }
 }
 
 /** Sends a message of SQL to the members of its topic. Every process reads it for its own. */
-function deliver(hub: Hub, { id, topic, event, payload, binary, isPrivate }: StoredMessage): void {
+function deliver(hub: Hub, { id, topic, event, payload, binary, isPrivate }: SentMessage): void {
   const room = hub.find(topic, isPrivate)
   if (!room) return
   const isJson = binary === null
