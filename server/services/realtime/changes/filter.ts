@@ -88,14 +88,18 @@ function decision(
   if (given === null) return undefined
   if (operator === 'eq') return comparison((found) => found === given)
   if (operator === 'neq') return comparison((found) => found !== given)
-  if (!integers.includes(column.baseType)) return undefined
+  const order = orders.get(operator)
+  if (!order || !integers.includes(column.baseType)) return undefined
   const number = BigInt(given)
-  if (operator === 'lt') return comparison((found) => BigInt(found) < number)
-  if (operator === 'lte') return comparison((found) => BigInt(found) <= number)
-  if (operator === 'gt') return comparison((found) => BigInt(found) > number)
-  if (operator === 'gte') return comparison((found) => BigInt(found) >= number)
-  return undefined
+  return comparison((found) => order(BigInt(found), number))
 }
+
+const orders = new Map<FilterOperator, (found: bigint, given: bigint) => boolean>([
+  ['lt', (found, given) => found < given],
+  ['lte', (found, given) => found <= given],
+  ['gt', (found, given) => found > given],
+  ['gte', (found, given) => found >= given],
+])
 
 function isDecision(value: string, isNegated: boolean): Condition['decide'] {
   if (value === 'null' || value === 'unknown') return (found) => (found === null) !== isNegated
