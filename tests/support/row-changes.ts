@@ -100,6 +100,8 @@ export async function startRowChanges(
   const errors: unknown[] = []
   let reader: LogReader | undefined
   const feed = new LogFeed({
+    gathering: 0,
+    onError: (error) => errors.push(error),
     createReader: (handlers) =>
       (reader = new LogReader({
         connection: connectionConfig(database.adminUri, {}),

@@ -1,5 +1,6 @@
 // Reads the log while somebody listens, and hands its transactions to those who need them: messages that SQL has sent to the
 // channels, all other rows to the row changes.
+import { setTimeout as pause } from 'node:timers/promises'
 import type { LogChange, LogRelation, LogTransaction } from '../../postgres/replication/log-transaction.ts'
 import { ChangesUnavailable } from './changes/row-changes.ts'
 
@@ -14,7 +15,7 @@ export type FeedState =
 export type FeedReader = { readonly start: () => void; readonly stop: () => Promise<void> }
 
 export type FeedHandlers = {
-  readonly onTransaction: (transaction: LogTransaction) => Promise<void>
+  readonly onTransaction: (transaction: LogTransaction) => Promise<void> | undefined
   readonly onState: (state: FeedState) => void
 }
 
@@ -35,9 +36,20 @@ export type LogFeedOptions = {
   readonly onMessage: (message: SentMessage) => void
   /** Milliseconds for which it goes on reading after the last one has stopped listening. */
   readonly lingering?: number
+  /** Milliseconds from the arrival of a transaction to its handing out: see `defaultGathering`. */
+  readonly gathering?: number
+  /** For the log. */
+  readonly onError: (error: unknown) => void
 }
 
 const defaultLingering = 60_000
+/**
+ * Whoever has written a row usually has the response by then, as with the original, which asks for changes ten times a second. An event that came before the
+ * response would be one about a row whose id its writer does not know yet: of 20 inserts on a busy machine, 7 events did.
+ */
+const defaultGathering = 25
+/** Transactions and changes that may wait for it; with more, the connection is paused. */
+const mostWaiting = 1000
 
 export class LogFeed {
   readonly #options: LogFeedOptions
@@ -48,6 +60,10 @@ export class LogFeed {
   #state: FeedState | undefined
   #stopping: Promise<void> = Promise.resolve()
   #isStopped = false
+  /** Transactions that have arrived, and are to be handed out. */
+  #arrived: LogTransaction[] = []
+  #arrivedChanges = 0
+  #handingOut: Promise<void> | undefined
   #waiting = new Set<() => void>()
 
   constructor(options: LogFeedOptions) {
@@ -115,7 +131,7 @@ export class LogFeed {
     const reader = this.#options.createReader({
       onTransaction: (transaction) => this.#onTransaction(transaction),
       onState: (state) => {
-        if (this.#reader === reader) this.#onState(state)
+        if (this.#reader === reader) void this.#stateAfterArrived(state, reader)
       },
     })
     this.#reader = reader
@@ -130,6 +146,8 @@ export class LogFeed {
     this.#reader = undefined
     if (reader) {
       this.#stopping = reader.stop()
+      this.#arrived = []
+      this.#arrivedChanges = 0
       this.#onState({ kind: 'stopped' })
     }
     await this.#stopping
@@ -141,7 +159,34 @@ export class LogFeed {
     for (const resolve of [...this.#waiting]) resolve()
   }
 
-  async #onTransaction(transaction: LogTransaction): Promise<void> {
+  /** A state follows the transactions that have arrived before it. */
+  async #stateAfterArrived(state: FeedState, reader: FeedReader): Promise<void> {
+    if (this.#handingOut) await this.#handingOut
+    if (this.#reader === reader) this.#onState(state)
+  }
+
+  /** @returns a promise when too much waits: no more is read until it is resolved */
+  #onTransaction(transaction: LogTransaction): Promise<void> | undefined {
+    this.#arrived.push(transaction)
+    this.#arrivedChanges += 1 + transaction.changes.length
+    this.#handingOut ??= this.#handOutSoon()
+    return this.#arrivedChanges > mostWaiting ? this.#handingOut : undefined
+  }
+
+  async #handOutSoon(): Promise<void> {
+    await pause(this.#options.gathering ?? defaultGathering, undefined, { ref: false })
+    for (let next = this.#arrived.shift(); next; next = this.#arrived.shift()) {
+      this.#arrivedChanges -= 1 + next.changes.length
+      try {
+        await this.#handOut(next)
+      } catch (error) {
+        this.#options.onError(error)
+      }
+    }
+    this.#handingOut = undefined
+  }
+
+  async #handOut(transaction: LogTransaction): Promise<void> {
     for (const change of transaction.changes) {
       if (change.kind === 'insert' && isOfMessages(change.relation)) this.#options.onMessage(messageOf(change))
     }

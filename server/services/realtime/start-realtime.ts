@@ -46,6 +46,7 @@ export function startRealtime(options: RealtimeOptions, statistics: RealtimeStat
   const { settings, database, checksSessions, keyChanges, onError } = options
   const hub = new Hub()
   const feed = new LogFeed({
+    onError,
     createReader: (handlers) =>
       new LogReader({
         ...handlers,

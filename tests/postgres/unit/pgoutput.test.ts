@@ -1,6 +1,6 @@
 // The decoder of logical replication: every message, and bytes that no server sends.
 import t from 'tap'
-import { LogDecoder, MalformedLog, type LogMessage } from '../../../server/postgres/replication/pgoutput.ts'
+import { LogDecoder, MalformedLog } from '../../../server/postgres/replication/pgoutput.ts'
 
 const bytes = (...parts: readonly (Buffer | string)[]): Buffer =>
   Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part, 'utf8') : part)))
