@@ -83,7 +83,7 @@ export class ChannelChanges {
   /** Says how the subscription is, after the reply to the join. */
   announce(): void {
     const { status, message } = this.#outcome ?? { status: 'error', message: 'not subscribed' }
-    this.#channel.system('postgres_changes', status, message)
+    this.#channel.system('postgres_changes', status, message, { position: this.#subscription?.position })
   }
 
   /** Applies another token. */
@@ -134,7 +134,10 @@ export class ChannelChanges {
         },
       })
       if (signal.aborted) subscription.end()
-      else this.#subscription = subscription
+      else {
+        this.#subscription = subscription
+        this.#position ??= subscription.position
+      }
       return { status: 'ok', message: 'Subscribed to PostgreSQL' }
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error)
@@ -156,7 +159,9 @@ export class ChannelChanges {
     if (this.#gone.signal.aborted) return
     // The same error again says nothing new.
     if (outcome.message !== this.#outcome?.message)
-      this.#channel.system('postgres_changes', outcome.status, outcome.message)
+      this.#channel.system('postgres_changes', outcome.status, outcome.message, {
+        position: this.#subscription?.position,
+      })
     this.#outcome = outcome
   }
 
@@ -175,7 +180,7 @@ export class ChannelChanges {
   }
 
   #onFailure({ code, message }: ChangeFailure): void {
-    this.#channel.system('postgres_changes', 'error', message, code)
+    this.#channel.system('postgres_changes', 'error', message, { code })
     if (code !== 'Refused') return
     this.#subscription?.end()
     this.#subscription = undefined

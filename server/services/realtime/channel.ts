@@ -198,9 +198,13 @@ export class Channel {
   }
 
   /** Sends the message `system`. */
-  system(extension: 'system' | 'postgres_changes', status: 'ok' | 'error', message: string, code?: string): void {
-    const payload = { extension, status, message, channel: this.name, ...(code === undefined ? {} : { code }) }
-    this.push('system', JSON.stringify(payload))
+  system(
+    extension: 'system' | 'postgres_changes',
+    status: 'ok' | 'error',
+    message: string,
+    more: { readonly code?: string; readonly position?: string | undefined } = {},
+  ): void {
+    this.push('system', JSON.stringify({ extension, status, message, channel: this.name, ...more }))
   }
 
   /** Sends a message to the client of this channel alone. */

@@ -32,7 +32,7 @@ export class ChangeBuffer {
   begin(from: bigint): void {
     this.#entries = []
     this.#bytes = 0
-    this.#start = { commit: from, index: -1 }
+    this.#start = { commit: from - 1n, index: 0 }
   }
 
   /** The log is not read any more. */
@@ -59,9 +59,15 @@ export class ChangeBuffer {
       if (this.#bytes <= most && time >= before) break
       count++
       this.#bytes -= bytes
-      this.#start = { commit: transaction.commit, index: Math.max(transaction.changes.length - 1, 0) }
+      this.#start = lastChangeOf(transaction)
     }
     if (count > 0) this.#entries.splice(0, count)
+  }
+
+  /** The last change that was added; before there is one, where the log begins. */
+  get newest(): ChangePosition {
+    const last = this.#entries.at(-1)
+    return last ? lastChangeOf(last.transaction) : (this.#start ?? { commit: 0n, index: 0 })
   }
 
   /** Number of the last transaction that was added. */
@@ -90,6 +96,11 @@ export class ChangeBuffer {
     return this.#entries[sequence - this.first]
   }
 }
+
+const lastChangeOf = ({ commit, changes }: LogTransaction): ChangePosition => ({
+  commit,
+  index: Math.max(changes.length - 1, 0),
+})
 
 const bytesOf = ({ changes }: LogTransaction): number =>
   changes.reduce(

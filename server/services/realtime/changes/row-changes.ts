@@ -27,6 +27,8 @@ export type ChangeFailure = {
 }
 
 export type ChangeSubscription = {
+  /** Where it begins: a client that has seen no event yet resumes here. */
+  readonly position: string
   /** Applies another token to events from now on. @throws ChangesRefused */
   readonly changeIdentity: (identity: Identity) => Promise<void>
   readonly end: () => void
