@@ -8,6 +8,7 @@ const database = {
   extensions: [],
   functionDefaults: [],
   creators: [],
+  published: [],
   storage: null,
 }
 

@@ -237,6 +237,48 @@ const cases: Readonly<Record<string, Case>> = {
     sql: `create schema extensions; create extension pg_trgm schema extensions version '1.3'; create extension citext schema extensions;`,
     found: ['extension_versions_outdated pg_trgm'],
   },
+  'realtime_without_rls, and no finding without a privilege': {
+    sql: `create table public.t (id int primary key); alter table public.t replica identity full;
+      create table private.s (id int primary key); alter table private.s replica identity full;
+      grant select on public.t to anon;
+      create publication supabase_realtime for table public.t, private.s, public.sound;
+      alter table public.sound replica identity full;`,
+    found: ['realtime_without_rls public.t', 'rls_disabled_in_public public.t'],
+  },
+  realtime_without_key: {
+    sql: `create table private.t (id int);
+      create table private.f (id int); alter table private.f replica identity full;
+      create table private.n (id int primary key); alter table private.n replica identity nothing;
+      create table private.s (id int primary key); alter table private.s replica identity full;
+      create publication supabase_realtime for table private.t, private.f, private.n, private.s;
+      create publication another for all tables;`,
+    found: [
+      ...['no_primary_key private.f', 'no_primary_key private.t'],
+      ...['realtime_without_key private.f', 'realtime_without_key private.n', 'realtime_without_key private.t'],
+    ],
+    // The note about its log follows. Which columns are a key, only a person knows.
+    left: [
+      ...['no_primary_key private.f', 'no_primary_key private.t', 'realtime_delete_by_key private.n'],
+      ...['realtime_without_key private.f', 'realtime_without_key private.t'],
+    ],
+  },
+  realtime_delete_by_key: {
+    sql: `${table('public.t', 'select')} ${readsOwn('public.t')}
+      create publication supabase_realtime for table public.t;`,
+    found: ['realtime_delete_by_key public.t'],
+    left: ['realtime_delete_by_key public.t'],
+  },
+  realtime_channels_open: {
+    sql: `create schema realtime; create table realtime.messages (id int primary key, topic text, extension text);
+      alter table realtime.messages enable row level security;
+      create policy listen on realtime.messages for select to anon using (true);
+      create policy speak on realtime.messages for insert to authenticated with check (true or extension = 'x');
+      create policy either on realtime.messages to public using ((select auth.uid()) is not null) with check (topic = 'a');
+      create policy server on realtime.messages to service_role using (true);
+      create policy closed on realtime.messages as restrictive to anon using (true);`,
+    found: ['realtime_channels_open realtime.messages'],
+    left: ['realtime_channels_open realtime.messages'],
+  },
   rls_policy_always_true: {
     sql: `${table('public.t', 'select, delete')} ${readsOwn('public.t')}
       create policy p on public.t for delete to authenticated using (true);

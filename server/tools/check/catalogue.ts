@@ -45,7 +45,15 @@ export type DatabaseRow = {
   }[]
   /** Who owns objects in the exposed schemas. */
   readonly creators: readonly { readonly schema: string; readonly owner: number }[]
+  /** Tables of the publication `supabase_realtime`. */
+  readonly published: readonly Published[]
   readonly storage: { readonly isReadable: boolean; readonly readers: readonly string[] } | null
+}
+
+export type Published = {
+  readonly relation: number
+  /** What the log has of old rows. */
+  readonly identity: 'default' | 'full' | 'index' | 'nothing'
 }
 
 export type Bucket = { readonly id: string; readonly name: string; readonly public: boolean }

@@ -111,6 +111,10 @@ export const ownLints: Readonly<Record<string, LintFacts>> = {
   definer_function_exposed: security('SECURITY DEFINER function exposed'),
   storage_rls_disabled: security('RLS disabled for storage'),
   storage_policy_without_bucket: security('Storage policy without bucket'),
+  realtime_without_rls: security('Changes of a table without RLS'),
+  realtime_without_key: performance('Published table without key'),
+  realtime_delete_by_key: performance('Deleted rows are logged by their key'),
+  realtime_channels_open: security('Private channels open to everyone'),
   missing_table: security('Missing table of a service'),
 }
 

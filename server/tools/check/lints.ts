@@ -17,6 +17,7 @@ import { userMetadata } from './metadata-lint.ts'
 import { PolicyExpressions } from './policy-expression.ts'
 import { listableBuckets } from './bucket-lint.ts'
 import * as policies from './policy-lints.ts'
+import * as realtime from './realtime-lints.ts'
 import { looserWrites, writableOwnership } from './reach-lints.ts'
 import * as schema from './schema-lints.ts'
 import { SchemaView } from './schema-view.ts'
@@ -64,6 +65,10 @@ const lints: readonly Lint[] = [
   leaks.copyingTriggers,
   leaks.definersReadingClaims,
   leaks.openDefaults,
+  realtime.publishedWithoutRls,
+  realtime.publishedWithoutKey,
+  realtime.publishedByKey,
+  realtime.openChannels,
 ]
 
 export type LintResult = {

@@ -88,6 +88,7 @@ const nothing: CheckCatalogue = {
   schemas: [],
   functionDefaults: [],
   creators: [],
+  published: [],
   storage: null,
   unproven: null,
   exposedSchemas: [],

@@ -1,4 +1,5 @@
 // What `rowhouse doctor` does and prints.
+import { connectionConfig } from '../../postgres/connection/pool-config.ts'
 import { runDoctor, type DoctorResult } from '../doctor/run-doctor.ts'
 import { areas, type DoctorFinding } from '../doctor/finding.ts'
 import { levels } from '../findings.ts'
@@ -32,6 +33,10 @@ export async function reportDoctor(
               node: process.versions.node,
               now: new Date(),
               serving: [first, second],
+              log:
+                config.realtimeDatabaseUrl === null
+                  ? undefined
+                  : connectionConfig(config.realtimeDatabaseUrl, process.env),
             }),
           ),
         ),

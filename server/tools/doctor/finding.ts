@@ -11,6 +11,7 @@ export const areas = [
   'extensions',
   'policies',
   'storage',
+  'realtime',
   'backup',
   'service',
 ] as const

@@ -1,6 +1,7 @@
 // Runs `rowhouse doctor`: looks at settings, database and service, and changes nothing.
 import type { Config } from '../../config/config.ts'
 import type { Client } from '../../postgres/connection/client.ts'
+import type { PoolConfig } from '../../postgres/connection/pool-config.ts'
 import { version } from '../../common/version.ts'
 import { levels } from '../findings.ts'
 import { slotName } from '../../postgres/backup/backup-slot.ts'
@@ -12,6 +13,7 @@ import type { DoctorFinding, Skipped } from './finding.ts'
 import { policyFindings, statementFindings } from './policies.ts'
 import { poolerFindings } from './pooler.ts'
 import { encryptionOf, examinePooling, readClock } from './probe.ts'
+import { realtimeFindings } from './realtime-findings.ts'
 import { readinessFindings, readService } from './service-probe.ts'
 import { settingsFindings } from './settings-findings.ts'
 import { storageFindings } from './storage-findings.ts'
@@ -33,6 +35,8 @@ export type DoctorOptions = {
   readonly serving: readonly [Client, Client]
   /** A connection as the owner; the first serving one if there is none. */
   readonly owner: Client
+  /** How changes of rows are read from the log, if not as the serving role, or the owner of an embedded database. */
+  readonly log: PoolConfig | undefined
 }
 
 export type DoctorResult = {
@@ -64,6 +68,11 @@ export async function runDoctor(options: DoctorOptions): Promise<DoctorResult> {
     ...extensionFindings(facts),
     ...(await policyFindings((text, values) => first.query(text, values), config)),
     ...(statements ?? []),
+    ...(await realtimeFindings(config, {
+      connection: options.log,
+      client: isEmbedded ? owner : first,
+      isPooled: pooling.isPooled,
+    })),
     ...storageFindings(withoutArchive(facts, options)),
     ...(isEmbedded ? await backupFindings(facts, options) : []),
     ...service.findings,

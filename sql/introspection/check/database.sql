@@ -1,4 +1,4 @@
--- Extensions, default privileges for functions, and the owners of objects in the schemas of $1, a JSON array of names.
+-- Extensions, default privileges for functions, tables whose changes clients can listen to, and the owners of objects in the schemas of $1, a JSON array of names.
 select json_build_object(
   'login', session_user,
   'version', current_setting('server_version_num')::int / 10000,
@@ -36,6 +36,16 @@ select json_build_object(
       from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
     ) o
     where o.schema in (select name from json_array_elements_text($1::json) as names (name))
+  ),
+  'published', (
+    select coalesce(json_agg(json_build_object(
+      'relation', c.oid::bigint,
+      'identity', case c.relreplident when 'd' then 'default' when 'f' then 'full' when 'i' then 'index' else 'nothing' end
+    ) order by c.oid), '[]')
+    from pg_catalog.pg_publication_tables t
+    join pg_catalog.pg_namespace n on n.nspname = t.schemaname
+    join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = t.tablename
+    where t.pubname = 'supabase_realtime'
   ),
   'storage', (
     select json_build_object(

@@ -65,6 +65,7 @@ t.test('a sick database, and a sick service', async (t) => {
   const expected = [
     `login_role_powerful ${login}`,
     'pool_too_large PGRST_DB_POOL',
+    'realtime_role changes of rows',
     'extension_outdated plpgsql',
     'auth_rls_initplan public.notes',
     'policy_column_without_index public.notes',
@@ -94,8 +95,9 @@ t.test('a sick database, and a sick service', async (t) => {
       'table_bloat',
       'auth_rls_initplan',
       'login_role_powerful',
+      'realtime_role',
     ].includes(code)
-    if (!isOurs || !/plpgsql|bloated|notes|doctor/.test(subject)) continue
+    if (!isOurs || !/plpgsql|bloated|notes|doctor|changes/.test(subject)) continue
     if (code === 'extension_outdated')
       await database.query(`update pg_extension set extversion = '1.0' where extname = 'plpgsql'`)
     else await database.query(fix ?? t.fail(`${code} has no statements`).toString())

@@ -51,6 +51,7 @@ const empty: CheckCatalogue = {
     schemas: [],
     functionDefaults: [],
     creators: [],
+    published: [],
     storage: null,
     unproven: null,
   },
