@@ -8,7 +8,7 @@ import { startSupabaseDatabase } from '../../support/supabase-database.ts'
 import { signToken } from '../../support/token.ts'
 
 const database = await startSupabaseDatabase(t)
-const services = 'rest,auth,storage'
+const services = 'rest,auth,storage,realtime'
 const ann = 'aaaaaaaa-0000-4000-8000-000000000001'
 
 const environment = (role: string, name = 'postgres'): Record<string, string> => ({
@@ -38,6 +38,7 @@ const after = [
   'authenticator is authenticated',
   'authenticator is service_role',
   'authenticator is supabase_auth_admin',
+  'authenticator is supabase_realtime_admin',
   'authenticator is supabase_storage_admin',
   'supabase_storage_admin is anon',
   'supabase_storage_admin is authenticated',
@@ -97,7 +98,7 @@ t.test('the superuser migrates', async (t) => {
 
 t.test('what a role without superuser rights may not do is named, and nothing is changed', async (t) => {
   await database.query(
-    `revoke supabase_auth_admin, supabase_storage_admin from authenticator;
+    `revoke supabase_auth_admin, supabase_storage_admin, supabase_realtime_admin from authenticator;
      revoke anon, authenticated, service_role from supabase_storage_admin; grant authenticator to supabase_storage_admin;
      -- As in the images of 2024.
      revoke supabase_storage_admin from postgres`,
@@ -120,6 +121,7 @@ t.test('after these statements, it migrates', async (t) => {
   for (const statement of [
     'grant anon, authenticated, service_role to supabase_storage_admin;',
     'grant usage on schema storage to authenticator;',
+    'grant usage on schema realtime to authenticator;',
     'grant supabase_storage_admin to postgres;',
   ]) {
     t.ok(statements.includes(statement), statement)
@@ -217,6 +219,6 @@ t.test('check finds what is true of the project, and nothing in the schemas of S
   t.strictSame(
     [...new Set(findings.map(({ code: lint, object }) => `${lint} ${object.schema ?? object.name}`))].sort(),
     // Supabase lets `anon` and `authenticated` access everything in the schema `public`, but for row-level security.
-    ['default_privileges_open_functions public', 'grant_without_policy public'],
+    ['default_privileges_open_functions public', 'grant_without_policy public', 'realtime_delete_by_key public'],
   )
 })
