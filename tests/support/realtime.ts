@@ -14,7 +14,8 @@ export type RealtimeServer = Application & { readonly database: MigratedDatabase
 export async function startRealtimeServer(t: Ended, env: Environment = {}): Promise<RealtimeServer> {
   const database = await createMigratedDatabase()
   t.teardown(() => database.drop())
-  return { ...(await startApplication(t, database.authenticatorUri, env)), database }
+  const log = { REALTIME_DATABASE_URL: database.adminUri }
+  return { ...(await startApplication(t, database.authenticatorUri, { ...log, ...env })), database }
 }
 
 /** A token that is valid for an hour. */

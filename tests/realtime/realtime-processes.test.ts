@@ -1,0 +1,110 @@
+// Several processes of one database: broadcasts, presence, and processes that come and go.
+import { setTimeout as pause } from 'node:timers/promises'
+import t from 'tap'
+import { startApplication } from '../support/application.ts'
+import { dial, hourToken, push, startRealtimeServer } from '../support/realtime.ts'
+import { until } from '../support/until.ts'
+
+const first = await startRealtimeServer(t)
+const { database } = first
+const env = { REALTIME_DATABASE_URL: database.adminUri }
+const second = await startApplication(t, database.authenticatorUri, env)
+
+/** The number of processes that listen. */
+const listening = async (): Promise<number> => {
+  const { rowCount } = await database.query(
+    `select from pg_stat_activity where datname = current_database() and application_name like 'rowhouse realtime %'
+       and query like 'LISTEN%'`,
+  )
+  return rowCount ?? 0
+}
+
+t.test('a process without channels has no connection', async (t) => {
+  t.equal(await listening(), 0)
+})
+
+t.test('broadcasts and presence', async (t) => {
+  const [here, there] = [await dial(t, first.url), await dial(t, second.url, { version: 1 })]
+  for (const client of [here, there]) await client.opened
+  await here.join('room', { presence: { key: 'here', enabled: true } })
+  await here.next('presence_state')
+  here.send('presence', 'realtime:room', { type: 'presence', event: 'track', payload: { n: 1 } })
+  await here.next('presence_diff')
+  await there.join('room', { presence: { key: 'there', enabled: true } })
+  await there.next('presence_state')
+  // The state of the other process may be part of the state, or follow as a diff.
+  t.ok(await until(() => there.received.some(({ payload }) => JSON.stringify(payload).includes('"here"'))))
+  there.send('presence', 'realtime:room', { type: 'presence', event: 'track', payload: { n: 2 } })
+  t.match(await here.next('presence_diff'), { payload: { joins: { there: { metas: [{ n: 2 }] } } } })
+
+  const long = 'ä€🎉'.repeat(10_000)
+  here.sendRaw(push('room', 'long', { long }))
+  here.sendRaw(push('room', 'bytes', Buffer.from([0, 1])))
+  there.send('broadcast', 'realtime:room', { type: 'broadcast', event: 'text', payload: { n: 3 } })
+  t.strictSame((await there.next('broadcast')).payload, { type: 'broadcast', event: 'long', payload: { long } })
+  t.match((await here.next('broadcast')).payload, { event: 'text', payload: { n: 3 } })
+
+  for (let n = 0; n < 200; n++)
+    there.send('broadcast', 'realtime:room', { type: 'broadcast', event: 'n', payload: { n } })
+  const received: unknown[] = []
+  for (let n = 0; n < 200; n++) {
+    received.push(((await here.next('broadcast')).payload as { payload: { n: number } }).payload.n)
+  }
+  t.strictSame(
+    received,
+    Array.from({ length: 200 }, (_, n) => n),
+    'in order',
+  )
+
+  const response = await fetch(`${second.url}/realtime/v1/api/broadcast/room/events/http`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${await hourToken('anon')}`, 'Content-Type': 'application/json' },
+    body: '{}',
+  })
+  t.equal(response.status, 202)
+  t.match((await here.next('broadcast')).payload, { event: 'http' })
+
+  there.socket.terminate()
+  t.match(await here.next('presence_diff'), { payload: { leaves: { there: { metas: [{ n: 2 }] } } } })
+})
+
+t.test('a process without channels sends to those of others', async (t) => {
+  const third = await startApplication(t, database.authenticatorUri, env)
+  const here = await dial(t, first.url)
+  await here.opened
+  await here.join('other')
+  const response = await fetch(`${third.url}/realtime/v1/api/broadcast/other/events/http`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${await hourToken('anon')}`, 'Content-Type': 'application/json' },
+    body: '{"n":1}',
+  })
+  t.equal(response.status, 202)
+  t.match((await here.next('broadcast')).payload, { event: 'http', payload: { n: 1 } })
+})
+
+t.test('a process that is killed leaves no presence behind', async (t) => {
+  const [here, there] = [await dial(t, first.url), await dial(t, second.url)]
+  for (const client of [here, there]) await client.opened
+  await here.join('lost', { presence: { key: 'here', enabled: true } })
+  await there.join('lost', { presence: { key: 'there', enabled: true } })
+  there.send('presence', 'realtime:lost', { type: 'presence', event: 'track', payload: {} })
+  t.match(await here.next('presence_diff'), { payload: { joins: { there: {} } } })
+  // The connection of the second process by name: its entry is gone until it listens again.
+  await database.query(
+    `select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and application_name like 'rowhouse realtime %'`,
+  )
+  await pause(100)
+  const seen = here.received.length
+  t.ok(
+    await until(() =>
+      here.received.slice(seen).some(({ payload }) => JSON.stringify(payload).includes('"leaves":{"there"')),
+    ),
+  )
+  t.ok(
+    await until(() =>
+      here.received.slice(seen).some(({ payload }) => JSON.stringify(payload).includes('"joins":{"there"')),
+    ),
+    'and comes back with the connection',
+  )
+})
