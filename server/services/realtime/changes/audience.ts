@@ -5,6 +5,7 @@ import type { SettingsStatement } from '../../../rest/database.ts'
 import type { CallerSettings } from '../policies/row-check.ts'
 import type { Binding } from './filter-text.ts'
 import type { ChangeReceiver } from './row-changes.ts'
+import type { Start } from './start.ts'
 
 /** A role with claims, for which policies are evaluated. Subscribers with the same ones share it. */
 export class Viewer {
@@ -39,6 +40,10 @@ export class Subscriber {
   viewer: Viewer
   /** Number of the first transaction that it gets with all others; infinite while it catches up. */
   liveFrom = Infinity
+  /** Where it begins. */
+  start: Start | undefined
+  /** Whether it does not get the transaction that is handed out. */
+  isLeftOut = false
   isEnded = false
   /** What is being evaluated for it alone. */
   batch: Promise<void> | undefined

@@ -22,7 +22,7 @@ import {
   type RowChanges,
   type SubscribeOptions,
 } from './row-changes.ts'
-import { TransactionSnapshot } from './transaction-snapshot.ts'
+import { Beginning, Resumption, type Start } from './start.ts'
 
 /** The publication whose tables can be subscribed to. */
 export const publication = 'supabase_realtime'
@@ -62,20 +62,16 @@ export function createRowChanges(options: RowChangesOptions): RunningRowChanges 
   return new Changes(options)
 }
 
-/** Where a subscriber begins. */
-type Start = {
-  /** Whether it gets a transaction that was read before it subscribed. */
-  readonly includes: (transaction: LogTransaction) => boolean
-  /** The last change that it has seen. */
-  readonly after?: ChangePosition
-}
-
 /** For whom a transaction is evaluated. */
 type Recipients = {
   readonly subscribers: () => Iterable<Subscriber>
   readonly audiencesOf: (relation: LogRelation) => Audience[]
   readonly includes: (subscriber: Subscriber) => boolean
+  /** Events up to it are left out. */
+  readonly after?: ChangePosition | undefined
 }
+
+type SetBatch = (batch: Promise<void> | undefined) => void
 
 class Changes implements RunningRowChanges {
   readonly #options: RowChangesOptions
@@ -86,6 +82,8 @@ class Changes implements RunningRowChanges {
   readonly #viewers = new Map<string, Viewer>()
   readonly #roleViewers = new Map<string, Viewer>()
   readonly #tools: EvaluationTools
+  /** Subscribers that do not get every transaction yet: what was committed before they subscribed may be read later. */
+  readonly #starting = new Set<Subscriber>()
   /** What is being evaluated for those who have caught up. */
   #batch: Promise<void> | undefined
   #tail: Promise<void> = Promise.resolve()
@@ -150,10 +148,11 @@ class Changes implements RunningRowChanges {
       signal.throwIfAborted()
       const subscriber = new Subscriber(read, receiver, this.#viewer(identity))
       this.#audiences.add(subscriber)
-      const start = this.#startOf(described, after, subscriber)
-      const first = this.#firstFor(start)
+      subscriber.start = this.#startOf(described, after, subscriber)
+      this.#starting.add(subscriber)
+      const first = this.#firstFor(subscriber.start)
       // Events come after the caller has heard of the subscription.
-      setImmediate(() => void this.#catchUp(subscriber, start, first))
+      setImmediate(() => void this.#catchUp(subscriber, first))
       return {
         position: positionText(start.after ?? this.#buffer.newest),
         changeIdentity: (next) => this.#changeIdentity(subscriber, next),
@@ -174,6 +173,7 @@ class Changes implements RunningRowChanges {
   #end(subscriber: Subscriber, release: () => void): void {
     subscriber.isEnded = true
     this.#audiences.delete(subscriber)
+    this.#starting.delete(subscriber)
     this.#releaseViewer(subscriber.viewer)
     release()
   }
@@ -253,38 +253,25 @@ class Changes implements RunningRowChanges {
   /** A new subscriber begins with what its check has not seen, or after the last position that the client has seen. */
   #startOf({ snapshot, lsn }: PublishedRelations, after: ChangePosition | undefined, subscriber: Subscriber): Start {
     const end = parseLsn(lsn) ?? 0n
-    if (after && after.commit < end && this.#buffer.reaches(after)) {
-      return { includes: ({ commit }) => commit >= after.commit, after }
-    }
+    if (after && after.commit < end && this.#buffer.reaches(after)) return new Resumption(after)
     if (after) {
       const message = `Changes after ${positionText(after)} are not kept any more. Read the rows again; further changes follow.`
       setImmediate(() => this.#fail([subscriber], { code: 'Gap', message }))
     }
-    const seen = new TransactionSnapshot(snapshot)
-    return { includes: ({ commit, xid }) => commit >= end || !seen.contains(xid) }
+    return new Beginning(snapshot, end)
   }
 
   /** Number of the first transaction of the buffer that a subscriber gets, or of the next one. */
-  #firstFor({ includes }: Start): number {
-    let first = this.#buffer.first
-    for (let entry = this.#buffer.at(first); entry && !includes(entry.transaction); entry = this.#buffer.at(first))
-      first++
-    return first
+  #firstFor(start: Start): number {
+    let number = this.#buffer.first
+    for (let entry = this.#buffer.at(number); entry && start.partOf(entry.transaction) === 'none';) {
+      entry = this.#buffer.at(++number)
+    }
+    return number
   }
 
   /** Passes transactions of the buffer to a new subscriber, until there is none that it has not seen. */
-  async #catchUp(subscriber: Subscriber, { includes, after }: Start, first: number): Promise<void> {
-    const recipients: Recipients = {
-      subscribers: () => [subscriber],
-      audiencesOf: (relation) => {
-        const audience = audienceOf(subscriber, relation)
-        return audience ? [audience] : []
-      },
-      includes: () => true,
-    }
-    const setBatch = (batch: Promise<void> | undefined): void => {
-      subscriber.batch = batch
-    }
+  async #catchUp(subscriber: Subscriber, first: number): Promise<void> {
     try {
       for (let next = first; !subscriber.isEnded; next++) {
         if (next > this.#buffer.last) {
@@ -292,18 +279,38 @@ class Changes implements RunningRowChanges {
           return
         }
         const entry = this.#buffer.at(next)
-        if (entry) {
-          if (includes(entry.transaction)) await this.#deliver(entry, recipients, setBatch, after)
-          continue
+        if (entry) await this.#deliverTo(subscriber, entry)
+        else {
+          this.#fail([subscriber], {
+            code: 'Gap',
+            message: 'Changes are missing: the client has fallen too far behind.',
+          })
+          next = this.#buffer.first - 1
         }
-        this.#fail([subscriber], { code: 'Gap', message: 'Changes are missing: the client has fallen too far behind.' })
-        next = this.#buffer.first - 1
       }
     } catch (error) {
       this.#options.onError(error)
       subscriber.liveFrom = this.#buffer.last + 1
       this.#fail([subscriber], { code: 'Gap', message: unreadable })
     }
+  }
+
+  /** Passes what it has not seen of a transaction to one subscriber. */
+  async #deliverTo(subscriber: Subscriber, entry: BufferedTransaction): Promise<void> {
+    const part = subscriber.start?.partOf(entry.transaction) ?? 'all'
+    if (part === 'none') return
+    const recipients: Recipients = {
+      subscribers: () => [subscriber],
+      audiencesOf: (relation) => {
+        const audience = audienceOf(subscriber, relation)
+        return audience ? [audience] : []
+      },
+      includes: () => true,
+      after: part === 'all' ? undefined : part,
+    }
+    await this.#deliver(entry, recipients, (batch) => {
+      subscriber.batch = batch
+    })
   }
 
   #onState(state: FeedState): void {
@@ -324,7 +331,7 @@ class Changes implements RunningRowChanges {
   async #take(transaction: LogTransaction): Promise<void> {
     for (const { relation } of transaction.changes) this.#catalogue.noteRelation(relation)
     const entry = this.#buffer.add(transaction)
-    const includes = ({ liveFrom }: Subscriber): boolean => liveFrom <= entry.sequence
+    const includes = ({ liveFrom, isLeftOut }: Subscriber): boolean => liveFrom <= entry.sequence && !isLeftOut
     const recipients: Recipients = {
       subscribers: () => [...this.#audiences.subscribers].filter(includes),
       audiencesOf: (relation) =>
@@ -332,6 +339,7 @@ class Changes implements RunningRowChanges {
       includes,
     }
     try {
+      await this.#leaveOut(entry)
       await this.#deliver(entry, recipients, (batch) => {
         this.#batch = batch
       })
@@ -341,12 +349,19 @@ class Changes implements RunningRowChanges {
     }
   }
 
-  async #deliver(
-    { transaction }: BufferedTransaction,
-    recipients: Recipients,
-    setBatch: (batch: Promise<void> | undefined) => void,
-    after?: ChangePosition,
-  ): Promise<void> {
+  /** Decides which subscribers do not get a transaction, because they have seen it before they subscribed. */
+  async #leaveOut(entry: BufferedTransaction): Promise<void> {
+    for (const subscriber of [...this.#starting]) {
+      const { start, liveFrom } = subscriber
+      if (!start || liveFrom > entry.sequence) continue
+      const part = start.partOf(entry.transaction)
+      subscriber.isLeftOut = part !== 'all'
+      if (start.isPassedBy(entry.transaction)) this.#starting.delete(subscriber)
+      else if (typeof part === 'object') await this.#deliverTo(subscriber, entry)
+    }
+  }
+
+  async #deliver({ transaction }: BufferedTransaction, recipients: Recipients, setBatch: SetBatch): Promise<void> {
     const { changes } = transaction
     if (transaction.isTooLarge) {
       const message =
@@ -355,7 +370,7 @@ class Changes implements RunningRowChanges {
     }
     for (let start = 0; start < changes.length; start += batchSize) {
       if (start > 0) await nextTurn()
-      const batch = this.#deliverBatch(transaction, start, recipients, after)
+      const batch = this.#deliverBatch(transaction, start, recipients)
       setBatch(batch)
       try {
         await batch
@@ -365,12 +380,8 @@ class Changes implements RunningRowChanges {
     }
   }
 
-  async #deliverBatch(
-    { changes, commit, time }: LogTransaction,
-    start: number,
-    recipients: Recipients,
-    after: ChangePosition | undefined,
-  ): Promise<void> {
+  async #deliverBatch({ changes, commit, time }: LogTransaction, start: number, recipients: Recipients): Promise<void> {
+    const { after } = recipients
     const timeText = new Date(Number(time / 1000n)).toISOString()
     const ofRelations = new Map<
       LogRelation,

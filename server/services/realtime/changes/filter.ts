@@ -80,6 +80,8 @@ function decision(
   if (!isExact(column)) return undefined
   if (operator === 'isdistinct') return (found) => (found !== given) !== isNegated
   if (operator === 'in') {
+    // None of no values is equal, NULL included.
+    if (canonical.length === 0) return () => isNegated
     const values = new Set(canonical)
     const hasNull = values.has(null)
     // With NULL among the values, it is unknown whether another value is none of them.
