@@ -154,7 +154,7 @@ class Changes implements RunningRowChanges {
       // Events come after the caller has heard of the subscription.
       setImmediate(() => void this.#catchUp(subscriber, first))
       return {
-        position: positionText(start.after ?? this.#buffer.newest),
+        position: positionText(after && subscriber.start instanceof Resumption ? after : this.#buffer.newest),
         changeIdentity: (next) => this.#changeIdentity(subscriber, next),
         end: () => this.#end(subscriber, release),
       }
