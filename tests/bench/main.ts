@@ -94,7 +94,9 @@ async function run(options: Options): Promise<unknown> {
         return { machine, storage: await measureStorage({ startWith, dataset, generator, options, print }) }
       }
       case 'realtime': {
-        const server = await started(rowhouse({ ...unlimitedRealtime, ...options.env }))
+        const server = await started(
+          rowhouse({ ...unlimitedRealtime, REALTIME_DATABASE_URL: postgres.adminUri(databaseName), ...options.env }),
+        )
         return { machine, realtime: await measureRealtime({ server, postgres, dataset, generator, options, print }) }
       }
       case 'extensions': {
