@@ -231,6 +231,28 @@ t.test('the API roles have no access to accounts, sessions and keys', async (t) 
   }
 })
 
+t.test('messages of realtime: without policies, only the service has access', async (t) => {
+  const messages = {
+    select: 'select from realtime.messages',
+    insert: "insert into realtime.messages (topic, extension) values ('a', 'broadcast')",
+    update: "update realtime.messages set topic = 'b'",
+    delete: 'delete from realtime.messages',
+  }
+  await database.query(messages.insert)
+  const none = { select: 0, insert: denied, update: 0, delete: denied }
+  const rows: Readonly<Partial<Record<CallerName, Readonly<Record<keyof typeof messages, number | string>>>>> = {
+    ann: none,
+    anon: none,
+    service: { select: 1, insert: 1, update: 1, delete: denied },
+    'the login role': { select: denied, insert: denied, update: denied, delete: denied },
+  }
+  for (const [caller, wanted] of Object.entries(rows)) {
+    for (const [name, sql] of Object.entries(messages)) {
+      t.equal(await outcome(caller as CallerName, sql), wanted[name as keyof typeof messages], `${caller}: ${sql}`)
+    }
+  }
+})
+
 t.test('privileges on functions', async (t) => {
   const { rows } = await database.query(`
     select oid::regprocedure::text as name,
@@ -241,7 +263,7 @@ t.test('privileges on functions', async (t) => {
           else has_function_privilege(role, pg_proc.oid, 'execute')
         end
       ) as roles
-    from pg_proc where pronamespace::regnamespace::text in ('auth', 'rowhouse') order by 1`)
+    from pg_proc where pronamespace::regnamespace::text in ('auth', 'realtime', 'rowhouse') order by 1`)
   const used = rows.filter(({ roles }) => (roles as string[]).length > 0)
   const api = ['anon', 'authenticated', 'service_role']
   t.strictSame(Object.fromEntries(used.map(({ name, roles }) => [name, roles])), {
@@ -269,7 +291,12 @@ t.test('privileges on functions', async (t) => {
     'auth.revoke_sessions(uuid,uuid,uuid)': ['authenticator'],
     'auth.role()': api,
     'auth.uid()': api,
+    'realtime.broadcast_changes(text,text,text,text,text,record,record,text)': api,
+    'realtime.send(jsonb,text,text,boolean)': api,
+    'realtime.send_binary(bytea,text,text,boolean)': api,
+    'realtime.topic()': api,
     'rowhouse.claim_idempotency_key(bytea,text)': ['authenticator'],
+    'rowhouse.keep_realtime_partitions()': ['authenticator'],
     'rowhouse.pending_reports(integer,timestamp with time zone,uuid)': ['authenticated', 'service_role'],
     'rowhouse.review_report(uuid,boolean)': ['authenticated', 'service_role'],
     'rowhouse.store_response(bytea,text,bytea,smallint,text,json,bytea)': ['authenticator'],
@@ -296,7 +323,8 @@ t.test('security definer functions have a fixed search_path', async (t) => {
 t.test('every table with data has row-level security', async (t) => {
   const { rows } = await database.query(`
     select oid::regclass::text as name from pg_class
-    where relkind = 'r' and not relrowsecurity and relnamespace::regnamespace::text in ('public', 'auth')`)
+    where relkind in ('r', 'p') and not relrowsecurity
+      and relnamespace::regnamespace::text in ('public', 'auth', 'realtime')`)
   t.strictSame(rows, [])
 })
 
