@@ -4,6 +4,7 @@ import { connectionConfig } from '../../server/postgres/connection/pool-config.t
 import { LogReader, type LogReaderOptions, type LogState } from '../../server/postgres/replication/log-reader.ts'
 import type { LogTransaction, LogTuple } from '../../server/postgres/replication/log-transaction.ts'
 import { createDatabase, withClient, type TestDatabase } from '../support/database.ts'
+import { startReplication } from '../support/replication.ts'
 import { until } from '../support/until.ts'
 
 const publication = 'supabase_realtime'
@@ -251,6 +252,48 @@ t.test('a slow receiver gets one transaction after the other, and costs no memor
     'in order, nothing is missing',
   )
   await until(async () => (await slots(database))[0]?.confirmed !== confirmed)
+})
+
+t.test('the server waits for a receiver that takes longer than its timeout', { timeout: 60_000 }, async (t) => {
+  const database = await publishing(t, 'create table a (id int primary key, body text)')
+  let isFirst = true
+  const { states, reached } = read(t, database, {
+    connection: connectionConfig(`${database.adminUri}?options=-c%20wal_sender_timeout%3D2s`, {}),
+    onTransaction: async () => {
+      if (isFirst) await new Promise((resolve) => setTimeout(resolve, 5000))
+      isFirst = false
+    },
+  })
+  await reached('reading')
+  await database.query('insert into a select n, repeat(md5(n::text), 30) from generate_series(1, 1) as n')
+  await database.query('insert into a select n, repeat(md5(n::text), 30) from generate_series(2, 20000) as n')
+  await new Promise((resolve) => setTimeout(resolve, 8000))
+  t.match(states, [{ kind: 'reading' }])
+  t.equal(states.length, 1, 'nor does it end an idle connection')
+})
+
+t.test('a server that does not respond', { timeout: 60_000 }, async (t) => {
+  const { primary } = await startReplication(t, 0)
+  await primary.query(`create publication ${publication} for all tables`)
+  const states: LogState[] = []
+  const reader = new LogReader({
+    connection: connectionConfig(primary.uri(), {}),
+    publications: [publication],
+    mostBytes: () => 1000,
+    longestSilence: 3000,
+    onTransaction: () => undefined,
+    onState: (state) => states.push(state),
+  })
+  reader.start()
+  await until(() => states.at(-1)?.kind === 'reading')
+  await new Promise((resolve) => setTimeout(resolve, 5000))
+  t.equal(states.length, 1, 'an idle one does')
+  const thaw = await primary.freeze()
+  await until(() => states.length > 1)
+  t.match(states[1], { kind: 'lost', message: /^the server has not responded for [34] seconds$/ })
+  thaw()
+  await until(() => states.at(-1)?.kind === 'reading')
+  await reader.stop()
 })
 
 t.test('what is not published advances the position, too, and is confirmed', { timeout: 30_000 }, async (t) => {

@@ -9,10 +9,14 @@ export type LogSessionOptions = {
   readonly mostBytes: () => number
   /** Gets the transactions in their order. The next one comes when the promise is resolved. */
   readonly onTransaction: (transaction: LogTransaction) => void | Promise<void>
+  /** Milliseconds without a word from the server after which the connection is lost. It is asked after half of them. */
+  readonly longestSilence?: number
 }
 
 /** Milliseconds between confirmations. */
 const confirmInterval = 1000
+/** As PostgreSQL's `wal_receiver_timeout`. */
+const defaultSilence = 60_000
 
 /** A transaction whose messages are arriving. */
 type OpenTransaction = {
@@ -40,6 +44,8 @@ export class LogSession implements StreamHandlers {
   #confirmed: bigint
   #fail: (error: unknown) => void = () => undefined
   #hasEnded = false
+  /** When the server has sent something, as far as that was read. */
+  #heard = performance.now()
   /** Rejects when a message cannot be read, or the receiver fails. */
   readonly failed: Promise<never>
 
@@ -52,7 +58,7 @@ export class LogSession implements StreamHandlers {
     this.#confirmed = from
     this.failed = new Promise((_resolve, reject) => (this.#fail = reject))
     this.failed.catch(() => undefined)
-    this.#timer = setInterval(() => this.#confirm(), confirmInterval)
+    this.#timer = setInterval(() => this.#watch(), confirmInterval)
   }
 
   /** Everything before was handed over and processed. */
@@ -71,20 +77,19 @@ export class LogSession implements StreamHandlers {
   }
 
   onBytes = (lsn: bigint, bytes: Buffer): void => {
+    this.#heard = performance.now()
     if (lsn > this.#known) this.#known = lsn
     if (this.#processed === undefined) this.#take(bytes)
     else this.#waiting.push(bytes)
   }
 
   onPosition = (lsn: bigint): void => {
+    this.#heard = performance.now()
     if (lsn > this.#known) this.#known = lsn
     if (!this.#open && this.#processed === undefined && lsn > this.#position) this.#position = lsn
   }
 
-  onAsked = (): void => {
-    this.#confirmed = this.#position
-    this.#stream.confirm(this.#position, this.#position)
-  }
+  onAsked = (): void => this.#confirm(false)
 
   /** Nothing is handed over after this. */
   end(): void {
@@ -92,9 +97,21 @@ export class LogSession implements StreamHandlers {
     clearInterval(this.#timer)
   }
 
-  /** The server does not wait for a paused connection for ever, unless it hears from it. */
-  #confirm(): void {
-    if (this.#position > this.#confirmed || this.#processed !== undefined) this.onAsked()
+  #confirm(asks: boolean): void {
+    this.#confirmed = this.#position
+    this.#stream.confirm(this.#position, this.#position, asks)
+  }
+
+  /** The server does not wait for a paused connection for ever, unless it hears from it; nor does this end for the server. */
+  #watch(): void {
+    const { longestSilence = defaultSilence } = this.#options
+    if (this.#processed !== undefined) this.#heard = performance.now()
+    const silence = performance.now() - this.#heard
+    if (silence > longestSilence) {
+      this.end()
+      this.#fail(new Error(`the server has not responded for ${Math.round(silence / 1000)} seconds`))
+    } else if (silence > longestSilence / 2) this.#confirm(true)
+    else if (this.#position > this.#confirmed || this.#processed !== undefined) this.#confirm(false)
   }
 
   #take(bytes: Buffer): void {

@@ -111,8 +111,12 @@ export class ReplicationStream {
     })
   }
 
-  /** Says what was written and what is on disk. Ignored after the connection was lost. */
-  confirm(written: bigint, synced: bigint): void {
+  /**
+   * Says what was written and what is on disk. Ignored after the connection was lost.
+   *
+   * @param asks whether the server must answer
+   */
+  confirm(written: bigint, synced: bigint, asks = false): void {
     const { stream } = this.#connection
     if (stream.destroyed || !stream.writable) return
     const message = Buffer.alloc(34)
@@ -121,6 +125,7 @@ export class ReplicationStream {
     message.writeBigUInt64BE(synced, 9)
     message.writeBigUInt64BE(0n, 17)
     message.writeBigInt64BE(BigInt(Date.now()) * 1000n - postgresEpoch, 25)
+    message[33] = asks ? 1 : 0
     this.#connection.sendCopyFromChunk(message)
   }
 
