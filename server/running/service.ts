@@ -13,6 +13,7 @@ import type { ReplicatedDatabase } from '../postgres/replicas/replicated-databas
 import { ApiKeyChanges } from '../identity/api-key/api-key-changes.ts'
 import { createApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
 import { createJwtVerifier } from '../identity/jwt/jwt.ts'
+import type { RealtimeService } from '../services/realtime/create-realtime.ts'
 import type { UpgradeHandler } from '../http/upgrade.ts'
 import { YoungGeneration } from './heap.ts'
 import { isFinal, isUnavailable, liveSettings, type ServiceSettings } from './live-settings.ts'
@@ -61,6 +62,8 @@ export type ServiceParts = {
 export type Service = ServiceParts & {
   readonly listener: RequestListener
   readonly upgrade: UpgradeHandler
+  /** The service at `/realtime/v1`, if the server has it. */
+  readonly realtime: RealtimeService | undefined
   /** Closes upgraded connections, and tells their clients that the server stops. */
   readonly closeSockets: () => void
 }
@@ -209,6 +212,7 @@ export async function startService({
     return {
       ...parts,
       listener,
+      realtime,
       upgrade: (request, socket, head) =>
         realtime?.upgrade(request, socket, head) === true || analysis?.upgrade(request, socket, head) === true,
       closeSockets: () => {

@@ -1,0 +1,213 @@
+// What clients may not do: too much of everything, and too slowly.
+import { setTimeout as pause } from 'node:timers/promises'
+import t from 'tap'
+import { WebSocket } from 'ws'
+import { dial, hourToken, push, startRealtimeServer, type RealtimeClient } from '../support/realtime.ts'
+import { until } from '../support/until.ts'
+
+const token = await hourToken('anon')
+const server = await startRealtimeServer(t, {
+  TENANT_MAX_EVENTS_PER_SECOND: '500',
+  TENANT_MAX_BYTES_PER_SECOND: '1000000',
+  TENANT_MAX_JOINS_PER_SECOND: '110',
+  TENANT_MAX_CHANNELS_PER_CLIENT: '1000',
+  CLIENT_PRESENCE_MAX_CALLS: '5',
+  REALTIME_MAX_PAYLOAD_BYTES: '100000',
+  REALTIME_MAX_BUFFERED_BYTES: '1000000',
+  MAX_CONNECTIONS: '20',
+})
+const { url } = server
+
+async function open(t: Parameters<typeof dial>[0], version: 1 | 2 = 2): Promise<RealtimeClient> {
+  const client = await dial(t, url, { token, version })
+  await client.opened
+  return client
+}
+
+/** The longest time that a request to `/health` takes while `work` runs. */
+async function healthDuring(work: () => Promise<unknown>): Promise<number> {
+  let isDone = false
+  let longest = 0
+  const watching = (async () => {
+    while (!isDone) {
+      const begun = performance.now()
+      await (await fetch(`${url}/health`)).text()
+      longest = Math.max(longest, performance.now() - begun)
+      await pause(5)
+    }
+  })()
+  await work()
+  isDone = true
+  await watching
+  return longest
+}
+
+t.test('a thousand channels on one socket, and one more', async (t) => {
+  const client = await open(t)
+  await Promise.all(Array.from({ length: 1000 }, (_, n) => client.join(`c${n}`)))
+  t.strictSame(await client.join('one more'), {
+    status: 'error',
+    response: { reason: 'ChannelRateLimitReached: Too many channels' },
+  })
+  t.equal(client.socket.readyState, WebSocket.OPEN)
+})
+
+t.test('too many joins', async (t) => {
+  const client = await open(t)
+  for (let n = 0; n < 2500; n++) {
+    client.send('phx_join', 'realtime:again', {}, { ref: String(n), joinRef: String(n) })
+    if (n % 500 === 0) await pause(20)
+  }
+  t.match(await client.closed, { code: /1008|1013/ })
+})
+
+t.test('too many messages end the channel, then the connection', async (t) => {
+  const client = await open(t)
+  await client.join('room')
+  for (let n = 0; n < 5200; n++) client.sendRaw(push('room', 'e', {}))
+  t.match(await client.next('system'), {
+    payload: { extension: 'system', status: 'error', message: 'Too many messages per second', channel: 'room' },
+  })
+  await client.next('phx_close')
+  t.match(await client.closed, { code: 1008, reason: 'Too many messages per second' })
+})
+
+t.test('too many bytes', async (t) => {
+  const client = await open(t)
+  for (let n = 0; n < 4; n++) client.sendRaw(Buffer.alloc(4_000_000))
+  t.match(await client.closed, { code: 1008, reason: 'Too many bytes per second' })
+})
+
+t.test('a message of more than five megabytes', async (t) => {
+  const client = await open(t)
+  client.sendRaw(Buffer.alloc(5_000_001))
+  t.match(await client.closed, { code: 1009 })
+})
+
+t.test('a megabyte of empty messages delays nobody', async (t) => {
+  const longest = await healthDuring(async () => {
+    const client = await open(t)
+    // Frames without payload: FIN and text, masked, length 0.
+    const empty = Buffer.from([0x81, 0x80, 0, 0, 0, 0])
+    const { _socket: carrier } = client.socket as unknown as { readonly _socket: NodeJS.WritableStream }
+    carrier.write(Buffer.concat(Array.from({ length: 170_000 }, () => empty)))
+    t.match(await client.closed, { code: 1008 })
+  })
+  t.comment(`${longest} ms`)
+  t.ok(longest < 250, 'on a busy machine')
+})
+
+t.test('pings', async (t) => {
+  const client = await open(t)
+  for (let n = 0; n < 7000; n++) client.socket.ping()
+  t.match(await client.closed, { code: 1008 })
+})
+
+t.test('messages of many values, and of great depth', async (t) => {
+  const [client, old] = [await open(t), await open(t, 1)]
+  await old.join('room', { broadcast: { self: true } })
+  client.sendRaw(`[null,"1","phoenix","heartbeat",[${'[],'.repeat(400_000)}1]]`)
+  client.sendRaw(`[null,"1","phoenix","heartbeat",${'['.repeat(200_000)}${']'.repeat(200_000)}]`)
+  t.strictSame(await client.events(), ['phx_reply'], 'depth alone is harmless')
+  old.sendRaw(
+    `{"topic":"realtime:room","event":"broadcast","ref":"1","payload":{"event":"e","payload":${'['.repeat(20_000)}${']'.repeat(20_000)}}}`,
+  )
+  t.strictSame(await old.events(), [])
+})
+
+t.test('payloads that are too large', async (t) => {
+  const [client, silent] = [await open(t), await open(t)]
+  await client.join('room', { broadcast: { ack: true } })
+  await silent.join('room')
+  const large = { text: 'x'.repeat(100_001) }
+  client.sendRaw(push('room', 'e', large, { ref: 'r' }))
+  t.match(await client.next('phx_reply'), {
+    ref: 'r',
+    payload: { status: 'error', response: { reason: 'payload_size_exceeded' } },
+  })
+  silent.sendRaw(push('room', 'e', large, { ref: 'r' }))
+  t.strictSame(await silent.events(), [])
+  t.strictSame(await client.events(), [])
+  client.send('presence', 'realtime:room', { type: 'presence', event: 'track', payload: large })
+  t.match(await client.next('system'), { payload: { message: 'Track message size exceeded' } })
+})
+
+t.test('too many presence messages', async (t) => {
+  const client = await open(t)
+  await client.join('room')
+  for (let n = 0; n < 6; n++) {
+    client.send('presence', 'realtime:room', { type: 'presence', event: 'track', payload: { n } })
+  }
+  t.match(await client.next('system'), { payload: { message: 'Client presence rate limit exceeded' } })
+  await client.next('phx_close')
+})
+
+t.test('topics of ten kilobytes, and strange ones', async (t) => {
+  const client = await open(t)
+  t.match(await client.join('x'.repeat(10_000)), { status: 'error', response: { reason: /^TopicNameRequired: / } })
+  // Too long for a binary frame.
+  const long = `${'ä'.repeat(300)}"\\ 🎉`
+  t.match(await client.join(long, { broadcast: { self: true } }), { status: 'ok' })
+  client.send('broadcast', `realtime:${long}`, { type: 'broadcast', event: 'e', payload: {} })
+  t.match(await client.next('broadcast'), { topic: `realtime:${long}` })
+  const response = await fetch(`${url}/realtime/v1/api/broadcast/${encodeURIComponent(long)}/events/http`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+    body: '{}',
+  })
+  t.equal(response.status, 202)
+  t.match(await client.next('broadcast'), { payload: { event: 'http' } })
+  for (const name of ['__proto__', 'constructor', ' ', "'; drop table x; --", '\u0000']) {
+    t.match(await client.join(name), { status: 'ok' }, name)
+  }
+})
+
+t.test('a client that never reads is closed', async (t) => {
+  const [sender, slow] = [await open(t), await open(t)]
+  await sender.join('room')
+  await slow.join('room')
+  slow.socket.pause()
+  const payload = { text: 'x'.repeat(90_000) }
+  for (let n = 0; n < 100 && server.service.realtime?.statistics.drops.get('slow client') === undefined; n++) {
+    sender.sendRaw(push('room', 'e', payload))
+    await pause(20)
+  }
+  t.equal(server.service.realtime?.statistics.drops.get('slow client'), 1)
+  t.strictSame(await sender.events(), [], 'the sender goes on')
+  slow.socket.resume()
+  await slow.closed
+})
+
+t.test('too many connections', async (t) => {
+  const clients = await Promise.all(Array.from({ length: 30 }, () => dial(t, url, { token })))
+  const opened = await Promise.all(clients.map((client) => client.opened))
+  const refused = opened.filter(({ status }) => status === 429)
+  t.ok(refused.length >= 10, `${refused.length} were refused`)
+  t.ok(refused.every(({ body }) => body === '{"error":"Too many connected users"}'))
+})
+
+t.test('cross-site sockets, when the settings name origins', async (t) => {
+  const { url } = await startRealtimeServer(t, { PGRST_SERVER_CORS_ALLOWED_ORIGINS: 'https://app.example' })
+  const from = async (origin: string) => (await (await dial(t, url, { token, headers: { origin } })).opened).status
+  t.equal(await from('https://evil.example'), 403)
+  t.equal(await from('https://app.example'), 101)
+})
+
+t.test('everything is counted, and nothing stays behind', async (t) => {
+  const statistics = server.service.realtime?.statistics
+  t.ok(await until(() => statistics?.sockets === 0))
+  t.equal(statistics?.channels, 0)
+  for (const drop of [
+    'too many channels',
+    'too many joins',
+    'too many messages',
+    'too many bytes',
+    'broken frame',
+    'payload too large',
+    'too many presence messages',
+    'slow client',
+    'too many connections',
+  ] as const) {
+    t.ok((statistics?.drops.get(drop) ?? 0) > 0, drop)
+  }
+})
