@@ -94,7 +94,7 @@ t.test('a megabyte of empty messages delays nobody', async (t) => {
     t.match(await client.closed, { code: 1008 })
   })
   t.comment(`${longest} ms`)
-  t.ok(longest < 250, 'on a busy machine')
+  t.ok(longest < 500, 'on a busy machine')
 })
 
 t.test('pings', async (t) => {

@@ -109,6 +109,8 @@ export class ClientSocket {
   #reject(drop: RealtimeDrop, code: number, reason: string): void {
     this.#parts.statistics.drop(drop)
     this.close(code, reason)
+    // The rest of a flood is not read.
+    if (code === closeCodes.policyViolation) this.#socket.pause()
   }
 
   #closed(): void {
