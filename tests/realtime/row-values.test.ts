@@ -72,7 +72,7 @@ const { database, listen, settled, errors } = await startRowChanges(
 t.test('values', async (t) => {
   const listening = await listen([{ event: '*', schema: 'public', table: 'every' }], asRole('anon'))
   for (let row = 0; row < most; row++) {
-    const list = values.map(([, ...given]) => (given[row] === undefined ? 'null' : quoted(given[row])))
+    const list = values.map(([, ...given]) => (given[row] === undefined ? 'null' : quoted(given[row] ?? '')))
     await database.query(`insert into every values (${row}, ${list.join()})`)
   }
   await settled()

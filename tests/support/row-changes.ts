@@ -157,7 +157,7 @@ export async function startRowChanges(
       const end = parseLsn(String(rows[0]?.lsn)) ?? 0n
       // A commit makes the server send its position at once.
       await database.query("select pg_logical_emit_message(true, 'test', '')")
-      if (!(await until(() => (reader?.position ?? 0n) >= end))) throw new Error('the log was not read')
+      if (!(await until(() => (reader?.position ?? 0n) >= end && feed.isIdle))) throw new Error('the log was not read')
     },
   }
 }

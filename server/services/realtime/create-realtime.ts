@@ -121,7 +121,10 @@ export function createRealtime(options: RealtimeOptions): RealtimeService {
     },
     closeSockets: () => {
       isEnding = true
-      ifStarted(({ sockets }) => sockets.closeAll())
+      ifStarted(({ sockets, parts }) => {
+        sockets.closeAll()
+        parts.streams.endAll()
+      })
     },
     forgetTables: () => ifStarted(({ changes }) => changes.forgetTables()),
     statistics,

@@ -75,6 +75,11 @@ export class LogFeed {
     return this.#state
   }
 
+  /** Whether everything that has arrived was handed out. */
+  get isIdle(): boolean {
+    return this.#handingOut === undefined
+  }
+
   /** Passes all transactions to a listener. */
   add(listener: FeedHandlers): void {
     this.#listeners.add(listener)

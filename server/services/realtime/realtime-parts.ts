@@ -1,4 +1,5 @@
 // What sockets, channels and routes of `/realtime/v1` share.
+import type { ChangeStreams } from './changes/change-streams.ts'
 import type { RowChanges } from './changes/row-changes.ts'
 import type { Broadcast } from './frames.ts'
 import type { Hub } from './hub.ts'
@@ -16,6 +17,7 @@ export type RealtimeParts = {
   readonly tokens: Tokens
   readonly policies: ChannelPolicies
   readonly changes: RowChanges
+  readonly streams: ChangeStreams
   readonly feed: LogFeed
   /** The newest stored messages of a private topic, in their order. */
   readonly storedMessages: (topic: string, replay: Replay) => Promise<readonly Broadcast[]>

@@ -5,6 +5,7 @@ import type { JwtVerifier } from '../../identity/jwt/jwt.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { PoolConfig } from '../../postgres/connection/pool-config.ts'
 import { LogReader } from '../../postgres/replication/log-reader.ts'
+import { ChangeStreams } from './changes/change-streams.ts'
 import { createRowChanges, publication, type RunningRowChanges } from './changes/create-row-changes.ts'
 import { Broadcast } from './frames.ts'
 import { Hub } from './hub.ts'
@@ -16,7 +17,7 @@ import type { RealtimeSettings } from './settings.ts'
 import { Sockets } from './sockets.ts'
 import type { RealtimeStatistics } from './statistics.ts'
 import { storedMessages } from './stored-messages.ts'
-import { createTokens } from './tokens.ts'
+import { createTokens, type Credential } from './tokens.ts'
 
 export type RealtimeOptions = {
   /** Read each time, because the settings can be reloaded. */
@@ -57,13 +58,17 @@ export function startRealtime(options: RealtimeOptions, statistics: RealtimeStat
     onMessage: (message) => deliver(hub, message),
   })
   const changes = createRowChanges({ database, feed, checksSessions, settings, onError })
+  const tokens = createTokens(options)
+  const streams = new ChangeStreams({ settings, statistics, changes, tokens, onError })
   let endUse: (() => void) | undefined
+  let hasChannels = false
   const parts: RealtimeParts = {
     settings,
     hub,
-    tokens: createTokens(options),
+    tokens,
     policies: createChannelPolicies(database, checksSessions),
     changes,
+    streams,
     feed,
     storedMessages: (topic, replay) => storedMessages(database, topic, replay),
     statistics,
@@ -74,24 +79,37 @@ export function startRealtime(options: RealtimeOptions, statistics: RealtimeStat
     database,
     hub,
     statistics,
-    onEnd: (isEnded) => sockets.sessionsEnded(isEnded),
-    onMissed: () => void sockets.checkAgain(({ session }) => session !== undefined),
+    onEnd: (isEnded) => {
+      sockets.sessionsEnded(isEnded)
+      streams.sessionsEnded(isEnded)
+    },
+    onMissed: () => {
+      const mayHaveEnded = ({ session }: Credential): boolean => session !== undefined
+      void sockets.checkAgain(mayHaveEnded)
+      void streams.checkAgain(mayHaveEnded)
+    },
     onError,
   })
   hub.observer = {
     onBroadcast: (room, delivery) => relay.onBroadcast(room, delivery),
     onPresence: (room, channel) => relay.onPresence(room, channel),
     onUse: (isUsed) => {
-      relay.onUse(isUsed)
+      hasChannels = isUsed
+      relay.onUse(hasChannels || streams.size > 0)
       if (isUsed) endUse = feed.use()
       else endUse?.()
     },
   }
+  // Ends of sessions concern streams, too.
+  streams.onUse = (isUsed) => relay.onUse(isUsed || hasChannels)
   keyChanges.subscribe((hash) => {
     const name = hash?.toString('hex')
     // Other subscribers forget the key first.
     setImmediate(() => {
-      void sockets.checkAgain(({ keyHash }) => keyHash !== undefined && (name === undefined || name === keyHash))
+      const mayHaveEnded = ({ keyHash }: Credential): boolean =>
+        keyHash !== undefined && (name === undefined || name === keyHash)
+      void sockets.checkAgain(mayHaveEnded)
+      void streams.checkAgain(mayHaveEnded)
     })
   })
   return {
@@ -100,6 +118,7 @@ export function startRealtime(options: RealtimeOptions, statistics: RealtimeStat
     changes,
     stop: async () => {
       sockets.stopWatching()
+      streams.endAll()
       await relay.stop()
       await changes.stop()
       await feed.stop()
