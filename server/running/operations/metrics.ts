@@ -4,12 +4,14 @@ import type { ArchiveStatus } from '../../postgres/backup/archive-status.ts'
 import type { DatabaseStatistics } from '../../postgres/database.ts'
 import type { ReplicaStatistics } from '../../postgres/replicas/replica.ts'
 import type { StreamEnd } from '../../rest/database.ts'
+import type { RealtimeFigures } from '../../services/realtime/statistics.ts'
 import { Counter, Gauge, Histogram } from 'prom-client'
 import type { JwtCacheStatistics } from '../../identity/jwt/jwt.ts'
 import { collectedMetrics } from './collected-metrics.ts'
 import { databaseMetrics, type PlanCacheStatistics } from './database-metrics.ts'
 import { archiveMetrics } from './archive-metrics.ts'
 import { createRegistry, type Exposition, type MetricRegistry } from './exposition.ts'
+import { realtimeMetrics } from './realtime-metrics.ts'
 import { requestMetrics, type MeasuredRequest } from './request-metrics.ts'
 import type { TraceIds } from './request-record.ts'
 
@@ -44,6 +46,8 @@ export type Metrics = {
   readonly watchRefusals: (refusals: () => Readonly<Record<string, number>>) => void
   /** Adds the metrics of the archive of the write-ahead log. Call it at most once. */
   readonly watchArchive: (status: () => ArchiveStatus) => void
+  /** Adds the metrics of the realtime service. Call it at most once. */
+  readonly watchRealtime: (figures: () => RealtimeFigures) => void
   /** Sets the function that returns the number of images waiting for their analysis. */
   readonly watchAnalysisQueue: (length: () => number) => void
 }
@@ -142,6 +146,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
     },
     watchRefusals: (read) => (refusals = read),
     watchArchive: (status) => archiveMetrics(registry, status),
+    watchRealtime: (figures) => realtimeMetrics(registry, figures),
     watchAnalysisQueue: (length) => (analysisQueue = length),
     schemaCacheLoaded: (seconds) => {
       loads.inc({ status: 'SUCCESS' })

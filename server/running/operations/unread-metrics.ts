@@ -16,5 +16,6 @@ export const unreadMetrics: Metrics = {
   analysis: { waited: ignore, decoded: ignore, inferred: ignore, killed: ignore },
   watchRefusals: ignore,
   watchArchive: ignore,
+  watchRealtime: ignore,
   watchAnalysisQueue: ignore,
 }

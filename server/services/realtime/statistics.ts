@@ -39,3 +39,23 @@ export class RealtimeStatistics {
     this.drops.set(reason, (this.drops.get(reason) ?? 0) + 1)
   }
 }
+
+/** What is done with the log. */
+export type LogFigures = {
+  readonly isReading: boolean
+  readonly lagBytes: number
+  readonly lagSeconds: number
+  /** Subscriptions to row changes. */
+  readonly subscribers: number
+  /** Bytes of the changes that are kept for clients that come back. */
+  readonly bufferedBytes: number
+  /** Statements that have evaluated policies, and the rows that they were for. */
+  readonly checks: number
+  readonly checkedRows: number
+}
+
+export type RealtimeFigures = {
+  readonly counts: RealtimeStatistics
+  /** Undefined before the first socket or request. */
+  readonly log: LogFigures | undefined
+}

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { readFile } from 'node:fs/promises'
 import { startedStatus } from '../../../server/postgres/backup/archive-status.ts'
+import { RealtimeStatistics } from '../../../server/services/realtime/statistics.ts'
 import { createMetrics } from '../../../server/running/operations/metrics.ts'
 
 type Panel = { readonly title: string; readonly targets?: readonly { readonly expr: string }[] }
@@ -30,6 +31,9 @@ metrics.exportEnded({ rows: 1, bytes: 1, milliseconds: 1, error: undefined })
 metrics.spansExported(1, true)
 metrics.watchRefusals(() => ({ pool: 1 }))
 metrics.watchArchive(() => startedStatus(Date.now()))
+const counts = new RealtimeStatistics()
+counts.drop('slow client')
+metrics.watchRealtime(() => ({ counts, log: undefined }))
 const text = await metrics.text()
 /** The labels of each metric. */
 const labels = new Map<string, Set<string>>()
