@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { isInTime } from '../../common/timers.ts'
 import { parseLsn } from '../../common/wal-position.ts'
 import { identifier, literal } from '../../text/sql-text.ts'
-import { withClient, type Client } from '../connection/client.ts'
+import { connectionSocket, withClient, type Client } from '../connection/client.ts'
 import type { PoolConfig } from '../connection/pool-config.ts'
 import {
   isMissingRequirement,
@@ -46,6 +46,8 @@ const firstDelay = 250
 const longestDelay = 8000
 /** Milliseconds after which the creation of a slot is reported as waiting. */
 const patience = 5000
+/** Milliseconds in which a server must accept a connection. */
+const connectTimeout = 30_000
 /** Milliseconds in which a connection that was destroyed must be closed. */
 const closingTime = 1000
 
@@ -167,14 +169,26 @@ export class LogReader {
     client: Client,
   ): Promise<{ readonly publications: readonly string[]; readonly slot: string; readonly from: bigint }> {
     try {
-      await client.connect()
-      await client.query(sessionSettings)
-      const publications = await this.#existing(client)
+      const publications = await this.#connect(client)
       if (publications.length === 0) throw new Unavailable([missing.publications(this.#options.publications)])
       const slot = `rowhouse_realtime_${randomBytes(8).toString('hex')}`
       return { publications, slot, from: await this.#createSlot(client, slot) }
     } catch (error) {
       throw await this.#explained(error)
+    }
+  }
+
+  /** @returns the publications that exist */
+  async #connect(client: Client): Promise<readonly string[]> {
+    const timer = setTimeout(() => this.#stream?.destroy(), connectTimeout)
+    try {
+      await client.connect()
+      // The creation of the slot may take long, in which a dead server would not be noticed otherwise.
+      connectionSocket(client).setKeepAlive(true, connectTimeout)
+      await client.query(sessionSettings)
+      return await this.#existing(client)
+    } finally {
+      clearTimeout(timer)
     }
   }
 
