@@ -209,6 +209,7 @@ export async function startService({
     const { listener, analysis, auth, storage, realtime } = composition
     schemaChanged = () => realtime?.forgetTables()
     if (analysis) metrics.watchAnalysisQueue(analysis.queueLength)
+    if (realtime) metrics.watchRealtime(realtime.figures)
     return {
       ...parts,
       listener,

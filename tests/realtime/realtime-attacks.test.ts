@@ -168,11 +168,11 @@ t.test('a client that never reads is closed', async (t) => {
   await slow.join('room')
   slow.socket.pause()
   const payload = { text: 'x'.repeat(90_000) }
-  for (let n = 0; n < 100 && server.service.realtime?.statistics.drops.get('slow client') === undefined; n++) {
+  for (let n = 0; n < 100 && server.service.realtime?.figures().counts.drops.get('slow client') === undefined; n++) {
     sender.sendRaw(push('room', 'e', payload))
     await pause(20)
   }
-  t.equal(server.service.realtime?.statistics.drops.get('slow client'), 1)
+  t.equal(server.service.realtime?.figures().counts.drops.get('slow client'), 1)
   t.strictSame(await sender.events(), [], 'the sender goes on')
   slow.socket.resume()
   await slow.closed
@@ -194,7 +194,7 @@ t.test('cross-site sockets, when the settings name origins', async (t) => {
 })
 
 t.test('everything is counted, and nothing stays behind', async (t) => {
-  const statistics = server.service.realtime?.statistics
+  const statistics = server.service.realtime?.figures().counts
   t.ok(await until(() => statistics?.sockets === 0))
   t.equal(statistics?.channels, 0)
   for (const drop of [

@@ -1,6 +1,5 @@
 // The row changes of a channel.
 import type { Identity } from '../../identity/identity.ts'
-import type { Channel } from './channel.ts'
 import {
   ChangesRefused,
   ChangesUnavailable,
@@ -9,10 +8,11 @@ import {
   type ChangeSubscription,
   type RowChanges,
 } from './changes/row-changes.ts'
-import { messageFrame } from './frames.ts'
-import { bindingIds } from './join.ts'
+import { messageFrame, type SerializerVersion } from './frames.ts'
+import { bindingIds, type JoinRequest } from './join.ts'
 import { ChannelRefused } from './realtime-error.ts'
 import type { RealtimeStatistics } from './statistics.ts'
+import type { Credential } from './tokens.ts'
 
 /** Milliseconds for which a join waits for its subscription, if the client does not say. */
 const subscribeTimeout = 9000
@@ -33,10 +33,27 @@ function frameOf(event: ChangeEvent, key: string, encode: () => Buffer): Buffer 
   return frame
 }
 
+type SystemMembers = { readonly code?: string | undefined; readonly position?: string | undefined }
+
+/** What the row changes use of their channel. */
+export type ChangesChannel = {
+  readonly request: JoinRequest
+  readonly credential: Credential
+  /** With `realtime:`. */
+  readonly topic: string
+  readonly socket: { readonly version: SerializerVersion; readonly write: (frame: Buffer) => void }
+  readonly system: (
+    extension: 'postgres_changes',
+    status: 'ok' | 'error',
+    message: string,
+    more?: SystemMembers,
+  ) => void
+}
+
 type Outcome = { readonly status: 'ok' | 'error'; readonly message: string }
 
 export class ChannelChanges {
-  readonly #channel: Channel
+  readonly #channel: ChangesChannel
   readonly #changes: RowChanges
   readonly #statistics: RealtimeStatistics
   readonly #ids: readonly number[]
@@ -48,7 +65,7 @@ export class ChannelChanges {
   /** The last position that was sent. */
   #position: string | undefined
 
-  constructor(channel: Channel, changes: RowChanges, statistics: RealtimeStatistics) {
+  constructor(channel: ChangesChannel, changes: RowChanges, statistics: RealtimeStatistics) {
     this.#channel = channel
     this.#changes = changes
     this.#statistics = statistics

@@ -3,15 +3,22 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { isUnreachable, sqlState } from '../../postgres/database-error.ts'
 import { Allowance } from './allowance.ts'
-import { Broadcast, messageFrame, TextEvent, type ClientMessage, type Delivery, type Ref } from './frames.ts'
+import {
+  Broadcast,
+  messageFrame,
+  TextEvent,
+  type ClientMessage,
+  type Delivery,
+  type Ref,
+  type SerializerVersion,
+} from './frames.ts'
 import { ChannelChanges } from './channel-changes.ts'
 import type { ChannelPolicies } from './policies/channel-policies.ts'
-import type { Room } from './hub.ts'
+import type { Member, Room } from './hub.ts'
 import type { JoinRequest } from './join.ts'
 import { presenceEntry } from './presence.ts'
 import { ChannelRefused } from './realtime-error.ts'
 import type { RealtimeParts } from './realtime-parts.ts'
-import type { ClientSocket } from './socket.ts'
 import { expiredText, joinError, sessionEnded, TokenRefused, type Credential } from './tokens.ts'
 
 /** Messages of others, and of the client, that wait until the join is answered. */
@@ -24,6 +31,17 @@ const readinessPause = 1000
 const tokensPerSecond = 0.5
 const tokenPause = 2000
 
+/** What a channel uses of its socket. */
+export type ChannelSocket = {
+  readonly version: SerializerVersion
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+  readonly credential: Credential
+  readonly write: (frame: Buffer) => void
+  readonly reply: (joinRef: Ref, ref: Ref, topic: string, status: 'ok' | 'error', response: string) => void
+  /** Called when the channel has ended. */
+  readonly forget: (channel: Channel) => void
+}
+
 type ChannelRights = Awaited<ReturnType<ChannelPolicies['decide']>>
 
 /** Those of public channels. */
@@ -32,8 +50,8 @@ const allRights: ChannelRights = { broadcast: { read: true, write: true }, prese
 /** The last event of a channel. After `phx_error`, clients join again; after `phx_close`, they do not. */
 export type LastEvent = 'phx_close' | 'phx_error'
 
-export class Channel {
-  readonly socket: ClientSocket
+export class Channel implements Member {
+  readonly socket: ChannelSocket
   /** Its topic without `realtime:`. */
   readonly name: string
   readonly request: JoinRequest
@@ -60,7 +78,7 @@ export class Channel {
   #isChangingToken = false
   #tokens: Allowance | undefined
 
-  constructor(socket: ClientSocket, name: string, joinRef: Ref, request: JoinRequest, parts: RealtimeParts) {
+  constructor(socket: ChannelSocket, name: string, joinRef: Ref, request: JoinRequest, parts: RealtimeParts) {
     this.socket = socket
     this.name = name
     this.request = request

@@ -10,7 +10,7 @@ import { readRealtimeBody, realtimeCrossOrigin, realtimeDialect, realtimePath } 
 import type { SerializerVersion } from './frames.ts'
 import { RealtimeError } from './realtime-error.ts'
 import type { RealtimeOptions as StartOptions, StartedRealtime } from './start-realtime.ts'
-import { RealtimeStatistics } from './statistics.ts'
+import { RealtimeStatistics, type RealtimeFigures } from './statistics.ts'
 import { keepMessagePartitions } from './stored-messages.ts'
 import { handshakeError, type Credential } from './tokens.ts'
 
@@ -32,7 +32,7 @@ export type RealtimeService = {
   readonly closeSockets: () => void
   /** Call this when the schema has changed. */
   readonly forgetTables: () => void
-  readonly statistics: RealtimeStatistics
+  readonly figures: () => RealtimeFigures
   readonly stop: () => Promise<void>
 }
 
@@ -45,10 +45,11 @@ export function createRealtime(options: RealtimeOptions): RealtimeService {
   const { validator, allowedOrigins, onError } = options
   const statistics = new RealtimeStatistics()
   let started: Promise<StartedRealtime> | undefined
+  let running: StartedRealtime | undefined
   let isEnding = false
   const start = (): Promise<StartedRealtime> =>
     (started ??= import('./start-realtime.ts')
-      .then(({ startRealtime }) => startRealtime(options, statistics))
+      .then(({ startRealtime }) => (running = startRealtime(options, statistics)))
       .catch((error: unknown) => {
         started = undefined
         throw error
@@ -127,7 +128,7 @@ export function createRealtime(options: RealtimeOptions): RealtimeService {
       })
     },
     forgetTables: () => ifStarted(({ changes }) => changes.forgetTables()),
-    statistics,
+    figures: () => ({ counts: statistics, log: running?.figures() }),
     stop: async () => {
       isEnding = true
       void stopKeeping()

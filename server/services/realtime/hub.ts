@@ -1,19 +1,28 @@
 // The topics of this process, and what is sent to their members.
-import type { Channel } from './channel.ts'
 import { TextEvent, type Delivery } from './frames.ts'
 import { PresenceList } from './presence.ts'
 
 /** Members that get a message before other work of the process has its turn. */
 const membersAtOnce = 1000
 
-type Waiting = { readonly delivery: Delivery; readonly except: Channel | undefined }
+/** What the hub knows of a channel. */
+export type Member = {
+  readonly room: Room
+  /** Whether its client tracks its presence. */
+  readonly isPresent: boolean
+  readonly deliver: (delivery: Delivery) => void
+  /** Ends the channel if its token has expired. @param now milliseconds since 1970 */
+  readonly checkExpiry: (now: number) => void
+}
+
+type Waiting = { readonly delivery: Delivery; readonly except: Member | undefined }
 
 /** A topic: of one name, the public and the private one have nothing in common. */
 export class Room {
   /** Without `realtime:`. */
   readonly topic: string
   readonly isPrivate: boolean
-  readonly channels = new Set<Channel>()
+  readonly channels = new Set<Member>()
   readonly presence = new PresenceList()
   /** Messages that wait, because a message to many members is on its way. */
   readonly #waiting: Waiting[] = []
@@ -26,7 +35,7 @@ export class Room {
   }
 
   /** @param except does not get the message */
-  send(delivery: Delivery, except?: Channel): void {
+  send(delivery: Delivery, except?: Member): void {
     if (this.#isSending || this.channels.size > membersAtOnce) {
       this.#waiting.push({ delivery, except })
       if (!this.#isSending) this.#sendSlowly()
@@ -75,7 +84,7 @@ export type HubObserver = {
   /** A member of this process, a request or nobody in particular has sent a message. */
   readonly onBroadcast: (room: Room, delivery: Delivery) => void
   /** The presence entry of a channel of this process was set, or deleted. */
-  readonly onPresence: (room: Room, channel: Channel) => void
+  readonly onPresence: (room: Room, channel: Member) => void
   /** The process has its first channel, or has lost its last one. */
   readonly onUse: (isUsed: boolean) => void
 }
@@ -88,10 +97,10 @@ const noObserver: HubObserver = {
 
 export class Hub {
   readonly #rooms = new Map<string, Room>()
-  readonly #channels = new Set<Channel>()
+  readonly #channels = new Set<Member>()
   observer: HubObserver = noObserver
 
-  get channels(): ReadonlySet<Channel> {
+  get channels(): ReadonlySet<Member> {
     return this.#channels
   }
 
@@ -112,19 +121,19 @@ export class Hub {
   }
 
   /** Sends a message to all members of a topic, also those of other processes. @param except does not get it */
-  publish(room: Room, delivery: Delivery, except?: Channel): void {
+  publish(room: Room, delivery: Delivery, except?: Member): void {
     room.send(delivery, except)
     this.observer.onBroadcast(room, delivery)
     this.forgetIfEmpty(room)
   }
 
-  add(channel: Channel): void {
+  add(channel: Member): void {
     channel.room.channels.add(channel)
     this.#channels.add(channel)
     if (this.#channels.size === 1) this.observer.onUse(true)
   }
 
-  delete(channel: Channel): void {
+  delete(channel: Member): void {
     if (!this.#channels.delete(channel)) return
     const { room } = channel
     room.channels.delete(channel)
@@ -134,12 +143,12 @@ export class Hub {
   }
 
   /** Call this when a channel has set its presence entry. */
-  tracked(channel: Channel): void {
+  tracked(channel: Member): void {
     channel.room.presenceChanged()
     this.observer.onPresence(channel.room, channel)
   }
 
-  untrack(channel: Channel): void {
+  untrack(channel: Member): void {
     if (!channel.room.presence.delete(channel)) return
     channel.room.presenceChanged()
     this.observer.onPresence(channel.room, channel)

@@ -4,9 +4,8 @@ import type { Database } from '../../postgres/database.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import type { ListenerEvent } from '../../postgres/listener.ts'
 import { isUuid } from '../../text/uuid.ts'
-import type { Channel } from './channel.ts'
 import type { Delivery } from './frames.ts'
-import type { Hub, HubObserver, Room } from './hub.ts'
+import type { Hub, HubObserver, Member, Room } from './hub.ts'
 import { payloadsOf, RelayReader, type RelayMessage } from './relay-messages.ts'
 import type { RealtimeStatistics } from './statistics.ts'
 
@@ -47,7 +46,7 @@ export class Relay implements HubObserver {
   readonly #name = randomBytes(9).toString('base64url')
   readonly #reader = new RelayReader()
   readonly #peers = new Set<string>()
-  readonly #owners = new WeakMap<Channel, number>()
+  readonly #owners = new WeakMap<Member, number>()
   #nextOwner = 0
   #peersKnownAt = -Infinity
   #number = 0
@@ -80,7 +79,7 @@ export class Relay implements HubObserver {
     this.#send({ kind: 'send', topic, isPrivate, delivery })
   }
 
-  onPresence(room: Room, channel: Channel): void {
+  onPresence(room: Room, channel: Member): void {
     if (this.#peers.size > 0) this.#send(this.#presenceOf(room, channel))
   }
 
@@ -91,7 +90,7 @@ export class Relay implements HubObserver {
     await this.#sending
   }
 
-  #presenceOf(room: Room, channel: Channel): RelayMessage {
+  #presenceOf(room: Room, channel: Member): RelayMessage {
     let owner = this.#owners.get(channel)
     if (owner === undefined) this.#owners.set(channel, (owner = this.#nextOwner++))
     const { topic, isPrivate } = room

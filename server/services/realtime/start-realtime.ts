@@ -15,7 +15,7 @@ import type { RealtimeParts } from './realtime-parts.ts'
 import { Relay } from './relay.ts'
 import type { RealtimeSettings } from './settings.ts'
 import { Sockets } from './sockets.ts'
-import type { RealtimeStatistics } from './statistics.ts'
+import type { LogFigures, RealtimeStatistics } from './statistics.ts'
 import { storedMessages } from './stored-messages.ts'
 import { createTokens, type Credential } from './tokens.ts'
 
@@ -37,6 +37,7 @@ export type StartedRealtime = {
   readonly parts: RealtimeParts
   readonly sockets: Sockets
   readonly changes: RunningRowChanges
+  readonly figures: () => LogFigures
   readonly stop: () => Promise<void>
 }
 
@@ -46,15 +47,16 @@ const messagesPublication = 'supabase_realtime_messages_publication'
 export function startRealtime(options: RealtimeOptions, statistics: RealtimeStatistics): StartedRealtime {
   const { settings, database, checksSessions, keyChanges, onError } = options
   const hub = new Hub()
+  let reader: LogReader | undefined
   const feed = new LogFeed({
     onError,
     createReader: (handlers) =>
-      new LogReader({
+      (reader = new LogReader({
         ...handlers,
         connection: options.logConnection,
         publications: [publication, messagesPublication],
         mostBytes: () => settings().realtimeMaxTransactionBytes,
-      }),
+      })),
     onMessage: (message) => deliver(hub, message),
   })
   const changes = createRowChanges({ database, feed, checksSessions, settings, onError })
@@ -116,6 +118,12 @@ export function startRealtime(options: RealtimeOptions, statistics: RealtimeStat
     parts,
     sockets,
     changes,
+    figures: () => {
+      const { subscribers, bufferedBytes, checks, checkedRows } = changes.statistics
+      const isReading = feed.state?.kind === 'reading'
+      const { bytes: lagBytes, seconds: lagSeconds } = reader?.lag ?? { bytes: 0, seconds: 0 }
+      return { isReading, lagBytes, lagSeconds, subscribers, bufferedBytes, checks, checkedRows }
+    },
     stop: async () => {
       sockets.stopWatching()
       streams.endAll()
