@@ -14,6 +14,7 @@ import {
 import { loadConfig } from '../../../server/config/load.ts'
 import { type Environment } from '../../../server/config/config-sources.ts'
 import { authSettings } from '../../../server/config/auth-settings.ts'
+import { realtimeSettings } from '../../../server/config/realtime-settings.ts'
 import { serviceSettings } from '../../../server/config/service-settings.ts'
 import { allSettings } from '../../../server/config/settings.ts'
 import { storageSettings } from '../../../server/config/storage-settings.ts'
@@ -86,8 +87,8 @@ url-use-legacy-target-names = true
 `,
   )
   const rest = dumped.slice(own).trimEnd().split('\n')
-  const names = [serviceSettings, authSettings, storageSettings].flatMap((table: Record<string, { name: string }>) =>
-    Object.values(table).map(({ name }) => name),
+  const names = [serviceSettings, authSettings, storageSettings, realtimeSettings].flatMap(
+    (table: Record<string, { name: string }>) => Object.values(table).map(({ name }) => name),
   )
   t.strictSame(
     rest.map((line) => line.split(' = ')[0]),
