@@ -47,6 +47,7 @@ export function createRealtime(options: RealtimeOptions): RealtimeService {
   let started: Promise<StartedRealtime> | undefined
   let running: StartedRealtime | undefined
   let isEnding = false
+  let opening = 0
   const start = (): Promise<StartedRealtime> =>
     (started ??= import('./start-realtime.ts')
       .then(({ startRealtime }) => (running = startRealtime(options, statistics)))
@@ -80,15 +81,18 @@ export function createRealtime(options: RealtimeOptions): RealtimeService {
       throw refusal(403, 'Requests from pages of other sites are not accepted')
     }
     const realtime = await start()
-    if (realtime.sockets.size >= options.settings().realtimeMaxConnections) {
+    if (realtime.sockets.size + opening >= options.settings().realtimeMaxConnections) {
       statistics.drop('too many connections')
       throw refusal(429, 'Too many connected users')
     }
+    opening++
     try {
       return { realtime, credential: await realtime.parts.tokens.verify(tokenOf(request)) }
     } catch (error) {
       statistics.drop('invalid token')
       throw handshakeError(error)
+    } finally {
+      opening--
     }
   }
 

@@ -12,11 +12,11 @@ export type PresenceEntry = {
   readonly members: string
 }
 
-const process = randomBytes(6).toString('base64url')
+const processName = randomBytes(6).toString('base64url')
 let count = 0
 
 /** A name that no other process has. */
-const nextRef = (): string => `F${process}${(count++).toString(36)}`
+const nextRef = (): string => `F${processName}${(count++).toString(36)}`
 
 /** @param payload JSON object of the client */
 export function presenceEntry(key: string, payload: string, before: PresenceEntry | undefined): PresenceEntry {

@@ -1,4 +1,5 @@
 // What sockets, channels and routes of `/realtime/v1` share.
+import type { JwtVerifier } from '../../identity/jwt/jwt.ts'
 import type { ChangeStreams } from './changes/change-streams.ts'
 import type { RowChanges } from './changes/row-changes.ts'
 import type { Broadcast } from './frames.ts'
@@ -13,6 +14,8 @@ import type { Tokens } from './tokens.ts'
 export type RealtimeParts = {
   /** Read each time, because the settings can be reloaded. */
   readonly settings: () => RealtimeSettings
+  /** Another one, when the settings name other secrets. */
+  readonly verifier: () => JwtVerifier
   readonly hub: Hub
   readonly tokens: Tokens
   readonly policies: ChannelPolicies

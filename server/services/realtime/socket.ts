@@ -2,7 +2,7 @@
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
 import { Allowance } from './allowance.ts'
-import { Channel } from './channel.ts'
+import { Channel, privateOnly } from './channel.ts'
 import { messageFrame, readBinary, readText, type ClientMessage, type Ref, type SerializerVersion } from './frames.ts'
 import { readJoin } from './join.ts'
 import type { RealtimeParts } from './realtime-parts.ts'
@@ -200,7 +200,7 @@ export class ClientSocket {
       const request = readJoin(payload, name)
       if (realtimePrivateOnly && !request.isPrivate) {
         statistics.drop('not permitted')
-        refuse('PrivateOnly: This project only allows private channels')
+        refuse(`PrivateOnly: ${privateOnly}`)
         return
       }
       // Clients of version 1.0.0 may leave the reference of the join out.

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
+import type { JwtVerifier } from '../../identity/jwt/jwt.ts'
 import type { RealtimeParts } from './realtime-parts.ts'
 import { ClientSocket, closeCodes } from './socket.ts'
 import type { SerializerVersion } from './frames.ts'
@@ -11,7 +12,7 @@ import { sessionEnded, TokenRefused, type Credential } from './tokens.ts'
 const largestMessage = 5_000_000
 /** Maximum number of fragments of a message. */
 const mostFragments = 4096
-/** Milliseconds between two checks for expired tokens, and for silent connections and ended API keys. */
+/** Milliseconds between two checks for expired tokens, for silent connections, and for API keys and settings. */
 const expiryInterval = 1000
 const silenceInterval = 5000
 const keyInterval = 60_000
@@ -37,10 +38,12 @@ export class Sockets {
     // After each message, all others have their turn: a chunk of empty messages has thousands of them.
     allowSynchronousEvents: false,
   })
+  #verifier: JwtVerifier
   #timers: readonly NodeJS.Timeout[] = []
 
   constructor(parts: RealtimeParts) {
     this.#parts = parts
+    this.#verifier = parts.verifier()
   }
 
   get size(): number {
@@ -111,6 +114,15 @@ export class Sockets {
     }
   }
 
+  /** Keys may have an end that is not announced; with other secrets, all tokens may be invalid. */
+  #checkCredentials(): void {
+    const { verifier, settings, hub } = this.#parts
+    const isChanged = verifier() !== this.#verifier
+    this.#verifier = verifier()
+    void this.checkAgain(({ keyHash }) => isChanged || keyHash !== undefined)
+    if (settings().realtimePrivateOnly) for (const channel of [...hub.channels]) channel.endIfPublic()
+  }
+
   #watch(): void {
     const every = (milliseconds: number, run: () => void): NodeJS.Timeout => setInterval(run, milliseconds).unref()
     this.#timers = [
@@ -122,8 +134,7 @@ export class Sockets {
         const now = performance.now()
         for (const socket of [...this.#sockets]) socket.check(now)
       }),
-      // Keys may have an end that is not announced.
-      every(keyInterval, () => void this.checkAgain(({ keyHash }) => keyHash !== undefined)),
+      every(keyInterval, () => this.#checkCredentials()),
     ]
   }
 }

@@ -66,6 +66,7 @@ export function startRealtime(options: RealtimeOptions, statistics: RealtimeStat
   let hasChannels = false
   const parts: RealtimeParts = {
     settings,
+    verifier: options.verifier,
     hub,
     tokens,
     policies: createChannelPolicies(database, checksSessions),

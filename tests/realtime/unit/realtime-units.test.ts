@@ -1,0 +1,127 @@
+// Parts of realtime without a server: frames, joins, presence, rates, messages between processes.
+import t from 'tap'
+import { Allowance } from '../../../server/services/realtime/allowance.ts'
+import { Broadcast, readBinary, readText, TextEvent } from '../../../server/services/realtime/frames.ts'
+import { bindingIds, readJoin } from '../../../server/services/realtime/join.ts'
+import { presenceEntry, PresenceList } from '../../../server/services/realtime/presence.ts'
+import { payloadsOf, RelayReader, type RelayMessage } from '../../../server/services/realtime/relay-messages.ts'
+
+t.test('frames are those of RFC 6455, of every length', (t) => {
+  for (const length of [0, 50, 125, 126, 65_535, 65_536, 100_000]) {
+    const broadcast = new Broadcast({ topic: 'a', event: 'e', payload: Buffer.alloc(length, 32), isJson: true })
+    const frame = broadcast.frame(2) ?? Buffer.alloc(0)
+    const [opcode, size = 0] = frame
+    t.equal(opcode, 0x82)
+    const [header, payload] =
+      size < 126 ? [2, size] : size === 126 ? [4, frame.readUInt16BE(2)] : [10, Number(frame.readBigUInt64BE(2))]
+    t.equal(frame.length, header + payload)
+    t.equal(broadcast.frame(2), frame, 'encoded once')
+  }
+  t.equal(new Broadcast({ topic: 'a', event: 'e', payload: Buffer.alloc(1), isJson: false }).frame(1), undefined)
+  t.equal(
+    new Broadcast({ topic: 'x'.repeat(256), event: 'e', payload: Buffer.alloc(1), isJson: false }).frame(2),
+    undefined,
+  )
+  t.equal(
+    new Broadcast({ topic: 'x'.repeat(256), event: 'e', payload: Buffer.from('1'), isJson: true }).frame(2)?.[0],
+    0x81,
+  )
+  t.end()
+})
+
+t.test('random bytes are no frames', (t) => {
+  let seed = 1
+  const next = (): number => (seed = (seed * 48_271) % 2_147_483_647)
+  for (let n = 0; n < 20_000; n++) {
+    const bytes = Buffer.from(Array.from({ length: next() % 40 }, () => next() % 256))
+    if (bytes.length > 0 && n % 2 === 0) bytes[0] = 3
+    const message = readBinary(bytes)
+    if (message) t.ok(message.binary)
+    readText(bytes, 1)
+    readText(bytes, 2)
+  }
+  t.end()
+})
+
+t.test('joins', (t) => {
+  t.match(readJoin(undefined, 'schema:table:id=eq.1:2'), {
+    isLegacy: true,
+    bindings: [{ event: '*', schema: 'schema', table: 'table', filter: 'id=eq.1:2' }],
+  })
+  t.match(readJoin({ config: { private: 'TRUE', presence: { key: '', enabled: 'false' } } }, 'a'), {
+    isPrivate: true,
+    presenceKey: undefined,
+    isPresenceEnabled: false,
+    bindings: [],
+    isLegacy: false,
+  })
+  const options = { postgres_changes_options: { wait: true, timeout: 60_000, since: '0/1:2' } }
+  t.match(readJoin({ config: options }, 'a'), { wait: 20_000, since: '0/1:2' })
+  t.match(readJoin({ access_token: 'a', user_token: 'b' }, 'a'), { token: 'b' })
+  t.match(readJoin({ access_token: 'sb_publishable_x' }, 'a'), { token: undefined })
+  const [one, same, other] = bindingIds([{ schema: 'a', table: 'b' }, { table: 'b', schema: 'a' }, { schema: 'a' }])
+  t.equal(one, same)
+  t.not(one, other)
+  t.end()
+})
+
+t.test('presence', (t) => {
+  const list = new PresenceList()
+  const entry = presenceEntry('k', '{}', undefined)
+  list.set('owner', entry)
+  t.match(JSON.parse(list.stateJson()), { k: { metas: [{ phx_ref: entry.ref }] } })
+  list.delete('owner')
+  t.equal(list.takeDiff(), undefined, 'what comes and goes between two diffs leaves no trace')
+  // The name of the server counts.
+  const forged = presenceEntry('__proto__', '{"phx_ref":"mine","a":1}', undefined)
+  list.set('owner', forged)
+  t.equal(list.stateJson(), `{"__proto__":{"metas":[{"phx_ref":"mine","a":1,"phx_ref":"${forged.ref}"}]}}`)
+  t.end()
+})
+
+t.test('rates', (t) => {
+  const allowance = new Allowance()
+  t.ok(allowance.take(100, 10, 0))
+  t.notOk(allowance.take(1, 10, 50))
+  t.ok(allowance.take(1, 10, 100))
+  t.ok(allowance.take(100, 10, 1_000_000))
+  t.end()
+})
+
+t.test('messages between processes', (t) => {
+  const payload = Buffer.from(JSON.stringify({ text: 'ä€🎉"\\'.repeat(5000) }))
+  const messages: readonly RelayMessage[] = [
+    { kind: 'hello' },
+    {
+      kind: 'send',
+      topic: 'a',
+      isPrivate: true,
+      delivery: new Broadcast({ topic: 'a', event: 'e', payload, isJson: true }),
+    },
+    {
+      kind: 'send',
+      topic: 'a',
+      isPrivate: false,
+      delivery: new Broadcast({ topic: 'a', event: 'e', payload: Buffer.from([0, 255]), isJson: false }),
+    },
+    { kind: 'send', topic: 'a', isPrivate: false, delivery: new TextEvent('broadcast', 'a', 'broadcast', '{}') },
+    { kind: 'presence', topic: 'a', isPrivate: false, owner: 3, entry: presenceEntry('k', '{"n":1}', undefined) },
+    { kind: 'presence', topic: 'a', isPrivate: false, owner: 3, entry: undefined },
+  ]
+  const reader = new RelayReader()
+  for (const [number, message] of messages.entries()) {
+    const parts = payloadsOf('sender', number, message)
+    t.ok(parts.every((part) => Buffer.byteLength(part) < 7990))
+    const read = parts.map((part) => reader.read(part))
+    t.ok(read.slice(0, -1).every((part) => part?.message === undefined))
+    const found = read.at(-1)?.message
+    if (message.kind === 'send' && found?.kind === 'send') {
+      t.same([found.topic, found.isPrivate], [message.topic, message.isPrivate])
+      t.same(found.delivery.frame(2), message.delivery.frame(2))
+    } else t.equal(JSON.stringify(found), JSON.stringify(message))
+  }
+  t.equal(reader.read('session x'), undefined)
+  t.same(reader.read('sender 9 1 2 rest'), { sender: 'sender', message: undefined }, 'without its beginning')
+  t.same(reader.read('sender 9 0 1 {'), { sender: 'sender', message: undefined })
+  t.end()
+})
