@@ -119,6 +119,25 @@ export class Database implements EngineDatabase {
   }
 
   /**
+   * Runs one statement without effect in one transaction once after each of the settings, in one round trip.
+   *
+   * @returns all columns of every row as text, for each of the settings
+   * @throws as `runWith`, if the statement fails for one of them
+   */
+  async runForEach(
+    statement: JsonStatement,
+    [first, ...others]: readonly SettingsStatement[],
+    values: readonly Parameter[],
+  ): Promise<TextRow[][]> {
+    if (!first) return []
+    const transaction = statement.transactionForEach([first, ...others], values)
+    const source = { source: 'pool', streams: false } as const
+    const { rows } = await runTransaction(this.#pool, transaction, this.#usage(), source)
+    // The results of the settings are between those of the statement.
+    return rows.filter((_, index) => index % 2 === 0).map((one) => textRows({ rows: [one] }))
+  }
+
+  /**
    * Runs `use` in a transaction that is rolled back, on a connection of the pool which is reset afterwards. What runs is
    * cancelled when the caller disconnects.
    *

@@ -52,6 +52,21 @@ export class JsonStatement {
       caller: patient,
     }
   }
+
+  /** A transaction that runs it once after each of the settings. It must have no effect. */
+  transactionForEach(
+    settings: readonly [SettingsStatement, ...SettingsStatement[]],
+    values: readonly Parameter[],
+  ): RestTransaction {
+    const [first, ...others] = settings
+    const { statements, ...transaction } = this.transactionWith(first, values)
+    // Without statistics, it gets a connection of its own.
+    return {
+      ...transaction,
+      statements: [...statements, ...others.flatMap((next) => [next, ...statements])],
+      stats: undefined,
+    }
+  }
 }
 
 /** Requests of services run to completion even when their client has disconnected. */

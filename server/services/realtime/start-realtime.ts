@@ -22,7 +22,7 @@ import { createTokens, type Credential } from './tokens.ts'
 export type RealtimeOptions = {
   /** Read each time, because the settings can be reloaded. */
   readonly settings: () => RealtimeSettings
-  readonly database: Pick<Database, 'askRows' | 'runWith' | 'listenAs'>
+  readonly database: Pick<Database, 'askRows' | 'runWith' | 'runForEach' | 'listenAs'>
   readonly verifier: () => JwtVerifier
   readonly lookupApiKey: ApiKeyLookup
   readonly keyChanges: Pick<ApiKeyChanges, 'subscribe'>

@@ -7,6 +7,9 @@ import type { Binding } from './filter-text.ts'
 import type { ChangeReceiver } from './row-changes.ts'
 import type { Start } from './start.ts'
 
+/** Milliseconds between two checks of a session. Its end is announced; this is for announcements that were missed. */
+const sessionInterval = 5000
+
 /** A role with claims, for which policies are evaluated. Subscribers with the same ones share it. */
 export class Viewer {
   readonly key: string
@@ -14,6 +17,7 @@ export class Viewer {
   /** Subscribers that have it. */
   users = 0
   readonly #settings: CallerSettings
+  #checkedAt = -Infinity
 
   constructor(identity: Identity, settings: CallerSettings) {
     const text = claimsText(identity)
@@ -28,7 +32,10 @@ export class Viewer {
 
   /** For a transaction under its role and claims. */
   get settings(): SettingsStatement {
-    return this.#settings.of(this.identity)
+    const now = performance.now()
+    const isChecked = now - this.#checkedAt < sessionInterval
+    if (!isChecked) this.#checkedAt = now
+    return this.#settings.of(this.identity, [], !isChecked)
   }
 }
 

@@ -7,6 +7,7 @@ import type { Database } from '../../../postgres/database.ts'
 import type { LogRelation, LogTransaction } from '../../../postgres/replication/log-transaction.ts'
 import { isOfMessages, type FeedState, type LogFeed } from '../log-feed.ts'
 import { describePublished, type PublishedRelations } from '../policies/relation-policies.ts'
+import { CheckBatch } from '../policies/check-batch.ts'
 import { CallerSettings } from '../policies/row-check.ts'
 import { audienceOf, Audiences, isNamed, Subscriber, Viewer, viewerKey, type Audience } from './audience.ts'
 import { ChangeBuffer, type BufferedTransaction } from './change-buffer.ts'
@@ -28,7 +29,7 @@ import { Beginning, Resumption, type Start } from './start.ts'
 export const publication = 'supabase_realtime'
 
 export type RowChangesOptions = {
-  readonly database: Pick<Database, 'runWith'>
+  readonly database: Pick<Database, 'runWith' | 'runForEach'>
   readonly feed: LogFeed
   /** Whether the database has `auth.check_session`, read at each statement. */
   readonly checksSessions: () => boolean
@@ -57,6 +58,8 @@ export type RunningRowChanges = RowChanges & {
 
 /** Changes that are evaluated together. The event loop serves others between two batches. */
 const batchSize = 500
+/** Events that are handed out before others have their turn. */
+const mostHandedOut = 2000
 
 export function createRowChanges(options: RowChangesOptions): RunningRowChanges {
   return new Changes(options)
@@ -103,6 +106,7 @@ class Changes implements RunningRowChanges {
     this.#settings = new CallerSettings(options.checksSessions)
     this.#tools = {
       database,
+      checks: new CheckBatch(database),
       catalogue: this.#catalogue,
       roleViewer: (role) => this.#roleViewer(role),
       onFailure: ({ subscribers }, failure) => this.#fail(subscribers, failure),
@@ -409,10 +413,19 @@ class Changes implements RunningRowChanges {
         places.forEach((place, index) => (deliveries[place] = found[index]))
       }),
     )
-    for (const ofChange of deliveries) if (ofChange) this.#handOut(ofChange, recipients)
+    let handedOut = 0
+    for (const ofChange of deliveries) {
+      if (!ofChange) continue
+      handedOut += this.#handOut(ofChange, recipients)
+      if (handedOut < mostHandedOut) continue
+      handedOut = 0
+      await nextTurn()
+    }
   }
 
-  #handOut(deliveries: readonly Delivery[], { includes }: Recipients): void {
+  /** @returns how many subscribers have got an event */
+  #handOut(deliveries: readonly Delivery[], { includes }: Recipients): number {
+    const before = this.#events
     for (const { audience, event, bindings } of byEvent(deliveries)) {
       for (const subscriber of audience.subscribers) {
         if (subscriber.isEnded || !includes(subscriber)) continue
@@ -420,6 +433,7 @@ class Changes implements RunningRowChanges {
         subscriber.receiver.onChange(event, bindings)
       }
     }
+    return this.#events - before
   }
 
   #fail(subscribers: Iterable<Subscriber>, failure: ChangeFailure): void {

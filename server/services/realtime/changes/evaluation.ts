@@ -3,6 +3,7 @@
 import { isUnreachable } from '../../../postgres/database-error.ts'
 import type { Database } from '../../../postgres/database.ts'
 import type { LogChange, LogRelation, LogTuple } from '../../../postgres/replication/log-transaction.ts'
+import type { CheckBatch } from '../policies/check-batch.ts'
 import type { Audience, Viewer } from './audience.ts'
 import { answer, matches, type Question } from './filter.ts'
 import type { Binding, ChangeKind } from './filter-text.ts'
@@ -24,6 +25,8 @@ export type Delivery = {
 
 export type EvaluationTools = {
   readonly database: Pick<Database, 'runWith'>
+  /** Runs the checks of policies. */
+  readonly checks: CheckBatch
   readonly catalogue: TableCatalogue
   /** A viewer with the role and no claims, for what does not depend on them. */
   readonly roleViewer: (role: string) => Viewer
@@ -248,9 +251,9 @@ class RoleEvaluation {
     items: readonly Item[],
     audiences: readonly Audience[],
   ): Promise<void> {
-    const { database, onCheck, onError } = this.#tools
+    const { checks, onCheck, onError } = this.#tools
     let isFailed = false
-    const visibility = new Visibility(table, viewer, database, {
+    const visibility = new Visibility(table, viewer, checks, {
       onCheck,
       onFailure: (error) => {
         onError(error)

@@ -4,6 +4,7 @@ import { writeArray } from '../../../rest/encode/array.ts'
 import { mostAdded, mostGrowth, writeValue } from '../../../rest/encode/value.ts'
 import type { LogValue } from '../../../postgres/replication/log-transaction.ts'
 import type { RelationColumn } from '../policies/relation-policies.ts'
+import { rowText } from '../policies/row-check.ts'
 import type { Value } from './filter.ts'
 
 const bytea = 17
@@ -35,6 +36,7 @@ export class LoggedRow {
   readonly forms: readonly ColumnForm[]
   readonly values: readonly LogValue[]
   readonly #texts: Value[] = []
+  #element: string | undefined
   readonly #jsons: (string | undefined)[] = []
 
   /** @param values in the order of the table's columns */
@@ -53,6 +55,11 @@ export class LoggedRow {
   /** All values as text. */
   get texts(): Value[] {
     return this.values.map((_, index) => this.text(index))
+  }
+
+  /** The row as an element of an array in SQL. */
+  get element(): string {
+    return (this.#element ??= rowText(this.texts))
   }
 
   isKnown(index: number): boolean {

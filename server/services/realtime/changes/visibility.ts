@@ -1,8 +1,8 @@
 // Which rows of a table the policies show to a viewer.
 import { isUnreachable, sqlState } from '../../../postgres/database-error.ts'
-import type { Database } from '../../../postgres/database.ts'
 import type { JsonStatement, TextRow } from '../../../postgres/json-statement.ts'
-import { runOnRows } from '../policies/row-check.ts'
+import type { CheckBatch } from '../policies/check-batch.ts'
+import { rowsText } from '../policies/row-check.ts'
 import type { Viewer } from './audience.ts'
 import type { LoggedRow } from './logged-row.ts'
 import type { RoleTable } from './published-table.ts'
@@ -35,7 +35,7 @@ function isOfStatement(error: unknown): boolean {
 export class Visibility {
   readonly table: RoleTable
   readonly viewer: Viewer
-  readonly #database: Pick<Database, 'runWith'>
+  readonly #batch: CheckBatch
   readonly #onFailure: (error: unknown) => void
   readonly #onCheck: (rows: number) => void
 
@@ -43,12 +43,12 @@ export class Visibility {
   constructor(
     table: RoleTable,
     viewer: Viewer,
-    database: Pick<Database, 'runWith'>,
+    batch: CheckBatch,
     handlers: { readonly onFailure: (error: unknown) => void; readonly onCheck: (rows: number) => void },
   ) {
     this.table = table
     this.viewer = viewer
-    this.#database = database
+    this.#batch = batch
     this.#onFailure = handlers.onFailure
     this.#onCheck = handlers.onCheck
   }
@@ -90,8 +90,8 @@ export class Visibility {
     this.#onCheck(rows.length)
     try {
       const { settings } = this.viewer
-      const texts = rows.map((row) => row.texts)
-      const found = await persist(() => runOnRows(this.#database, statement, settings, texts))
+      const text = rowsText(rows.map(({ element }) => element))
+      const found = await persist(() => this.#batch.run(statement, settings, text))
       return found.flatMap(([number, ...values]) => {
         const row = rows[Number(number) - 1]
         return row ? [{ row, values }] : []

@@ -61,10 +61,11 @@ export function lookupStatement(relation: Relation, names: readonly string[]): J
   )
 }
 
-/** The text of an array of rows: quotes and backslashes are escaped for the row, and then for the array. */
-export function rowsText(rows: readonly RowTexts[]): string {
-  return `{${rows.map((row) => `"(${row.map(fieldText).join()})"`).join()}}`
-}
+/** The text of a row in an array: quotes and backslashes are escaped for the row, and then for the array. */
+export const rowText = (row: RowTexts): string => `"(${row.map(fieldText).join()})"`
+
+/** The text of an array of rows. */
+export const rowsText = (rows: readonly string[]): string => `{${rows.join()}}`
 
 const simple = /^[\w.:+-]+$/
 
@@ -99,9 +100,13 @@ export class CallerSettings {
     this.#checksSessions = checksSessions
   }
 
-  /** The statement fails with PGRST303 when the session of the identity has ended. */
-  of(identity: Identity, values: readonly string[] = []): SettingsStatement {
-    const session = this.#checksSessions() ? namedSession(identity) : undefined
+  /**
+   * The statement fails with PGRST303 when the session of the identity has ended.
+   *
+   * @param isChecked whether the session is checked
+   */
+  of(identity: Identity, values: readonly string[] = [], isChecked = true): SettingsStatement {
+    const session = isChecked && this.#checksSessions() ? namedSession(identity) : undefined
     const texts = session ? this.#checking : this.#plain
     return {
       text: texts.plain,
@@ -121,4 +126,4 @@ export const runOnRows = (
   statement: JsonStatement,
   settings: SettingsStatement,
   rows: readonly RowTexts[],
-): Promise<TextRow[]> => database.runWith(statement, settings, [rowsText(rows)])
+): Promise<TextRow[]> => database.runWith(statement, settings, [rowsText(rows.map(rowText))])
