@@ -2,9 +2,16 @@
 // https://html.spec.whatwg.org/multipage/server-sent-events.html
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { RealtimeError } from '../realtime-error.ts'
-import type { RealtimeParts } from '../realtime-parts.ts'
-import { expiredText, sessionEnded, TokenRefused, type Credential } from '../tokens.ts'
-import { ChangesRefused, ChangesUnavailable, type ChangeEvent, type ChangeSubscription } from './row-changes.ts'
+import type { RealtimeSettings } from '../settings.ts'
+import type { RealtimeStatistics } from '../statistics.ts'
+import { expiredText, sessionEnded, TokenRefused, type Credential, type Tokens } from '../tokens.ts'
+import {
+  ChangesRefused,
+  ChangesUnavailable,
+  type ChangeEvent,
+  type ChangeSubscription,
+  type RowChanges,
+} from './row-changes.ts'
 
 /** Milliseconds for which a request waits until its subscription is live. */
 const subscribeTimeout = 9000
@@ -15,7 +22,14 @@ const expiryInterval = 1000
 /** Milliseconds after which a client connects again. */
 const retry = 1000
 
-type StreamParts = Pick<RealtimeParts, 'settings' | 'statistics' | 'changes' | 'tokens' | 'onError'>
+type StreamParts = {
+  /** Read each time, because the settings can be reloaded. */
+  readonly settings: () => Pick<RealtimeSettings, 'realtimeMaxConnections' | 'realtimeMaxBufferedBytes'>
+  readonly statistics: RealtimeStatistics
+  readonly changes: RowChanges
+  readonly tokens: Tokens
+  readonly onError: (error: unknown) => void
+}
 
 type Stream = {
   readonly response: ServerResponse
