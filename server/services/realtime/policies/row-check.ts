@@ -81,8 +81,12 @@ const text = (checksSession: boolean, more: readonly string[]): SettingsText =>
     resetRole,
     ...(checksSession ? [requireSession] : []),
     ...setIdentity,
+    set('statement_timeout'),
     ...more.map(set),
   ])
+
+/** Of a policy or a pattern of a filter that takes longer, nobody else must wait for the end. */
+const timeLimit = '5s'
 
 /** Writes the settings for statements under a role and its claims. */
 export class CallerSettings {
@@ -110,7 +114,7 @@ export class CallerSettings {
     const texts = session ? this.#checking : this.#plain
     return {
       text: texts.plain,
-      values: [...sessionValues(session), ...identityValues(identity), ...values],
+      values: [...sessionValues(session), ...identityValues(identity), timeLimit, ...values],
       hasNoEffect: true,
       texts,
       checksSession: session !== undefined,
