@@ -138,6 +138,7 @@ t.test('the WebSocket of Realtime', async (t) => {
   const database = await createMigratedDatabase()
   t.teardown(database.drop)
   const { url } = await startApplication(t, database.authenticatorUri, {
+    SERVICES: 'rest,auth',
     SESSION_SECRETS: 's'.repeat(32),
     PGRST_SERVER_CORS_ALLOWED_ORIGINS: 'https://page.test',
   })
