@@ -31,6 +31,8 @@ export type RealtimeOptions = {
   /** A login with REPLICATION, which reads the log. */
   readonly logConnection: PoolConfig
   readonly onError: (error: unknown) => void
+  /** Writes a warning to the log of the program. */
+  readonly warn: (message: string) => void
 }
 
 export type StartedRealtime = {
@@ -58,6 +60,17 @@ export function startRealtime(options: RealtimeOptions, statistics: RealtimeStat
         mostBytes: () => settings().realtimeMaxTransactionBytes,
       })),
     onMessage: (message) => deliver(hub, message),
+  })
+  feed.add({
+    onTransaction: () => undefined,
+    onState: (state) => {
+      if (state.kind === 'unavailable') options.warn(`Realtime cannot read changes of rows. ${state.message}`)
+      else if (state.kind === 'lost') {
+        options.warn(
+          `Realtime has lost the log of the database (${state.message}); next attempt in ${state.retrySeconds} s`,
+        )
+      }
+    },
   })
   const changes = createRowChanges({ database, feed, checksSessions, settings, onError })
   const tokens = createTokens(options)
