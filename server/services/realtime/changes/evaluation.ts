@@ -329,21 +329,25 @@ class RoleEvaluation {
       return shown
     }
     if (select.kind === 'never') return shown
-    // What was found in the table is visible.
-    for (const item of rows.keys()) shown.visible.add(item.row)
     await this.#check(visibility, items, shown)
+    // Of rows that the policies cannot decide, those that were found in the table are visible.
+    for (const item of rows.keys()) if (!visibility.isDecidable(shown.completed(item))) shown.visible.add(item.row)
     return shown
   }
 
   async #check(visibility: Visibility, items: readonly Item[], shown: Shown): Promise<void> {
-    const stored = items.filter(({ kind, row }) => kind !== 'DELETE' && !shown.visible.has(row))
+    // That a row is visible now does not mean that it was: what was read from the table only completes the logged row.
+    const stored = items.filter(({ kind }) => kind !== 'DELETE').map((item) => ({ item, row: shown.completed(item) }))
     const old = items.flatMap((item) => (item.kind === 'DELETE' ? [item.row] : item.fullOld ? [item.fullOld] : []))
     const visible = await visibility.check(
       [...stored.map(({ row }) => row), ...old].filter((row) => visibility.isDecidable(row)),
     )
-    for (const row of visible) shown.visible.add(row)
+    for (const { item, row } of stored) if (visible.has(row)) shown.visible.add(item.row)
+    for (const row of old) if (visible.has(row)) shown.visible.add(row)
     // The check may have found out that its conditions need stored rows.
-    const undecided = stored.filter(({ row }) => !visibility.isDecidable(row)).map(({ row }) => row)
+    const undecided = stored
+      .filter(({ item, row }) => row === item.row && !visibility.isDecidable(row))
+      .map(({ row }) => row)
     const found = await visibility.lookUp(undecided, [])
     for (const row of found.keys()) shown.visible.add(row)
     for (const row of old) if (!visibility.isDecidable(row)) shown.undecided.add(row)
