@@ -133,8 +133,8 @@ export class Database implements EngineDatabase {
     const transaction = statement.transactionForEach([first, ...others], values)
     const source = { source: 'pool', streams: false } as const
     const { rows } = await runTransaction(this.#pool, transaction, this.#usage(), source)
-    // The results of the settings are between those of the statement.
-    return rows.filter((_, index) => index % 2 === 0).map((one) => textRows({ rows: [one] }))
+    // The results of commands and settings are between those of the statement.
+    return rows.filter((_, index) => index % 3 === 0).map((one) => textRows({ rows: [one] }))
   }
 
   /**

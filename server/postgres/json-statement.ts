@@ -1,7 +1,14 @@
 // A statement of a service that runs for many callers: prepared, and on a shared connection once it is known to be
 // brief.
 import { StatementStats } from '../common/statement-stats.ts'
-import type { Caller, RestTransaction, RawRow, SettingsStatement, TransactionResult } from '../rest/database.ts'
+import type {
+  Caller,
+  PipelineStatement,
+  RestTransaction,
+  RawRow,
+  SettingsStatement,
+  TransactionResult,
+} from '../rest/database.ts'
 import type { Access } from './admission.ts'
 import { identitySettings, type Actor } from './identity-settings.ts'
 
@@ -53,7 +60,10 @@ export class JsonStatement {
     }
   }
 
-  /** A transaction that runs it once after each of the settings. It must have no effect. */
+  /**
+   * A transaction that runs it once after each of the settings. It must have no effect. Settings that its functions have made for
+   * one of them, such as what a policy remembers of its caller, do not reach the next.
+   */
   transactionForEach(
     settings: readonly [SettingsStatement, ...SettingsStatement[]],
     values: readonly Parameter[],
@@ -63,11 +73,14 @@ export class JsonStatement {
     // Without statistics, it gets a connection of its own.
     return {
       ...transaction,
-      statements: [...statements, ...others.flatMap((next) => [next, ...statements])],
+      statements: [...statements, ...others.flatMap((next) => [resetSettings, next, ...statements])],
       stats: undefined,
     }
   }
 }
+
+/** All but the role and the access of the transaction. */
+const resetSettings: PipelineStatement = { text: 'RESET ALL', values: [], hasNoEffect: true }
 
 /** Requests of services run to completion even when their client has disconnected. */
 const patient: Caller = { isGone: false, onGone: () => () => undefined }
