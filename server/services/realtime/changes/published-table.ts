@@ -1,4 +1,5 @@
 // A table of the log, as a role sees it: how its rows are read, checked and shown.
+import { isDeepStrictEqual } from 'node:util'
 import { sqlState } from '../../../postgres/database-error.ts'
 import type { Database } from '../../../postgres/database.ts'
 import { JsonStatement } from '../../../postgres/json-statement.ts'
@@ -211,15 +212,15 @@ async function canonicalValues(
   }
 }
 
-/** Milliseconds after which a description is read again: what a role inherits is not in the log. */
-const longestUse = 60_000
+/**
+ * Milliseconds after which a description is read again: what a role inherits, and privileges of schemas, are not in the log. Those of
+ * partitioned tables are not, either: their description is read for each transaction.
+ */
+const longestUse = 1000
 
 type Kept = {
   readonly table: Promise<RoleTable | undefined>
-  /** The same, and its description, if a subscription has read it. */
-  readonly made?: RoleTable
-  readonly text?: string
-  /** When it was read. */
+  /** When the reading began. */
   readonly time: number
 }
 
@@ -260,20 +261,32 @@ export class TableCatalogue {
   async get(relation: LogRelation, role: string): Promise<RoleTable | undefined> {
     const { schema, name, oid } = relation
     const key = tableKey(schema, name, role)
-    let kept = this.#tables.get(key)
-    if (!kept || performance.now() - kept.time > longestUse) {
-      const table = describeRelation(this.#database, role, schema, name).then(
-        (access) => access && new RoleTable(access, role, this.#database),
-      )
-      kept = { table, time: performance.now() }
-      this.#tables.set(key, kept)
-      const entry = kept
-      table.catch(() => {
-        if (this.#tables.get(key) === entry) this.#tables.delete(key)
-      })
-    }
-    const table = await kept.table
+    const now = performance.now()
+    const kept = this.#tables.get(key)
+    const before = await kept?.table
+    const isUsable = kept !== undefined && now - kept.time <= (before?.access.isPartitioned === true ? 0 : longestUse)
+    const table = isUsable ? before : await this.#read(key, relation, role, before)
     return table?.access.oid === oid ? table : undefined
+  }
+
+  /** @param before the previous description: while it is the same, what was prepared for it stays */
+  #read(
+    key: string,
+    { schema, name }: LogRelation,
+    role: string,
+    before: RoleTable | undefined,
+  ): Promise<RoleTable | undefined> {
+    const table = describeRelation(this.#database, role, schema, name).then((access) =>
+      before && isDeepStrictEqual(access, before.access)
+        ? before
+        : access && new RoleTable(access, role, this.#database),
+    )
+    const kept: Kept = { table, time: performance.now() }
+    this.#tables.set(key, kept)
+    table.catch(() => {
+      if (this.#tables.get(key) === kept) this.#tables.delete(key)
+    })
+    return table
   }
 
   /** Reads all descriptions again when they are needed. */

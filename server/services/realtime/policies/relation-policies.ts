@@ -43,6 +43,8 @@ export type RelationAccess = {
   readonly name: string
   /** In the order of their numbers. */
   readonly columns: readonly RelationColumn[]
+  /** Whether the log has the rows of its partitions as its own. It does not report changes of such a table's policies and privileges. */
+  readonly isPartitioned: boolean
   /** Whether row-level security is enabled, even if it does not apply to the role. */
   readonly hasRowSecurity: boolean
   readonly select: RowCondition
@@ -59,7 +61,7 @@ type Policy = {
 }
 
 /** A row of the statement: see there. */
-type DescribedRelation = Pick<RelationAccess, 'oid' | 'schema' | 'name' | 'columns' | 'hasRowSecurity'> & {
+type DescribedRelation = Omit<RelationAccess, 'select' | 'insert'> & {
   /** Whether the policies apply to the role. */
   readonly isRestricted: boolean
   readonly mayInsert: boolean
@@ -175,6 +177,7 @@ const described = `json_build_object(
   'schema', n.nspname,
   'name', c.relname,
   'columns', ${columns},
+  'isPartitioned', c.relkind = 'p',
   'hasRowSecurity', c.relrowsecurity,
   'isRestricted', c.relrowsecurity and not r.rolbypassrls and not r.rolsuper
     and (c.relforcerowsecurity or not pg_catalog.pg_has_role(r.oid, c.relowner, 'usage')),
@@ -220,7 +223,7 @@ const settings: SettingsStatement = {
 }
 
 function relationAccess(relation: DescribedRelation): RelationAccess {
-  const { oid, schema, name, hasRowSecurity, columns, isRestricted, policies, mayInsert } = relation
+  const { oid, schema, name, isPartitioned, hasRowSecurity, columns, isRestricted, policies, mayInsert } = relation
   const maySelect = columns.some(({ isReadable }) => isReadable)
   const condition = (command: 'r' | 'a', isGranted: boolean): RowCondition =>
     !isGranted ? { kind: 'never' } : isRestricted ? conditionOf(policies, command) : { kind: 'always' }
@@ -229,6 +232,7 @@ function relationAccess(relation: DescribedRelation): RelationAccess {
     schema,
     name,
     columns,
+    isPartitioned,
     hasRowSecurity,
     select: condition('r', maySelect),
     insert: condition('a', mayInsert),
