@@ -215,15 +215,15 @@ export class Broadcast implements Delivery {
     )
   }
 
-  /** Undefined if topic or event are too long for a binary frame. */
+  /** Undefined if topic, event or id are too long for a binary frame. */
   #binaryFrame(): Buffer | undefined {
     const { event, payload, isJson } = this.parts
     const topic = `realtime:${this.parts.topic}`
     const meta = this.#meta
-    const [topicLength, eventLength] = [Buffer.byteLength(topic), Buffer.byteLength(event)]
-    if (topicLength > longestText || eventLength > longestText) return undefined
+    const lengths = [topic, event, meta].map((text) => Buffer.byteLength(text))
+    if (lengths.some((length) => length > longestText)) return undefined
     const header = Buffer.alloc(broadcastHeader)
-    header.set([userBroadcast, topicLength, eventLength, Buffer.byteLength(meta), isJson ? 1 : 0])
+    header.set([userBroadcast, ...lengths, isJson ? 1 : 0])
     return frameOf(binaryFrame, [header, topic, event, meta, payload])
   }
 }
