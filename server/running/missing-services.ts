@@ -7,15 +7,14 @@ import { signsIn } from '../config/signing-in.ts'
 import { answerCrossOrigin, tokenRules } from '../http/cross-origin.ts'
 import { sendText } from '../http/envelope.ts'
 
-/** Services that no server has, or that it may leave out, and what to use in their place. */
+/** Services that no server has, and what to use in their place. */
 const unknown: Readonly<Record<string, (restPath: string) => string>> = {
-  '/realtime/v1': (restPath) =>
-    `This server has no Realtime service, so it pushes no changes to clients. Read ${restPath} again when they are needed.`,
   '/functions/v1': (restPath) =>
     `This server has no Edge Functions. Call a function of the database with supabase.rpc (${restPath}/rpc), or serve the function elsewhere.`,
   '/graphql/v1': (restPath) =>
     `This server has no GraphQL API. Use ${restPath}, which reads related tables in one request; /openapi.json describes it.`,
 }
+
 export type MissingServices = {
   readonly services: readonly ServiceName[]
   /** Where the REST API is. */
@@ -38,11 +37,10 @@ export function missingServices({
     ...(services.includes('rest') ? [] : [[restPath, 'rest'] as const]),
     ...(signsIn(services) ? [] : [['/auth/v1', 'auth'] as const]),
     ...(services.includes('storage') ? [] : [['/storage/v1', 'storage'] as const]),
+    ...(services.includes('realtime') ? [] : [['/realtime/v1', 'realtime'] as const]),
   ]
   const messages = [
-    ...Object.entries(unknown)
-      .filter(([path]) => path !== '/realtime/v1' || !services.includes('realtime'))
-      .map(([path, message]) => [path, message(restPath)] as const),
+    ...Object.entries(unknown).map(([path, message]) => [path, message(restPath)] as const),
     ...left.map(
       ([path, name]) => [path, `This server was started without the service ${name} (setting SERVICES).`] as const,
     ),

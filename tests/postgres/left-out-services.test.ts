@@ -84,7 +84,7 @@ t.test('paths', async (t) => {
   const page = { Origin: 'https://page.test' }
   const { url } = await startApplication(t, database.authenticatorUri, { SERVICES: 'rest' })
   const messages = {
-    realtime: /no Realtime service.*\/rest\/v1/,
+    realtime: /without the service realtime \(setting SERVICES\)/,
     functions: /no Edge Functions.*supabase\.rpc \(\/rest\/v1\/rpc\)/,
     graphql: /no GraphQL API.*\/rest\/v1/,
     auth: /without the service auth \(setting SERVICES\)/,
@@ -148,7 +148,7 @@ t.test('the WebSocket of Realtime', async (t) => {
       .join('\r\n')
   const answerTo = async (origin: string): Promise<string> => {
     const { socket, text } = rawRequest(url, upgrade(origin))
-    await until(() => text().includes('no Realtime service'))
+    await until(() => text().includes('without the service realtime'))
     socket.destroy()
     return text()
   }
@@ -157,7 +157,7 @@ t.test('the WebSocket of Realtime', async (t) => {
     /^HTTP\/1\.1 404 [^]*\r\nAccess-Control-Allow-Origin: https:\/\/page\.test\r\n/,
   )
   const refused = await answerTo('https://other.test')
-  t.match(refused, /^HTTP\/1\.1 404 [^]*no Realtime service/)
+  t.match(refused, /^HTTP\/1\.1 404 [^]*without the service realtime/)
   t.notMatch(refused, /Access-Control-Allow-Origin/)
 })
 

@@ -128,7 +128,7 @@ t.test('importing the exports has no side effects, and the process exits', async
       ['nodeHandler'],
       ['fetchHandler'],
       ['connect'],
-      ['PageError', 'RowsError', 'batch', 'errorPath', 'importRows', 'pages', 'rows'],
+      ['PageError', 'RowsError', 'batch', 'errorPath', 'importRows', 'pages', 'resumingTransport', 'rows'],
     ],
     hasNewListeners: false,
     stackTraceLimit: 10,
