@@ -144,14 +144,10 @@ export class LogReader {
       const session = new LogSession(stream, from, this.#options)
       this.#session = session
       const names = literal(publications.map(identifier).join(','))
-      const streaming = stream.streamChanges(slot, `proto_version '1', publication_names ${names}`, session)
+      const streaming = stream.streamChanges(slot, `proto_version '1', publication_names ${names}`, session, () =>
+        this.#begun(from),
+      )
       streaming.catch(() => undefined)
-      await Promise.race([stream.begun, streaming, session.failed])
-      if (!this.#ending.signal.aborted) {
-        this.#delay = firstDelay
-        this.#unavailable = undefined
-        this.#options.onState({ kind: 'reading', from })
-      }
       await Promise.race([streaming, session.failed])
       throw new Error('the server has ended the stream')
     } finally {
@@ -162,6 +158,14 @@ export class LogReader {
       await isInTime(closingTime, stream.closed)
       this.#stream = undefined
     }
+  }
+
+  /** Transactions may follow in the same chunk. */
+  #begun(from: bigint): void {
+    if (this.#ending.signal.aborted) return
+    this.#delay = firstDelay
+    this.#unavailable = undefined
+    this.#options.onState({ kind: 'reading', from })
   }
 
   /** @throws Unavailable */

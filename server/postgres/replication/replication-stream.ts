@@ -91,9 +91,11 @@ export class ReplicationStream {
    * Streams the messages of the plugin of a slot until the connection is closed, from where the slot is.
    *
    * @param options of the plugin, as SQL
+   * @param onBegin called before the first message
    * @throws the server's error, or that of the connection
    */
-  streamChanges(slot: string, options: string, handlers: StreamHandlers): Promise<void> {
+  streamChanges(slot: string, options: string, handlers: StreamHandlers, onBegin: () => void): Promise<void> {
+    this.#connection.once('replicationStart', onBegin)
     return this.#start(`SLOT "${slot}" LOGICAL 0/0 (${options})`, handlers)
   }
 

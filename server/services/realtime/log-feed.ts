@@ -60,8 +60,8 @@ export class LogFeed {
   #state: FeedState | undefined
   #stopping: Promise<void> = Promise.resolve()
   #isStopped = false
-  /** Transactions that have arrived, and are to be handed out. */
-  #arrived: LogTransaction[] = []
+  /** Transactions that have arrived, and states of the reader between them, which are to be handed out. */
+  #arrived: (LogTransaction | FeedState)[] = []
   #arrivedChanges = 0
   #handingOut: Promise<void> | undefined
   #waiting = new Set<() => void>()
@@ -136,7 +136,7 @@ export class LogFeed {
     const reader = this.#options.createReader({
       onTransaction: (transaction) => this.#onTransaction(transaction),
       onState: (state) => {
-        if (this.#reader === reader) void this.#stateAfterArrived(state, reader)
+        if (this.#reader === reader) this.#stateAfterArrived(state)
       },
     })
     this.#reader = reader
@@ -164,10 +164,10 @@ export class LogFeed {
     for (const resolve of [...this.#waiting]) resolve()
   }
 
-  /** A state follows the transactions that have arrived before it. */
-  async #stateAfterArrived(state: FeedState, reader: FeedReader): Promise<void> {
-    if (this.#handingOut) await this.#handingOut
-    if (this.#reader === reader) this.#onState(state)
+  /** A state follows the transactions that have arrived before it, and those that arrive after it follow the state. */
+  #stateAfterArrived(state: FeedState): void {
+    if (this.#handingOut) this.#arrived.push(state)
+    else this.#onState(state)
   }
 
   /** @returns a promise when too much waits: no more is read until it is resolved */
@@ -181,6 +181,10 @@ export class LogFeed {
   async #handOutSoon(): Promise<void> {
     await pause(this.#options.gathering ?? defaultGathering, undefined, { ref: false })
     for (let next = this.#arrived.shift(); next; next = this.#arrived.shift()) {
+      if ('kind' in next) {
+        this.#onState(next)
+        continue
+      }
       this.#arrivedChanges -= 1 + next.changes.length
       try {
         await this.#handOut(next)

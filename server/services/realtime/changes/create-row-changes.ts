@@ -147,9 +147,7 @@ class Changes implements RunningRowChanges {
     }
     const release = this.#options.feed.use()
     try {
-      await this.#options.feed.whenReading(signal)
-      const described = await this.#check(read, identity)
-      signal.throwIfAborted()
+      const described = await this.#checkWhileReading(read, identity, signal)
       const subscriber = new Subscriber(read, receiver, this.#viewer(identity))
       this.#audiences.add(subscriber)
       subscriber.start = this.#startOf(described, after, subscriber)
@@ -214,6 +212,22 @@ class Changes implements RunningRowChanges {
     let viewer = this.#roleViewers.get(role)
     if (!viewer) this.#roleViewers.set(role, (viewer = new Viewer(lastingIdentity(role, {}), this.#settings)))
     return viewer
+  }
+
+  /** Checks again if the log was not read all the time: what was committed meanwhile may be missing. */
+  async #checkWhileReading(
+    bindings: readonly Binding[],
+    identity: Identity,
+    signal: AbortSignal,
+  ): Promise<PublishedRelations> {
+    const { feed } = this.#options
+    for (;;) {
+      await feed.whenReading(signal)
+      const { state } = feed
+      const described = await this.#check(bindings, identity)
+      signal.throwIfAborted()
+      if (feed.state === state) return described
+    }
   }
 
   /**
