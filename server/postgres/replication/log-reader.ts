@@ -20,7 +20,7 @@ import { ReplicationStream } from './replication-stream.ts'
 
 export type LogState =
   /** Every transaction that commits at or after a position is handed over, until another state is reported. */
-  | { readonly kind: 'reading'; readonly from: bigint }
+  | { readonly kind: 'reading'; readonly from: bigint; readonly publications: readonly string[] }
   /** Transactions from now on may be missing, until it reads again. */
   | { readonly kind: 'lost'; readonly message: string; readonly retrySeconds: number }
   /** Something is missing on the server. The message says which statement mends it. It is tried again. */
@@ -145,7 +145,7 @@ export class LogReader {
       this.#session = session
       const names = literal(publications.map(identifier).join(','))
       const streaming = stream.streamChanges(slot, `proto_version '1', publication_names ${names}`, session, () =>
-        this.#begun(from),
+        this.#begun(from, publications),
       )
       streaming.catch(() => undefined)
       await Promise.race([streaming, session.failed])
@@ -161,11 +161,11 @@ export class LogReader {
   }
 
   /** Transactions may follow in the same chunk. */
-  #begun(from: bigint): void {
+  #begun(from: bigint, publications: readonly string[]): void {
     if (this.#ending.signal.aborted) return
     this.#delay = firstDelay
     this.#unavailable = undefined
-    this.#options.onState({ kind: 'reading', from })
+    this.#options.onState({ kind: 'reading', from, publications })
   }
 
   /** @throws Unavailable */

@@ -7,7 +7,7 @@ import { ChangesUnavailable } from './changes/row-changes.ts'
 /** `stopped`: nobody listens any more. The others are states of the reader: see `LogState` of `postgres/replication/log-reader.ts`. */
 export type FeedState =
   | { readonly kind: 'stopped' }
-  | { readonly kind: 'reading'; readonly from: bigint }
+  | { readonly kind: 'reading'; readonly from: bigint; readonly publications: readonly string[] }
   | { readonly kind: 'lost'; readonly message: string; readonly retrySeconds: number }
   | { readonly kind: 'unavailable'; readonly message: string }
 
@@ -123,6 +123,13 @@ export class LogFeed {
       this.#waiting.add(end)
       signal.addEventListener('abort', end)
     })
+  }
+
+  /** Begins to read again, with a publication that was not there before. */
+  readWith(publication: string): void {
+    if (this.#state?.kind !== 'reading' || this.#state.publications.includes(publication)) return
+    void this.#stopReader()
+    if (this.#users > 0) this.#start()
   }
 
   async stop(): Promise<void> {

@@ -37,11 +37,11 @@ t.test(
       onState: ({ kind }) => seen.push(kind),
     })
     const end = feed.use()
-    reader?.onState({ kind: 'reading', from: 1n })
+    reader?.onState({ kind: 'reading', from: 1n, publications: [] })
     void reader?.onTransaction(transaction(1))
     t.ok(await until(() => seen.includes(1)))
     reader?.onState({ kind: 'lost', message: 'gone', retrySeconds: 1 })
-    reader?.onState({ kind: 'reading', from: 2n })
+    reader?.onState({ kind: 'reading', from: 2n, publications: [] })
     void reader?.onTransaction(transaction(2))
     await turn()
     t.strictSame(seen, ['reading', 1])

@@ -52,6 +52,8 @@ export class Subscriber {
   /** Whether it does not get the transaction that is handed out. */
   isLeftOut = false
   isEnded = false
+  /** Whether a table that it names has left the publication. */
+  isUnpublished = false
   /** What is being evaluated for it alone. */
   batch: Promise<void> | undefined
 

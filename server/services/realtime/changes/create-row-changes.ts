@@ -5,8 +5,9 @@ import { lastingIdentity, claimsText, type Identity } from '../../../identity/id
 import { isUnreachable, sqlState } from '../../../postgres/database-error.ts'
 import type { Database } from '../../../postgres/database.ts'
 import type { LogRelation, LogTransaction } from '../../../postgres/replication/log-transaction.ts'
+import { qualified } from '../../../rest/sql/identifier.ts'
 import { isOfMessages, type FeedState, type LogFeed } from '../log-feed.ts'
-import { describePublished, type PublishedRelations } from '../policies/relation-policies.ts'
+import { describePublished, publishedTables, type PublishedRelations } from '../policies/relation-policies.ts'
 import { CheckBatch } from '../policies/check-batch.ts'
 import { CallerSettings } from '../policies/row-check.ts'
 import { audienceOf, Audiences, isNamed, Subscriber, Viewer, viewerKey, type Audience } from './audience.ts'
@@ -58,6 +59,8 @@ export type RunningRowChanges = RowChanges & {
 
 /** Changes that are evaluated together. The event loop serves others between two batches. */
 const batchSize = 500
+/** Milliseconds until the publication is looked at again while it lacks a table that somebody listens to. */
+const publicationInterval = 2000
 /** Events that are handed out before others have their turn. */
 const mostHandedOut = 2000
 
@@ -94,6 +97,7 @@ class Changes implements RunningRowChanges {
   #checks = 0
   #checkedRows = 0
   #isStopped = false
+  #publicationTimer: NodeJS.Timeout | undefined
 
   constructor(options: RowChangesOptions) {
     const { database, feed, settings, onError } = options
@@ -134,6 +138,32 @@ class Changes implements RunningRowChanges {
 
   forgetTables(): void {
     this.#catalogue.forget()
+    if (this.#audiences.subscribers.size > 0) void this.#checkPublication()
+  }
+
+  /** Tells subscribers that their table has left the publication, or has come back. */
+  async #checkPublication(): Promise<void> {
+    try {
+      const tables = await publishedTables(this.#options.database, publication)
+      if (tables) this.#options.feed.readWith(publication)
+      for (const subscriber of [...this.#audiences.subscribers]) {
+        const binding = subscriber.bindings.find((one) => !tables?.some((table) => isNamed(one, table)))
+        if (subscriber.isUnpublished === (binding !== undefined)) continue
+        subscriber.isUnpublished = binding !== undefined
+        const failure: ChangeFailure = binding
+          ? { code: 'Unavailable', message: noLongerPublished(binding, tables !== undefined) }
+          : { code: 'Gap', message: publishedAgain }
+        this.#fail([subscriber], failure)
+      }
+      clearTimeout(this.#publicationTimer)
+      // Nothing says when a table is added to a publication.
+      if (hasSome(this.#audiences.subscribers, ({ isUnpublished }) => isUnpublished)) {
+        this.#publicationTimer = setTimeout(() => void this.#checkPublication(), publicationInterval).unref()
+      }
+    } catch (error) {
+      // Without the database, its subscribers hear of that.
+      if (!isUnreachable(error)) this.#options.onError(error)
+    }
   }
 
   async subscribe({ bindings, identity, since, signal, receiver }: SubscribeOptions): Promise<ChangeSubscription> {
@@ -168,6 +198,7 @@ class Changes implements RunningRowChanges {
 
   async stop(): Promise<void> {
     this.#isStopped = true
+    clearTimeout(this.#publicationTimer)
     for (const subscriber of [...this.#audiences.subscribers]) this.#end(subscriber, () => undefined)
     await this.#options.feed.stop()
   }
@@ -226,6 +257,7 @@ class Changes implements RunningRowChanges {
       const { state } = feed
       const described = await this.#check(bindings, identity)
       signal.throwIfAborted()
+      feed.readWith(publication)
       if (feed.state === state) return described
     }
   }
@@ -477,6 +509,14 @@ function byEvent(deliveries: readonly Delivery[]): readonly Delivery[] {
     else groups.set(delivery.event, [delivery])
   }
   return [...groups.values()].flat()
+}
+
+const publishedAgain = 'Changes may be missing: a table was not published for a while. Further changes follow.'
+
+function noLongerPublished({ schema, table }: Binding, isThere: boolean): string {
+  const [verb, part] = isThere ? ['alter', 'add table'] : ['create', 'for table']
+  const name = table === '*' ? '…' : qualified({ schema, name: table })
+  return `Changes do not come any more: the table is not in the publication ${publication}. Add it: ${verb} publication ${publication} ${part} ${name};`
 }
 
 const notPublished = (binding: Binding): string =>

@@ -299,6 +299,22 @@ export async function describePublished(
   return { snapshot: snapshot ?? '', lsn: lsn ?? '0/0', relations: relations.map(relationAccess) }
 }
 
+const publishedNames = new JsonStatement(
+  `select schemaname::text, tablename::text from pg_catalog.pg_publication
+     left join pg_catalog.pg_publication_tables using (pubname) where pubname = $1`,
+  { access: 'read', hasNoEffect: true },
+)
+
+/** The names of the tables in a publication; undefined if there is no such publication. */
+export async function publishedTables(
+  database: Pick<Database, 'runWith'>,
+  publication: string,
+): Promise<readonly { readonly schema: string; readonly name: string }[] | undefined> {
+  const rows = await database.runWith(publishedNames, settings, [publication])
+  if (rows.length === 0) return undefined
+  return rows.flatMap(([schema, name]) => (schema && name ? [{ schema, name }] : []))
+}
+
 /** The text of an array of texts. */
 export const textArray = (values: readonly (string | null)[]): string =>
   `{${values.map((value) => (value === null ? 'NULL' : `"${value.replace(/["\\]/g, '\\$&')}"`)).join()}}`

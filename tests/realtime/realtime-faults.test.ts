@@ -1,0 +1,143 @@
+// What a subscription hears when the log, its publication or its table goes away, and that events come again.
+import { setTimeout as pause } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { startApplication } from '../support/application.ts'
+import { createMigratedDatabase } from '../support/database.ts'
+import { createGate } from '../support/gate.ts'
+import { dial, hourToken, type RealtimeClient } from '../support/realtime.ts'
+import { until } from '../support/until.ts'
+
+const [ann, bob] = ['00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002']
+const tableSql = `create table public.items (id int primary key, owner uuid);
+  alter table public.items enable row level security;
+  create policy own on public.items for select to authenticated using (owner = (select auth.uid()));
+  grant select on public.items to authenticated;`
+const binding = { event: '*', schema: 'public', table: 'items' }
+
+const database = await createMigratedDatabase()
+t.teardown(() => database.drop())
+await database.query(`${tableSql} alter publication supabase_realtime add table public.items;`)
+const gate = await createGate(t, database.port)
+await gate.open()
+const throughGate = (uri: string): string => uri.replace(`:${database.port}/`, `:${gate.port}/`)
+const { url, call } = await startApplication(t, throughGate(database.authenticatorUri), {
+  REALTIME_DATABASE_URL: throughGate(database.adminUri),
+})
+
+type Message = { readonly status?: string; readonly code?: string; readonly message?: string }
+
+async function listen(test: Pick<Test, 'teardown'>, user: string): Promise<RealtimeClient> {
+  const client = await dial(test, url, { token: await hourToken('authenticated', { sub: user }) })
+  await client.opened
+  await client.join('items', { postgres_changes: [binding] })
+  t.match((await client.next('system')).payload, { status: 'ok' })
+  return client
+}
+
+const idsOf = ({ received }: RealtimeClient): unknown[] =>
+  received
+    .filter(({ event }) => event === 'postgres_changes')
+    .map(({ payload }) => (payload as { data: { record: { id: number } } }).data.record.id)
+
+const messagesOf = ({ received }: RealtimeClient): Message[] =>
+  received.filter(({ event }) => event === 'system').map(({ payload }) => payload as Message)
+
+/** In time for a client that sends nothing. */
+const hears = async (client: RealtimeClient, fits: (message: Message) => boolean): Promise<boolean> => {
+  const end = performance.now() + 20_000
+  return (await until(() => messagesOf(client).some(fits) || performance.now() > end)) && messagesOf(client).some(fits)
+}
+
+let ids = 0
+const insert = async (): Promise<number> => {
+  await database.query(`insert into items values (${++ids}, '${ann}'), (${-ids}, '${bob}')`)
+  return ids
+}
+/** Whether a row that is inserted now, and again each second, arrives. */
+const arrives = async (client: RealtimeClient): Promise<boolean> => {
+  for (let count = 0; count < 20; count++) {
+    const id = await insert()
+    for (let wait = 0; wait < 20; wait++) {
+      if (idsOf(client).includes(id)) return true
+      await pause(50)
+    }
+  }
+  return false
+}
+
+/** Only rows of its own, each once. */
+const isClean = (client: RealtimeClient): boolean => {
+  const seen = idsOf(client)
+  return new Set(seen).size === seen.length && seen.every((id) => Number(id) > 0)
+}
+
+const terminate = `select pg_terminate_backend(active_pid) from pg_replication_slots where database = current_database()`
+
+t.test('the connection that reads the log is terminated', async (t) => {
+  const client = await listen(t, ann)
+  t.ok(await arrives(client))
+  await database.query(terminate)
+  t.ok(await hears(client, ({ code }) => code === 'Unavailable'))
+  t.ok(
+    await hears(
+      client,
+      ({ code, message = '' }) => code === 'Gap' && message.includes('further changes follow'.slice(8)),
+    ),
+  )
+  t.ok(await arrives(client))
+  t.ok(isClean(client))
+})
+
+t.test('the slot is dropped', async (t) => {
+  const client = await listen(t, ann)
+  // A temporary slot can only be dropped with its connection.
+  await database.query(`${terminate}; select pg_drop_replication_slot(slot_name) from pg_replication_slots
+    where database = current_database() and not active`)
+  t.ok(await hears(client, ({ code }) => code === 'Gap'))
+  t.ok(await arrives(client))
+  t.ok(isClean(client))
+})
+
+t.test('the database is away for some seconds', async (t) => {
+  const client = await listen(t, ann)
+  t.ok(await arrives(client))
+  await gate.shut()
+  t.ok(await hears(client, ({ code }) => code === 'Unavailable'))
+  const missed = await insert()
+  t.equal((await call('GET', '/health')).status, 200)
+  await pause(4000)
+  await gate.open()
+  t.ok(await hears(client, ({ code }) => code === 'Gap'))
+  t.ok(await arrives(client))
+  t.ok(isClean(client))
+  t.notOk(idsOf(client).includes(missed))
+})
+
+t.test('the publication is dropped, and created again', async (t) => {
+  const client = await listen(t, ann)
+  t.ok(await arrives(client))
+  await database.query('drop publication supabase_realtime')
+  await insert()
+  t.ok(
+    await hears(client, ({ code, message = '' }) => code === 'Unavailable' && message.includes('create publication')),
+    'the message says what is missing',
+  )
+  await database.query('create publication supabase_realtime for table items')
+  t.ok(await arrives(client), 'events come again')
+  t.ok(await hears(client, ({ code }) => code === 'Gap'))
+  t.ok(isClean(client))
+})
+
+t.test('the table is dropped, and created again', async (t) => {
+  const client = await listen(t, ann)
+  t.ok(await arrives(client))
+  await database.query(`drop table items; ${tableSql}`)
+  t.ok(
+    await hears(client, ({ code, message = '' }) => code === 'Unavailable' && message.includes('add table')),
+    'the message says what is missing',
+  )
+  await database.query('alter publication supabase_realtime add table items')
+  t.ok(await hears(client, ({ code }) => code === 'Gap'))
+  t.ok(await arrives(client))
+  t.ok(isClean(client))
+})
