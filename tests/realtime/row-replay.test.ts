@@ -308,6 +308,23 @@ t.test('the log is read while there are subscribers', async (t) => {
   again.subscription.end()
 })
 
+t.test('a publication that is created when the log is read already', async (t) => {
+  const { database, listen, settled, feed } = await start(t)
+  await database.query('drop publication supabase_realtime')
+  const end = feed.use()
+  await feed.whenReading(AbortSignal.timeout(20_000))
+  await database.query('create publication supabase_realtime for table items')
+  const one = await listen([binding])
+  end()
+  await database.query('insert into items (id) values (1)')
+  await settled()
+  t.strictSame(
+    one.data().map(({ record }) => record?.id),
+    [1],
+  )
+  t.strictSame(one.failures, [])
+})
+
 t.test('messages from SQL', async (t) => {
   const { database, listen, messages, settled } = await start(t)
   await listen([{ event: '*', schema: '*' }])
