@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { startApplication } from '../support/application.ts'
+import { withClient } from '../support/database.ts'
 import { dial, hourToken, push, startRealtimeServer } from '../support/realtime.ts'
 import { until } from '../support/until.ts'
 
@@ -107,4 +108,60 @@ t.test('a process that is killed leaves no presence behind', async (t) => {
     ),
     'and comes back with the connection',
   )
+})
+
+t.test('another role of the database can neither read nor forge what processes tell each other', async (t) => {
+  const ann = '00000000-0000-4000-8000-00000000000a'
+  const session = '00000000-0000-4000-8000-00000000000b'
+  await database.query(
+    `create policy everyone on realtime.messages for all to authenticated using (true) with check (true)`,
+  )
+  await database.query(`insert into auth.users (id) values ('${ann}')`)
+  await database.query(
+    `insert into auth.sessions (id, user_id, created_at, updated_at) values ('${session}', '${ann}', now(), now())`,
+  )
+  const token = await hourToken('authenticated', { sub: ann, session_id: session })
+  const [here, there] = [await dial(t, first.url, { token }), await dial(t, second.url, { token })]
+  for (const client of [here, there]) await client.opened
+  for (const client of [here, there]) {
+    t.match(await client.join('secret', { private: true, presence: { enabled: true } }), { status: 'ok' })
+  }
+  const heard: string[] = []
+  await withClient(database.adminUri, async (client) => {
+    client.on('notification', ({ payload = '' }) => heard.push(payload))
+    await client.query('set role anon')
+    await client.query('listen rowhouse_realtime')
+    here.send('broadcast', 'realtime:secret', { type: 'broadcast', event: 'e', payload: { text: 'for members' } })
+    t.match(await there.next('broadcast'), { payload: { payload: { text: 'for members' } } })
+    await client.query('select')
+    t.ok(heard.length > 0)
+    t.notOk(heard.some((payload) => payload.includes('members') || payload.includes('secret')))
+    t.notOk(heard.some((payload) => Buffer.from(payload.split(' ').at(-1) ?? '', 'base64').includes('members')))
+    const sender = heard[0]?.split(' ', 1)[0] ?? ''
+    const forged = [
+      { k: 'send', t: 'secret', p: true, e: 'forged', j: '{}' },
+      { k: 'send', t: 'secret', p: true, e: 'forged', x: '{}' },
+      { k: 'presence', t: 'secret', p: true, o: 1, entry: { key: 'forged', ref: 'r', members: '' } },
+      { k: 'presence', t: 'secret', p: true, o: 1, entry: { key: 'forged' } },
+      { k: 'presence', t: 'secret', p: true, o: 1, entry: 1 },
+      { k: 'bye' },
+      null,
+    ].flatMap((fields) => [sender, 'another'].map((name) => `${name} 1000 0 1 ${JSON.stringify(fields)}`))
+    const ended = [`session ${session}`, `user ${ann}`, 'user x', 'session', '']
+    for (const payload of [...heard, ...forged, ...ended, `${sender} 1000 0 999999999 x`]) {
+      await client.query('select pg_notify($1, $2)', ['rowhouse_realtime', payload])
+    }
+    await t.rejects(client.query('select from rowhouse.realtime_secret'), { code: '42501' })
+  })
+  await pause(300)
+  for (const client of [here, there]) {
+    t.strictSame(
+      (await client.events()).filter((event) => event !== 'presence_state'),
+      [],
+    )
+  }
+  there.send('broadcast', 'realtime:secret', { type: 'broadcast', event: 'e', payload: { n: 1 } })
+  t.match(await here.next('broadcast'), { payload: { payload: { n: 1 } } }, 'the processes go on')
+  await database.query(`delete from auth.sessions where id = '${session}'`)
+  for (const client of [here, there]) t.match(await client.closed, { code: 1008 })
 })

@@ -1,4 +1,6 @@
-// Messages between the processes of a server, as payloads of NOTIFY.
+// Messages between the processes of a server, as payloads of NOTIFY. Every role of the database may notify and listen, so they are
+// sealed with a secret that only servers may read.
+import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto'
 import { Broadcast, TextEvent, type Delivery } from './frames.ts'
 import type { PresenceEntry } from './presence.ts'
 
@@ -18,21 +20,34 @@ export type RelayMessage =
       readonly entry: PresenceEntry | undefined
     }
 
-/** Bytes of a part of a message. The limit of a payload is 8000, and a part has some words before it. */
-const partSize = 7800
+const cipher = 'aes-256-gcm'
+const tagLength = 16
+/** Bytes of a part of a message. The limit of a payload is 8000: a part is in base64, with its tag and some words before it. */
+const partSize = 5700
 
-/** The payloads of a message. @param number of the message in its process */
-export function payloadsOf(sender: string, number: number, message: RelayMessage): readonly string[] {
-  const bytes = Buffer.from(JSON.stringify(fieldsOf(message)))
-  const parts: string[] = []
-  for (let at = 0; at < bytes.length;) {
-    let end = Math.min(bytes.length, at + partSize)
-    // Not within a character: bytes that continue one begin with 10.
-    while (end < bytes.length && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--
-    parts.push(bytes.toString('utf8', at, end))
-    at = end
-  }
-  return parts.map((part, index) => `${sender} ${number} ${index} ${parts.length} ${part}`)
+/** Each process has its own key, so that the numbers of its parts are used once. */
+const keyOf = (secret: Buffer, sender: string): Buffer => createHmac('sha256', secret).update(sender).digest()
+
+function nonceOf(number: number, index: number): Buffer {
+  const nonce = Buffer.alloc(12)
+  nonce.writeUIntBE(number, 0, 6)
+  nonce.writeUIntBE(index, 6, 6)
+  return nonce
+}
+
+/** The bytes of a message, for `payloadsOf`. */
+export const bytesOf = (message: RelayMessage): Buffer => Buffer.from(JSON.stringify(fieldsOf(message)))
+
+/** The payloads of a message. @param number of the message in its process: greater than that of the message before */
+export function payloadsOf(secret: Buffer, sender: string, number: number, bytes: Buffer): readonly string[] {
+  const key = keyOf(secret, sender)
+  const count = Math.ceil(bytes.length / partSize)
+  return Array.from({ length: count }, (_, index) => {
+    const words = `${sender} ${number} ${index} ${count}`
+    const sealing = createCipheriv(cipher, key, nonceOf(number, index)).setAAD(Buffer.from(words))
+    const part = sealing.update(bytes.subarray(index * partSize, (index + 1) * partSize))
+    return `${words} ${Buffer.concat([part, sealing.final(), sealing.getAuthTag()]).toString('base64')}`
+  })
 }
 
 type Fields = {
@@ -87,31 +102,84 @@ function messageOf({ k, t = '', p = false, e = '', j, b, x, o = 0, entry }: Fiel
   }
 }
 
-const header = /^([\w-]+) (\d+) (\d+) (\d+) /
+const header = /^([\w-]{1,40}) (\d{1,14}) (\d{1,9}) (\d{1,9}) /
 
-/** Puts the parts of messages together. The parts of one sender arrive in their order. */
+type Sender = {
+  readonly key: Buffer
+  /** The last message, whether all of it was read, and its parts if not. */
+  number: number
+  isComplete: boolean
+  parts: Buffer[]
+}
+
+/** Opens the parts of messages, and puts them together. The parts of one sender arrive in their order. */
 export class RelayReader {
-  readonly #incomplete = new Map<string, { readonly number: string; readonly parts: string[] }>()
+  /** Those that have sent something. They are kept, so that nobody can send their messages again. */
+  readonly #senders = new Map<string, Sender>()
+  #secret: Buffer
 
-  /** @returns the sender, and its message if this was the last part; undefined for another payload */
-  read(payload: string): { readonly sender: string; readonly message: RelayMessage | undefined } | undefined {
-    const [all = '', sender = '', number = '', index = '', count = ''] = header.exec(payload) ?? []
-    if (sender === '') return undefined
-    let known = this.#incomplete.get(sender)
-    if (index === '0') this.#incomplete.set(sender, (known = { number, parts: [] }))
-    // The beginning was missed.
-    if (known?.number !== number || known.parts.length !== Number(index)) return { sender, message: undefined }
-    known.parts.push(payload.slice(all.length))
-    if (known.parts.length < Number(count)) return { sender, message: undefined }
-    this.#incomplete.delete(sender)
-    try {
-      return { sender, message: messageOf(JSON.parse(known.parts.join('')) as Fields) }
-    } catch {
-      return { sender, message: undefined }
-    }
+  constructor(secret: Buffer) {
+    this.#secret = secret
   }
 
-  forget(sender: string): void {
-    this.#incomplete.delete(sender)
+  /** @param secret another one, as after a restore of the database */
+  use(secret: Buffer): void {
+    if (this.#secret.equals(secret)) return
+    this.#secret = secret
+    this.#senders.clear()
+  }
+
+  /** @returns the sender, and its message if this was the last part; undefined for the payload of anybody else */
+  read(payload: string): { readonly sender: string; readonly message: RelayMessage | undefined } | undefined {
+    const [all = '', name = '', ...numbers] = header.exec(payload) ?? []
+    if (name === '') return undefined
+    const [number = 0, index = 0, count = 0] = numbers.map(Number)
+    const sender = this.#senders.get(name) ?? {
+      key: keyOf(this.#secret, name),
+      number: -1,
+      isComplete: true,
+      parts: [],
+    }
+    const part = opened(sender.key, nonceOf(number, index), all.slice(0, -1), payload.slice(all.length))
+    if (!part) return undefined
+    this.#senders.set(name, sender)
+    if (index === 0 && number > sender.number) Object.assign(sender, { number, isComplete: false, parts: [] })
+    // The beginning was missed, or somebody repeats it.
+    if (sender.number !== number || sender.isComplete || sender.parts.length !== index)
+      return { sender: name, message: undefined }
+    sender.parts.push(part)
+    if (sender.parts.length < count) return { sender: name, message: undefined }
+    const bytes = Buffer.concat(sender.parts)
+    sender.parts = []
+    sender.isComplete = true
+    return { sender: name, message: messageIn(bytes) }
+  }
+
+  /** The process has ended. */
+  forget(name: string): void {
+    const sender = this.#senders.get(name)
+    if (sender) sender.parts = []
+  }
+}
+
+function messageIn(bytes: Buffer): RelayMessage | undefined {
+  try {
+    return messageOf(JSON.parse(bytes.toString()) as Fields)
+  } catch {
+    return undefined
+  }
+}
+
+/** Undefined if the part was not sealed with the key. */
+function opened(key: Buffer, nonce: Buffer, words: string, text: string): Buffer | undefined {
+  const sealed = Buffer.from(text, 'base64')
+  if (sealed.length < tagLength) return undefined
+  try {
+    const opening = createDecipheriv(cipher, key, nonce, { authTagLength: tagLength })
+      .setAAD(Buffer.from(words))
+      .setAuthTag(sealed.subarray(-tagLength))
+    return Buffer.concat([opening.update(sealed.subarray(0, -tagLength)), opening.final()])
+  } catch {
+    return undefined
   }
 }

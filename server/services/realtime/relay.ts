@@ -1,12 +1,13 @@
 // Connects the processes that serve the same database: broadcasts, presence and ends of sessions, by NOTIFY.
 import { randomBytes } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Database } from '../../postgres/database.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import type { ListenerEvent } from '../../postgres/listener.ts'
 import { isUuid } from '../../text/uuid.ts'
 import type { Delivery } from './frames.ts'
 import type { Hub, HubObserver, Member, Room } from './hub.ts'
-import { payloadsOf, RelayReader, type RelayMessage } from './relay-messages.ts'
+import { bytesOf, payloadsOf, RelayReader, type RelayMessage } from './relay-messages.ts'
 import type { RealtimeStatistics } from './statistics.ts'
 
 /** The channel that triggers of `sql/migrations` notify, too. */
@@ -17,6 +18,8 @@ const namePrefix = 'rowhouse realtime '
 const peerInterval = 2000
 /** Milliseconds for which the process listens after its last channel. */
 const lingering = 60_000
+/** Milliseconds after which the secret is read again, while the database does not respond. */
+const secretPause = 1000
 /** Bytes that may wait for the database. */
 const mostWaiting = 16 * 1024 * 1024
 
@@ -30,11 +33,16 @@ const listening = new JsonStatement(
   { access: 'read', hasNoEffect: true },
 )
 
+const secretOfServers = new JsonStatement(`select encode(secret, 'hex') from rowhouse.realtime_secret`, {
+  access: 'read',
+  hasNoEffect: true,
+})
+
 export type RelayOptions = {
   readonly database: Pick<Database, 'askRows' | 'listenAs'>
   readonly hub: Hub
   readonly statistics: RealtimeStatistics
-  /** A session, or all sessions of a user, have ended. */
+  /** Somebody says that a session, or all sessions of a user, have ended. Every role of the database may say so. */
   readonly onEnd: (isEnded: (session: string, user: string | null) => boolean) => void
   /** Ends of sessions may have been missed. */
   readonly onMissed: () => void
@@ -44,13 +52,14 @@ export type RelayOptions = {
 export class Relay implements HubObserver {
   readonly #options: RelayOptions
   readonly #name = randomBytes(9).toString('base64url')
-  readonly #reader = new RelayReader()
+  #secret: Buffer | undefined
+  #reader: RelayReader | undefined
   readonly #peers = new Set<string>()
   readonly #owners = new WeakMap<Member, number>()
   #nextOwner = 0
   #peersKnownAt = -Infinity
   #number = 0
-  #waiting: string[] = []
+  #waiting: Buffer[] = []
   #waitingBytes = 0
   #sending: Promise<void> | undefined
   #listener: Promise<() => Promise<void>> | undefined
@@ -99,12 +108,33 @@ export class Relay implements HubObserver {
 
   #listen(): void {
     if (this.#isStopped || this.#listener) return
-    this.#listener = this.#options.database.listenAs(namePrefix + this.#name, relayChannel, (event) =>
-      this.#onEvent(event),
-    )
+    this.#listener = this.#startListening()
     this.#watch = setInterval(() => {
       if (this.#peers.size > 0) this.#askPeers().catch(this.#options.onError)
     }, peerInterval).unref()
+  }
+
+  /** @returns what stops it */
+  async #startListening(): Promise<() => Promise<void>> {
+    const { database, onError } = this.#options
+    // Messages that come before the secret is known would be lost.
+    while (!this.#secret) {
+      await this.#readSecret().catch(onError)
+      if (this.#secret) break
+      await pause(secretPause, undefined, { ref: false })
+      if (!this.#listener) return () => Promise.resolve()
+    }
+    return database.listenAs(namePrefix + this.#name, relayChannel, (event) => this.#onEvent(event))
+  }
+
+  async #readSecret(): Promise<Buffer> {
+    const [[text] = []] = await this.#options.database.askRows(secretOfServers, undefined, [])
+    const secret = Buffer.from(text ?? '', 'hex')
+    // Without it, everybody knows it.
+    if (secret.length === 0) throw new Error('The table rowhouse.realtime_secret is empty')
+    this.#reader ??= new RelayReader(secret)
+    this.#reader.use(secret)
+    return (this.#secret = secret)
   }
 
   async #stopListening(): Promise<void> {
@@ -127,8 +157,12 @@ export class Relay implements HubObserver {
       this.#isListening = true
       this.#options.onMissed()
       this.#forgetPeers(() => true)
-      this.#askPeers().then(() => {
-        if (this.#peers.size > 0) this.#send({ kind: 'hello' })
+      // It may be another database by now.
+      Promise.all([this.#readSecret(), this.#askPeers()]).then(() => {
+        if (this.#peers.size === 0) return
+        this.#send({ kind: 'hello' })
+        // The hello of a process that has begun to listen at the same time may have come too early.
+        this.#sendPresence()
       }, this.#options.onError)
     }
   }
@@ -140,7 +174,7 @@ export class Relay implements HubObserver {
       this.#options.onEnd((session, user) => (what === 'session' ? session : user)?.toLowerCase() === wanted)
       return
     }
-    const read = this.#reader.read(payload)
+    const read = this.#reader?.read(payload)
     if (!read || read.sender === this.#name) return
     const { sender, message } = read
     const isNew = !this.#peers.has(sender)
@@ -197,7 +231,7 @@ export class Relay implements HubObserver {
     if (gone.size === 0) return
     for (const peer of gone) {
       this.#peers.delete(peer)
-      this.#reader.forget(peer)
+      this.#reader?.forget(peer)
     }
     const { hub } = this.#options
     for (const room of [...hub.rooms]) {
@@ -211,14 +245,13 @@ export class Relay implements HubObserver {
     // While the process does not listen, others do not report themselves.
     const isKnown = this.#isListening || performance.now() - this.#peersKnownAt < peerInterval
     if (isKnown && this.#peers.size === 0) return
-    const payloads = payloadsOf(this.#name, this.#number++, message)
-    const bytes = payloads.reduce((sum, payload) => sum + payload.length, 0)
-    if (this.#waitingBytes + bytes > mostWaiting) {
+    const bytes = bytesOf(message)
+    if (this.#waitingBytes + bytes.length > mostWaiting) {
       this.#options.statistics.drop('not relayed')
       return
     }
-    this.#waiting.push(...payloads)
-    this.#waitingBytes += bytes
+    this.#waiting.push(bytes)
+    this.#waitingBytes += bytes.length
     this.#sending ??= this.#sendAll(isKnown).finally(() => (this.#sending = undefined))
   }
 
@@ -227,11 +260,15 @@ export class Relay implements HubObserver {
     const { database, statistics, onError } = this.#options
     try {
       if (!isKnown) await this.#askPeers()
+      const secret = this.#secret ?? (await this.#readSecret())
       while (this.#waiting.length > 0) {
-        const payloads = this.#waiting
+        const messages = this.#waiting
         this.#waiting = []
         this.#waitingBytes = 0
-        if (this.#peers.size > 0) await database.askRows(notify, undefined, [arrayText(payloads)])
+        if (this.#peers.size > 0) {
+          const payloads = messages.flatMap((bytes) => payloadsOf(secret, this.#name, this.#number++, bytes))
+          await database.askRows(notify, undefined, [arrayText(payloads)])
+        }
         // Messages of the same turn of the event loop go together.
         await new Promise((resolve) => setImmediate(resolve))
       }
@@ -244,6 +281,5 @@ export class Relay implements HubObserver {
   }
 }
 
-/** Texts as the text of an array of PostgreSQL. */
-const arrayText = (texts: readonly string[]): string =>
-  `{${texts.map((text) => `"${text.replace(/["\\]/g, '\\$&')}"`).join(',')}}`
+/** Texts without quotes and backslashes as the text of an array of PostgreSQL. */
+const arrayText = (texts: readonly string[]): string => `{${texts.map((text) => `"${text}"`).join(',')}}`

@@ -6,7 +6,7 @@ import type { JwtVerifier } from '../../identity/jwt/jwt.ts'
 import type { RealtimeParts } from './realtime-parts.ts'
 import { ClientSocket, closeCodes } from './socket.ts'
 import type { SerializerVersion } from './frames.ts'
-import { sessionEnded, TokenRefused, type Credential } from './tokens.ts'
+import { TokenRefused, type Credential } from './tokens.ts'
 
 /** Bytes of a message, as in the original. */
 const largestMessage = 5_000_000
@@ -72,11 +72,6 @@ export class Sockets {
   /** Closes all sockets so that their clients connect again. */
   closeAll(): void {
     for (const socket of this.#sockets) socket.close(closeCodes.restart, 'The server restarts')
-  }
-
-  /** A session, or all sessions of a user, have ended. */
-  sessionsEnded(isEnded: (session: string, user: string | null) => boolean): void {
-    this.#end(({ session }) => session !== undefined && isEnded(session.session, session.user), sessionEnded)
   }
 
   /** Checks credentials again that may have ended. */

@@ -96,8 +96,10 @@ export function startRealtime(options: RealtimeOptions, statistics: RealtimeStat
     hub,
     statistics,
     onEnd: (isEnded) => {
-      sockets.sessionsEnded(isEnded)
-      streams.sessionsEnded(isEnded)
+      const mayHaveEnded = ({ session }: Credential): boolean =>
+        session !== undefined && isEnded(session.session, session.user)
+      void sockets.checkAgain(mayHaveEnded)
+      void streams.checkAgain(mayHaveEnded)
     },
     onMissed: () => {
       const mayHaveEnded = ({ session }: Credential): boolean => session !== undefined

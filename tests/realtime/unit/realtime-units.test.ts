@@ -4,7 +4,12 @@ import { Allowance } from '../../../server/services/realtime/allowance.ts'
 import { Broadcast, readBinary, readText, TextEvent } from '../../../server/services/realtime/frames.ts'
 import { bindingIds, readJoin } from '../../../server/services/realtime/join.ts'
 import { presenceEntry, PresenceList } from '../../../server/services/realtime/presence.ts'
-import { payloadsOf, RelayReader, type RelayMessage } from '../../../server/services/realtime/relay-messages.ts'
+import {
+  bytesOf,
+  payloadsOf,
+  RelayReader,
+  type RelayMessage,
+} from '../../../server/services/realtime/relay-messages.ts'
 
 t.test('frames are those of RFC 6455, of every length', (t) => {
   for (const length of [0, 50, 125, 126, 65_535, 65_536, 100_000]) {
@@ -108,9 +113,10 @@ t.test('messages between processes', (t) => {
     { kind: 'presence', topic: 'a', isPrivate: false, owner: 3, entry: presenceEntry('k', '{"n":1}', undefined) },
     { kind: 'presence', topic: 'a', isPrivate: false, owner: 3, entry: undefined },
   ]
-  const reader = new RelayReader()
+  const secret = Buffer.alloc(32, 1)
+  const reader = new RelayReader(secret)
   for (const [number, message] of messages.entries()) {
-    const parts = payloadsOf('sender', number, message)
+    const parts = payloadsOf(secret, 'sender', number, bytesOf(message))
     t.ok(parts.every((part) => Buffer.byteLength(part) < 7990))
     const read = parts.map((part) => reader.read(part))
     t.ok(read.slice(0, -1).every((part) => part?.message === undefined))
@@ -121,7 +127,34 @@ t.test('messages between processes', (t) => {
     } else t.equal(JSON.stringify(found), JSON.stringify(message))
   }
   t.equal(reader.read('session x'), undefined)
-  t.same(reader.read('sender 9 1 2 rest'), { sender: 'sender', message: undefined }, 'without its beginning')
-  t.same(reader.read('sender 9 0 1 {'), { sender: 'sender', message: undefined })
+  const bytes = bytesOf({
+    kind: 'send',
+    topic: 'a',
+    isPrivate: true,
+    delivery: new TextEvent('broadcast', 'a', 'e', `"${'x'.repeat(9000)}"`),
+  })
+  const [first = '', second = ''] = payloadsOf(secret, 'sender', 9, bytes)
+  t.same(reader.read(second), { sender: 'sender', message: undefined }, 'without its beginning')
+  reader.read(first)
+  reader.read(first)
+  t.equal(reader.read(second)?.message?.kind, 'send', 'although somebody has repeated a part')
+  t.same(reader.read(second), { sender: 'sender', message: undefined }, 'repeated')
+  t.same(reader.read(first), { sender: 'sender', message: undefined }, 'repeated')
+  const [foreign = ''] = payloadsOf(Buffer.alloc(32, 2), 'sender', 10, bytes)
+  const [sealed = ''] = payloadsOf(secret, 'sender', 10, bytes)
+  for (const forged of [
+    foreign,
+    sealed.replace('sender', 'another'),
+    sealed.replace(' 10 0 ', ' 11 0 '),
+    sealed.replace(' 0 2 ', ' 0 1 '),
+    `${sealed.slice(0, 100)}AAAA${sealed.slice(104)}`,
+    'sender 10 0 999999999 e30=',
+    'sender 10 0 1 {}',
+    'sender 99999999999999 999999999 999999999 ',
+    'sender',
+    '',
+  ]) {
+    t.equal(reader.read(forged), undefined, forged.slice(0, 50))
+  }
   t.end()
 })

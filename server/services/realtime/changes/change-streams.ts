@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { RealtimeError } from '../realtime-error.ts'
 import type { RealtimeSettings } from '../settings.ts'
 import type { RealtimeStatistics } from '../statistics.ts'
-import { expiredText, sessionEnded, TokenRefused, type Credential, type Tokens } from '../tokens.ts'
+import { expiredText, TokenRefused, type Credential, type Tokens } from '../tokens.ts'
 import {
   ChangesRefused,
   ChangesUnavailable,
@@ -132,11 +132,6 @@ export class ChangeStreams {
   endAll(): void {
     this.#isEnding = true
     this.#end(() => true, 'The server restarts')
-  }
-
-  /** A session, or all sessions of a user, have ended. */
-  sessionsEnded(isEnded: (session: string, user: string | null) => boolean): void {
-    this.#end(({ session }) => session !== undefined && isEnded(session.session, session.user), sessionEnded)
   }
 
   /** Checks credentials again that may have ended. */
