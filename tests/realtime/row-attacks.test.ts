@@ -2,6 +2,8 @@
 import t from 'tap'
 import { asRole, asUser, startRowChanges } from '../support/row-changes.ts'
 
+/** The back reference keeps PostgreSQL from running an automaton. */
+const slowPattern = '^(a+)(a+)(a+)(a+)b\\\\1$'
 const [one, two] = ['00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002'] as const
 
 const { database, listen, settled } = await startRowChanges(
@@ -81,4 +83,34 @@ t.test('privileges and policies of partitioned tables apply as soon as they chan
     anyone.data().map(({ record }) => record),
     [{ id: 1, owner: null, secret: null }, { id: 3, owner: null, secret: null }, { id: 4 }],
   )
+})
+
+t.test('bindings and conditions by the thousand are refused', async (t) => {
+  const binding = { schema: 'public', table: 'letters' }
+  const many = Array.from({ length: 1001 }, () => binding)
+  const conditions = Array.from({ length: 100_000 }, () => 'body=match.x').join()
+  const long = `body=eq.${'x'.repeat(5_000_000)}`
+  for (const bindings of [many, [{ ...binding, filter: conditions }]]) {
+    await t.rejects(listen(bindings, asUser(one)), { name: 'ChangesRefused', message: /^A channel has at most 1000/ })
+  }
+  await t.rejects(listen([{ ...binding, filter: ','.repeat(100_000) }], asUser(one)), { name: 'ChangesRefused' })
+  const { subscription } = await listen([{ ...binding, filter: long }, ...many.slice(3)], asUser(one))
+  subscription.end()
+})
+
+t.test('a pattern that takes forever harms nobody else for long', async (t) => {
+  const binding = { event: 'INSERT', schema: 'public', table: 'letters' }
+  const slow = await listen([{ ...binding, filter: `body=match."${slowPattern}"` }], asUser(one))
+  const other = await listen([binding], asUser(one))
+  const begun = performance.now()
+  await database.query(`insert into letters values (3, '${one}', '', '${'a'.repeat(300)}b${'a'.repeat(400)}')`)
+  await database.query(`insert into letters values (4, '${one}', '', '${'a'.repeat(300)}b${'a'.repeat(401)}')`)
+  await settled()
+  t.comment(`${Math.round(performance.now() - begun)} ms`)
+  t.ok(performance.now() - begun < 3000)
+  t.match(slow.failures, [{ code: 'Refused', message: 'A filter of the table public.letters takes too long' }])
+  t.strictSame(slow.events, [])
+  t.equal(other.events.length, 2)
+  slow.subscription.end()
+  other.subscription.end()
 })

@@ -139,10 +139,11 @@ export class ChannelChanges {
 
   async #attempt(signal: AbortSignal): Promise<Outcome> {
     const { request } = this.#channel
+    const identity = this.#identity ?? this.#channel.credential.identity
     try {
       const subscription = await this.#changes.subscribe({
         bindings: request.bindings,
-        identity: this.#identity ?? this.#channel.credential.identity,
+        identity,
         since: this.#position,
         signal,
         receiver: {
@@ -154,6 +155,8 @@ export class ChannelChanges {
       else {
         this.#subscription = subscription
         this.#position ??= subscription.position
+        // Another token has come meanwhile.
+        if (this.#identity && this.#identity !== identity) await this.changeIdentity(this.#identity)
       }
       return { status: 'ok', message: 'Subscribed to PostgreSQL' }
     } catch (error) {

@@ -9,7 +9,7 @@ import { qualified } from '../../../rest/sql/identifier.ts'
 import { isOfMessages, type FeedState, type LogFeed } from '../log-feed.ts'
 import { describePublished, publishedTables, type PublishedRelations } from '../policies/relation-policies.ts'
 import { CheckBatch } from '../policies/check-batch.ts'
-import { CallerSettings } from '../policies/row-check.ts'
+import { CallerSettings, filterTime } from '../policies/row-check.ts'
 import { audienceOf, Audiences, isNamed, Subscriber, Viewer, viewerKey, type Audience } from './audience.ts'
 import { ChangeBuffer, type BufferedTransaction } from './change-buffer.ts'
 import { evaluate, type Delivery, type EvaluatedChange, type EvaluationTools } from './evaluation.ts'
@@ -61,6 +61,8 @@ export type RunningRowChanges = RowChanges & {
 const batchSize = 500
 /** Milliseconds until the publication is looked at again while it lacks a table that somebody listens to. */
 const publicationInterval = 2000
+/** Bindings of a subscription, and the conditions of their filters: many of them cost a statement. */
+const mostConditions = 1000
 /** Events that are handed out before others have their turn. */
 const mostHandedOut = 2000
 
@@ -87,6 +89,8 @@ class Changes implements RunningRowChanges {
   readonly #settings: CallerSettings
   readonly #viewers = new Map<string, Viewer>()
   readonly #roleViewers = new Map<string, Viewer>()
+  readonly #filterViewers = new Map<string, Viewer>()
+  readonly #filterSettings: CallerSettings
   readonly #tools: EvaluationTools
   /** Subscribers that do not get every transaction yet: what was committed before they subscribed may be read later. */
   readonly #starting = new Set<Subscriber>()
@@ -108,11 +112,13 @@ class Changes implements RunningRowChanges {
     })
     this.#catalogue = new TableCatalogue(database)
     this.#settings = new CallerSettings(options.checksSessions)
+    this.#filterSettings = new CallerSettings(options.checksSessions, [], filterTime)
     this.#tools = {
       database,
       checks: new CheckBatch(database),
       catalogue: this.#catalogue,
       roleViewer: (role) => this.#roleViewer(role),
+      filterViewer: (role) => this.#filterViewer(role),
       onFailure: ({ subscribers }, failure) => this.#fail(subscribers, failure),
       onCheck: (rows) => {
         this.#checks++
@@ -168,7 +174,10 @@ class Changes implements RunningRowChanges {
 
   async subscribe({ bindings, identity, since, signal, receiver }: SubscribeOptions): Promise<ChangeSubscription> {
     if (this.#isStopped) throw new ChangesUnavailable('The server is shutting down.')
+    if (bindings.length > mostConditions) throw new ChangesRefused(tooMany)
     const read = bindings.map(readBinding)
+    if (read.reduce((sum, { filters }) => sum + 1 + filters.length, 0) > mostConditions)
+      throw new ChangesRefused(tooMany)
     const after = since === undefined ? undefined : readPosition(since)
     if (since !== undefined && !after) {
       throw new ChangesRefused(
@@ -240,9 +249,11 @@ class Changes implements RunningRowChanges {
   }
 
   #roleViewer(role: string): Viewer {
-    let viewer = this.#roleViewers.get(role)
-    if (!viewer) this.#roleViewers.set(role, (viewer = new Viewer(lastingIdentity(role, {}), this.#settings)))
-    return viewer
+    return viewerOf(role, this.#roleViewers, this.#settings)
+  }
+
+  #filterViewer(role: string): Viewer {
+    return viewerOf(role, this.#filterViewers, this.#filterSettings)
   }
 
   /** Checks again if the log was not read all the time: what was committed meanwhile may be missing. */
@@ -255,7 +266,7 @@ class Changes implements RunningRowChanges {
     for (;;) {
       await feed.whenReading(signal)
       const { state } = feed
-      const described = await this.#check(bindings, identity)
+      const described = await this.#check(bindings, identity, signal)
       signal.throwIfAborted()
       feed.readWith(publication)
       if (feed.state === state) return described
@@ -267,21 +278,24 @@ class Changes implements RunningRowChanges {
    *
    * @throws ChangesRefused, ChangesUnavailable
    */
-  async #check(bindings: readonly Binding[], identity: Identity): Promise<PublishedRelations> {
+  async #check(bindings: readonly Binding[], identity: Identity, signal?: AbortSignal): Promise<PublishedRelations> {
     const { role } = identity
     try {
       const described = await describePublished(this.#options.database, role, publication, bindings)
       const tables = described.relations.map((access) => this.#catalogue.keep(access, role))
-      await Promise.all(
-        bindings.map(async (binding) => {
-          const named = tables.filter(({ access }) => isNamed(binding, access))
-          if (named.length === 0) throw new ChangesRefused(notPublished(binding))
-          await Promise.all(named.map((table) => this.#compile(table, binding)))
-        }),
-      )
+      // One after the other: other subscribers and requests need the database, too.
+      for (const binding of bindings) {
+        const named = tables.filter(({ access }) => isNamed(binding, access))
+        if (named.length === 0) throw new ChangesRefused(notPublished(binding))
+        for (const table of named) {
+          signal?.throwIfAborted()
+          await this.#compile(table, binding)
+        }
+      }
       return described
     } catch (error) {
-      if (error instanceof ChangesRefused || error instanceof ChangesUnavailable) throw error
+      if (error instanceof ChangesRefused || error instanceof ChangesUnavailable || signal?.aborted === true)
+        throw error
       if (isUnreachable(error)) throw new ChangesUnavailable('The database cannot be reached.')
       const state = sqlState(error)
       if (state === undefined) throw error
@@ -291,7 +305,7 @@ class Changes implements RunningRowChanges {
 
   async #compile(table: ReturnType<TableCatalogue['keep']>, binding: Binding): Promise<void> {
     try {
-      await table.compile(binding, this.#roleViewer(table.role))
+      await table.compile(binding, this.#filterViewer(table.role))
     } catch (error) {
       if (!(error instanceof ChangesRefused)) throw error
       throw new ChangesRefused(
@@ -492,6 +506,13 @@ class Changes implements RunningRowChanges {
   }
 }
 
+/** The viewer with a role and no claims. */
+function viewerOf(role: string, viewers: Map<string, Viewer>, settings: CallerSettings): Viewer {
+  let viewer = viewers.get(role)
+  if (!viewer) viewers.set(role, (viewer = new Viewer(lastingIdentity(role, {}), settings)))
+  return viewer
+}
+
 const unreadable = 'Changes are missing: they could not be read.'
 
 function hasSome<T>(all: ReadonlySet<T>, test: (one: T) => boolean): boolean {
@@ -518,6 +539,7 @@ function noLongerPublished({ schema, table }: Binding, isThere: boolean): string
   const name = table === '*' ? '…' : qualified({ schema, name: table })
   return `Changes do not come any more: the table is not in the publication ${publication}. Add it: ${verb} publication ${publication} ${part} ${name};`
 }
+const tooMany = `A channel has at most ${mostConditions} bindings to changes and conditions of their filters`
 
 const notPublished = (binding: Binding): string =>
   `Unable to subscribe to changes with given parameters. Please check Realtime is enabled for the given connect parameters: [${describedBinding(binding)}]`

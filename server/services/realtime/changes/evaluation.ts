@@ -1,6 +1,6 @@
 // Decides who gets which changes of a table, in one batch: filters first, then one check of the policies for all rows of a viewer,
 // or of a role whose policies do not depend on the viewer.
-import { isUnreachable } from '../../../postgres/database-error.ts'
+import { isUnreachable, sqlState } from '../../../postgres/database-error.ts'
 import type { Database } from '../../../postgres/database.ts'
 import type { LogChange, LogRelation, LogTuple } from '../../../postgres/replication/log-transaction.ts'
 import type { CheckBatch } from '../policies/check-batch.ts'
@@ -30,6 +30,8 @@ export type EvaluationTools = {
   readonly catalogue: TableCatalogue
   /** A viewer with the role and no claims, for what does not depend on them. */
   readonly roleViewer: (role: string) => Viewer
+  /** The same for filters, which get little time. */
+  readonly filterViewer: (role: string) => Viewer
   /** Events are missing for an audience, or its bindings do not fit the table. */
   readonly onFailure: (audience: Audience, failure: ChangeFailure) => void
   /** Counts checks of policies. */
@@ -54,6 +56,8 @@ type PreparedBinding = CompiledBinding & { readonly index: number; readonly bind
 
 const kinds = { insert: 'INSERT', update: 'UPDATE', delete: 'DELETE' } as const
 
+/** The SQLSTATE of a statement that took too long. */
+const queryCanceled = '57014'
 /** Statements that run at the same time. */
 const mostParallel = 200
 
@@ -129,7 +133,7 @@ class RoleEvaluation {
     const members = await this.#prepare(table, viewer, audiences)
     if (members.length === 0) return
     const items = this.#items(table)
-    await this.#ask(viewer, members, items.flatMap(rowsOf))
+    await this.#ask(role, members, items.flatMap(rowsOf))
     await this.#convert(table, viewer, items.flatMap(rowsOf))
     const { select } = table.access
     if (select.kind !== 'expression' || !select.dependsOnCaller) return this.#decide(table, viewer, members, items)
@@ -179,7 +183,7 @@ class RoleEvaluation {
   }
 
   /** Lets the database decide the conditions that need it, for the values of all rows. */
-  async #ask(viewer: Viewer, members: readonly Member[], rows: readonly LoggedRow[]): Promise<void> {
+  async #ask(role: string, members: readonly Member[], rows: readonly LoggedRow[]): Promise<void> {
     const questions = new Map<
       string,
       { readonly question: Question; readonly column: number; readonly askers: Audience[] }
@@ -207,9 +211,13 @@ class RoleEvaluation {
     }
     const asked = [...questions.values()].map(({ question, column }) => ({ question, values: valuesOf(column) }))
     const answers = await persist(() =>
-      answer(this.#tools.database, viewer.settings, asked, ({ key }, error) => {
+      answer(this.#tools.database, this.#tools.filterViewer(role).settings, asked, ({ key }, error) => {
         if (isUnreachable(error)) throw error
-        this.#failFor(questions.get(key)?.askers ?? [], error)
+        const askers = questions.get(key)?.askers ?? []
+        // All others have waited for it, and would do so at each change.
+        if (sqlState(error) === queryCanceled)
+          this.#fail(askers, 'Refused', `A filter of ${this.#tableName} takes too long`)
+        else this.#failFor(askers, error)
       }),
     )
     for (const [key, found] of answers) {
@@ -320,7 +328,7 @@ class RoleEvaluation {
     }
     const completed = [...rows.values()]
     if (completed.length > 0) {
-      await this.#ask(visibility.viewer, members, completed)
+      await this.#ask(table.role, members, completed)
       await this.#convert(table, visibility.viewer, completed)
     }
     const shown = new Shown(rows)

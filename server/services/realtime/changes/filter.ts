@@ -142,9 +142,9 @@ function statementFor({ type, operator, isNegated }: Question): JsonStatement {
   if (kept) return kept
   const statement = new JsonStatement(
     `select v.number::text, f.number::text
-      from (select number, value::${type} as value from unnest($1::text[]) with ordinality as v(value, number) offset 0) as v,
+      from (select number, value::${type} as value from pg_catalog.unnest($1::text[]) with ordinality as v(value, number) offset 0) as v,
         (select number, value::${type}${operator === 'in' ? '[]' : ''} as value
-          from unnest($2::text[]) with ordinality as f(value, number) offset 0) as f
+          from pg_catalog.unnest($2::text[]) with ordinality as f(value, number) offset 0) as f
       where ${isNegated ? `not (${test})` : test}`,
     read,
   )

@@ -104,8 +104,8 @@ export class RoleTable {
   ): Promise<readonly (string | null | undefined)[]> {
     const type = this.access.columns[index]?.typeText ?? 'text'
     const statement = new JsonStatement(
-      `select to_jsonb(given.value::${type})::text
-        from unnest($1::text[]) with ordinality as given(value, number) order by given.number`,
+      `select pg_catalog.to_jsonb(given.value::${type})::text
+        from pg_catalog.unnest($1::text[]) with ordinality as given(value, number) order by given.number`,
       read,
     )
     const rows = await this.#database.runWith(statement, viewer.settings, [textArray(texts)])
@@ -198,7 +198,7 @@ async function canonicalValues(
   if (patterns.includes(operator)) return [value]
   const text =
     operator === 'in'
-      ? `select v::text from unnest($1::text::${typeText}[]) as v`
+      ? `select v::text from pg_catalog.unnest($1::text::${typeText}[]) as v`
       : `select ($1::text::${typeText})::text`
   try {
     const rows = await database.runWith(new JsonStatement(text, read), settings, [value])

@@ -29,7 +29,7 @@ const ordinal = '"rowhouse row"'
  */
 export function rowsOf(relation: Relation, alias: string = identifier(relation.name)): string {
   const columns = relation.columns.map(({ name }) => identifier(name))
-  return `unnest($1::${qualified(relation)}[]) with ordinality as ${alias}(${[...columns, ordinal].join()})`
+  return `pg_catalog.unnest($1::${qualified(relation)}[]) with ordinality as ${alias}(${[...columns, ordinal].join()})`
 }
 
 const read = { access: 'read', hasNoEffect: true } as const
@@ -85,20 +85,25 @@ const text = (checksSession: boolean, more: readonly string[]): SettingsText =>
     ...more.map(set),
   ])
 
-/** Of a policy or a pattern of a filter that takes longer, nobody else must wait for the end. */
-const timeLimit = '5s'
+/** Of a policy that takes longer, nobody else must wait for the end. */
+const policyTime = '5s'
+/** The same for the filters of clients, which may name patterns that take forever. */
+export const filterTime = '500ms'
 
 /** Writes the settings for statements under a role and its claims. */
 export class CallerSettings {
   readonly #plain: SettingsText
   readonly #checking: SettingsText
   readonly #checksSessions: () => boolean
+  readonly #timeLimit: string
 
   /**
    * @param checksSessions whether the database has `auth.check_session`, read at each use
    * @param more names of further settings
+   * @param timeLimit of a statement
    */
-  constructor(checksSessions: () => boolean, more: readonly string[] = []) {
+  constructor(checksSessions: () => boolean, more: readonly string[] = [], timeLimit = policyTime) {
+    this.#timeLimit = timeLimit
     this.#plain = text(false, more)
     this.#checking = text(true, more)
     this.#checksSessions = checksSessions
@@ -114,7 +119,7 @@ export class CallerSettings {
     const texts = session ? this.#checking : this.#plain
     return {
       text: texts.plain,
-      values: [...sessionValues(session), ...identityValues(identity), timeLimit, ...values],
+      values: [...sessionValues(session), ...identityValues(identity), this.#timeLimit, ...values],
       hasNoEffect: true,
       texts,
       checksSession: session !== undefined,
