@@ -1,5 +1,6 @@
 // Broadcasts by HTTP.
 import type { ServerResponse } from 'node:http'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sendWhole } from '../../common/incomplete-request.ts'
 import { dto } from '../../http/service-response.ts'
 import type { ServiceResponse } from '../../http/service-route.ts'
@@ -37,14 +38,15 @@ export const broadcastRoutes: readonly RealtimeRoute[] = [
     responses: { 202: accepted, 422: failure('The body is not valid.'), ...limited },
     handler: async ({ caller, request, response, body: { messages } }) => {
       const { parts } = caller
-      requireSmall(messages, parts.settings().realtimeMaxPayloadBytes)
+      const payloads = await encodedPayloads(messages, parts.settings().realtimeMaxPayloadBytes)
       count(caller, messages.length)
       const mayWrite = await writableTopics(messages, caller, request.headers)
-      for (const { topic, event, payload, private: isPrivate, id } of messages) {
+      for (const [index, { topic, event, private: isPrivate, id }] of messages.entries()) {
+        if (index % messagesAtOnce === 0) await nextTurn()
         if (isPrivate === true && !mayWrite.has(topic)) parts.statistics.drop('not permitted')
         else {
-          const json = Buffer.from(JSON.stringify(payload))
-          send(parts, isPrivate === true, { topic, event, payload: json, isJson: true, id: id ?? undefined })
+          const payload = payloads[index] ?? noPayload
+          send(parts, isPrivate === true, { topic, event, payload, isJson: true, id: id ?? undefined })
         }
       }
       accept(response)
@@ -99,11 +101,24 @@ function requireJson(payload: Buffer): void {
   if (reading.kind === 'fault') throw realtimeErrors.invalid({ payload: [reading.fault] })
 }
 
-function requireSmall(messages: readonly Message[], limit: number): void {
-  const errors = messages.map(({ payload }) =>
-    Buffer.byteLength(JSON.stringify(payload)) > limit ? { payload: ['Payload size exceeds tenant limit'] } : {},
-  )
-  if (errors.some((error) => 'payload' in error)) throw realtimeErrors.invalid({ messages: errors })
+/** Messages that are encoded or sent before others have their turn. */
+const messagesAtOnce = 200
+
+/** The payloads as JSON. @throws RealtimeError if one of them is too large */
+async function encodedPayloads(messages: readonly Message[], limit: number): Promise<readonly Buffer[]> {
+  const payloads: Buffer[] = []
+  for (const { payload } of messages) {
+    if (payloads.length % messagesAtOnce === 0) await nextTurn()
+    payloads.push(Buffer.from(JSON.stringify(payload)))
+  }
+  const isLarge = ({ length }: Buffer): boolean => length > limit
+  if (payloads.some(isLarge)) {
+    const errors = payloads.map((payload) =>
+      isLarge(payload) ? { payload: ['Payload size exceeds tenant limit'] } : {},
+    )
+    throw realtimeErrors.invalid({ messages: errors })
+  }
+  return payloads
 }
 
 /** What each caller may still send, by token; those that have sent nothing for longest are forgotten. */
