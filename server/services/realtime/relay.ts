@@ -217,11 +217,13 @@ export class Relay implements HubObserver {
   }
 
   async #askPeers(): Promise<void> {
+    // Those who report themselves meanwhile may not have listened yet when the database answered.
+    const known = new Set(this.#peers)
     const rows = await this.#options.database.askRows(listening, undefined, [])
     this.#peersKnownAt = performance.now()
     const names = new Set(rows.map(([name]) => (name ?? '').slice(namePrefix.length)))
     names.delete(this.#name)
-    this.#forgetPeers((peer) => !names.has(peer))
+    this.#forgetPeers((peer) => known.has(peer) && !names.has(peer))
     for (const name of names) this.#peers.add(name)
   }
 
