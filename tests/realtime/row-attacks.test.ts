@@ -1,6 +1,7 @@
 // What people may not see of the changes of rows, whatever they try.
 import t from 'tap'
 import { asRole, asUser, startRowChanges } from '../support/row-changes.ts'
+import { until } from '../support/until.ts'
 
 /** The back reference keeps PostgreSQL from running an automaton. */
 const slowPattern = '^(a+)(a+)(a+)(a+)b\\\\1$'
@@ -40,6 +41,7 @@ t.test('earlier versions of a row that has become mine stay hidden, also if the 
   await database.query(`update letters set owner = '${two}', secret = ''`)
   await settled()
   const second = await listen([{ schema: 'public', table: 'letters' }], asUser(two), { since: position })
+  await until(() => second.data().length > 0)
   await settled()
   first.subscription.end()
   second.subscription.end()
