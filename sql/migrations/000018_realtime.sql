@@ -288,11 +288,13 @@ $$;
 
 -- Processes connect the channels of their clients by NOTIFY. Every role may notify and listen, so they seal their messages.
 create table rowhouse.realtime_secret (
+  is_only boolean default true constraint realtime_secret_pkey primary key
+    constraint realtime_secret_is_only_check check (is_only),
   secret bytea not null constraint realtime_secret_check check (octet_length(secret) = 32)
 );
-create unique index realtime_secret_key on rowhouse.realtime_secret ((true));
 comment on table rowhouse.realtime_secret is
   E'Secret of the servers\n\nMessages between processes are sealed with it. Only the server has access.';
+comment on column rowhouse.realtime_secret.is_only is 'True: the table has one row.';
 comment on column rowhouse.realtime_secret.secret is 'Random bytes.';
 alter table rowhouse.realtime_secret enable row level security;
 create policy server on rowhouse.realtime_secret for select to authenticator using (true);
@@ -300,7 +302,7 @@ comment on policy server on rowhouse.realtime_secret is 'The server reads it.';
 -- Tables of the migrating role may have been granted to others by default.
 revoke all on rowhouse.realtime_secret from public, anon, authenticated, service_role;
 grant select on rowhouse.realtime_secret to authenticator;
-insert into rowhouse.realtime_secret
+insert into rowhouse.realtime_secret (secret)
 select pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.gen_random_uuid()::text || pg_catalog.gen_random_uuid()::text, 'UTF8'));
 
 -- The channels of a session or an account end with it: servers check the tokens of those that are notified.
