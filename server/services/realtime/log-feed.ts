@@ -14,6 +14,13 @@ export type FeedState =
 /** What the feed uses of a `LogReader`. */
 export type FeedReader = { readonly start: () => void; readonly stop: () => Promise<void> }
 
+/** What a listener gets: transactions in their order, those together that wait together. */
+export type FeedListener = {
+  readonly onTransactions: (transactions: readonly LogTransaction[]) => Promise<void> | undefined
+  readonly onState: (state: FeedState) => void
+}
+
+/** What the reader calls. */
 export type FeedHandlers = {
   readonly onTransaction: (transaction: LogTransaction) => Promise<void> | undefined
   readonly onState: (state: FeedState) => void
@@ -50,10 +57,12 @@ const defaultLingering = 60_000
 const defaultGathering = 25
 /** Transactions and changes that may wait for it; with more, the connection is paused. */
 const mostWaiting = 1000
+/** Transactions and changes that are handed out together, unless one transaction has more. */
+const mostTogether = 500
 
 export class LogFeed {
   readonly #options: LogFeedOptions
-  readonly #listeners = new Set<FeedHandlers>()
+  readonly #listeners = new Set<FeedListener>()
   #reader: FeedReader | undefined
   #users = 0
   #timer: NodeJS.Timeout | undefined
@@ -81,7 +90,7 @@ export class LogFeed {
   }
 
   /** Passes all transactions to a listener. */
-  add(listener: FeedHandlers): void {
+  add(listener: FeedListener): void {
     this.#listeners.add(listener)
   }
 
@@ -187,14 +196,15 @@ export class LogFeed {
 
   async #handOutSoon(): Promise<void> {
     await pause(this.#options.gathering ?? defaultGathering, undefined, { ref: false })
-    for (let next = this.#arrived.shift(); next; next = this.#arrived.shift()) {
-      if ('kind' in next) {
-        this.#onState(next)
+    while (this.#arrived.length > 0) {
+      const transactions = this.#takeTransactions()
+      if (transactions.length === 0) {
+        const state = this.#arrived.shift()
+        if (state && 'kind' in state) this.#onState(state)
         continue
       }
-      this.#arrivedChanges -= 1 + next.changes.length
       try {
-        await this.#handOut(next)
+        await this.#handOut(transactions)
       } catch (error) {
         this.#options.onError(error)
       }
@@ -202,11 +212,27 @@ export class LogFeed {
     this.#handingOut = undefined
   }
 
-  async #handOut(transaction: LogTransaction): Promise<void> {
-    for (const change of transaction.changes) {
-      if (change.kind === 'insert' && isOfMessages(change.relation)) this.#options.onMessage(messageOf(change))
+  /** Takes the transactions before the next state, until they have enough changes. */
+  #takeTransactions(): readonly LogTransaction[] {
+    const transactions: LogTransaction[] = []
+    let size = 0
+    for (const next of this.#arrived) {
+      if ('kind' in next || size >= mostTogether) break
+      transactions.push(next)
+      size += 1 + next.changes.length
     }
-    for (const { onTransaction } of this.#listeners) await onTransaction(transaction)
+    this.#arrived.splice(0, transactions.length)
+    this.#arrivedChanges -= size
+    return transactions
+  }
+
+  async #handOut(transactions: readonly LogTransaction[]): Promise<void> {
+    for (const { changes } of transactions) {
+      for (const change of changes) {
+        if (change.kind === 'insert' && isOfMessages(change.relation)) this.#options.onMessage(messageOf(change))
+      }
+    }
+    for (const { onTransactions } of this.#listeners) await onTransactions(transactions)
   }
 }
 

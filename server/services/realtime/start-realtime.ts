@@ -62,7 +62,7 @@ export function startRealtime(options: RealtimeOptions, statistics: RealtimeStat
     onMessage: (message) => deliver(hub, message),
   })
   feed.add({
-    onTransaction: () => undefined,
+    onTransactions: () => undefined,
     onState: (state) => {
       if (state.kind === 'unavailable') options.warn(`Realtime cannot read changes of rows. ${state.message}`)
       else if (state.kind === 'lost') {

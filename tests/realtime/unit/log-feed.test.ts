@@ -30,9 +30,9 @@ t.test(
     const seen: unknown[] = []
     let goOn = (): void => undefined
     feed.add({
-      onTransaction: async ({ xid }) => {
-        seen.push(xid)
-        if (xid === 1) await new Promise<void>((resolve) => (goOn = resolve))
+      onTransactions: async (transactions) => {
+        seen.push(...transactions.map(({ xid }) => xid))
+        if (seen.at(-1) === 1) await new Promise<void>((resolve) => (goOn = resolve))
       },
       onState: ({ kind }) => seen.push(kind),
     })
@@ -52,3 +52,34 @@ t.test(
     await feed.stop()
   },
 )
+
+t.test('transactions that wait together are handed out together, up to a size', async (t) => {
+  let reader: FeedHandlers | undefined
+  const feed = new LogFeed({
+    gathering: 0,
+    createReader: (handlers) => {
+      reader = handlers
+      return { start: () => undefined, stop: () => Promise.resolve() }
+    },
+    onMessage: () => undefined,
+    onError: (error) => t.fail(String(error)),
+  })
+  const seen: number[][] = []
+  feed.add({
+    onTransactions: (transactions) => {
+      seen.push(transactions.map(({ xid }) => xid))
+      return undefined
+    },
+    onState: () => undefined,
+  })
+  const end = feed.use()
+  for (let xid = 0; xid < 1200; xid++) void reader?.onTransaction(transaction(xid))
+  t.ok(await until(() => seen.flat().length === 1200))
+  t.strictSame(
+    seen.map(({ length }) => length),
+    [500, 500, 200],
+  )
+  t.strictSame(seen.flat(), [...Array(1200).keys()])
+  end()
+  await feed.stop()
+})

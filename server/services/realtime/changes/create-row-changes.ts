@@ -1,20 +1,19 @@
 // Row changes: subscriptions to tables of a publication, whose events come from the log.
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { parseLsn } from '../../../common/wal-position.ts'
 import { lastingIdentity, claimsText, type Identity } from '../../../identity/identity.ts'
 import { isUnreachable, sqlState } from '../../../postgres/database-error.ts'
 import type { Database } from '../../../postgres/database.ts'
 import type { LogRelation, LogTransaction } from '../../../postgres/replication/log-transaction.ts'
 import { qualified } from '../../../rest/sql/identifier.ts'
-import { isOfMessages, type FeedState, type LogFeed } from '../log-feed.ts'
+import type { FeedState, LogFeed } from '../log-feed.ts'
 import { describePublished, publishedTables, type PublishedRelations } from '../policies/relation-policies.ts'
 import { CheckBatch } from '../policies/check-batch.ts'
 import { CallerSettings, filterTime } from '../policies/row-check.ts'
-import { audienceOf, Audiences, isNamed, Subscriber, Viewer, viewerKey, type Audience } from './audience.ts'
+import { audienceOf, Audiences, isNamed, Subscriber, Viewer, viewerKey } from './audience.ts'
 import { ChangeBuffer, type BufferedTransaction } from './change-buffer.ts'
-import { evaluate, type Delivery, type EvaluatedChange, type EvaluationTools } from './evaluation.ts'
+import { batchSize, ChangeDelivery, type Recipients } from './change-delivery.ts'
 import { describedBinding, readBinding, type Binding } from './filter-text.ts'
-import { isBefore, positionText, readPosition, type ChangePosition } from './position.ts'
+import { positionText, readPosition, type ChangePosition } from './position.ts'
 import { TableCatalogue } from './published-table.ts'
 import {
   ChangesRefused,
@@ -57,29 +56,13 @@ export type RunningRowChanges = RowChanges & {
   readonly statistics: RowChangesStatistics
 }
 
-/** Changes that are evaluated together. The event loop serves others between two batches. */
-const batchSize = 500
 /** Milliseconds until the publication is looked at again while it lacks a table that somebody listens to. */
 const publicationInterval = 2000
 /** Bindings of a subscription, and the conditions of their filters: many of them cost a statement. */
 const mostConditions = 1000
-/** Events that are handed out before others have their turn. */
-const mostHandedOut = 2000
-
 export function createRowChanges(options: RowChangesOptions): RunningRowChanges {
   return new Changes(options)
 }
-
-/** For whom a transaction is evaluated. */
-type Recipients = {
-  readonly subscribers: () => Iterable<Subscriber>
-  readonly audiencesOf: (relation: LogRelation) => Audience[]
-  readonly includes: (subscriber: Subscriber) => boolean
-  /** Events up to it are left out. */
-  readonly after?: ChangePosition | undefined
-}
-
-type SetBatch = (batch: Promise<void> | undefined) => void
 
 class Changes implements RunningRowChanges {
   readonly #options: RowChangesOptions
@@ -91,13 +74,12 @@ class Changes implements RunningRowChanges {
   readonly #roleViewers = new Map<string, Viewer>()
   readonly #filterViewers = new Map<string, Viewer>()
   readonly #filterSettings: CallerSettings
-  readonly #tools: EvaluationTools
+  readonly #delivery: ChangeDelivery
   /** Subscribers that do not get every transaction yet: what was committed before they subscribed may be read later. */
   readonly #starting = new Set<Subscriber>()
   /** What is being evaluated for those who have caught up. */
   #batch: Promise<void> | undefined
   #tail: Promise<void> = Promise.resolve()
-  #events = 0
   #checks = 0
   #checkedRows = 0
   #isStopped = false
@@ -113,21 +95,24 @@ class Changes implements RunningRowChanges {
     this.#catalogue = new TableCatalogue(database)
     this.#settings = new CallerSettings(options.checksSessions)
     this.#filterSettings = new CallerSettings(options.checksSessions, [], filterTime)
-    this.#tools = {
-      database,
-      checks: new CheckBatch(database),
-      catalogue: this.#catalogue,
-      roleViewer: (role) => this.#roleViewer(role),
-      filterViewer: (role) => this.#filterViewer(role),
-      onFailure: ({ subscribers }, failure) => this.#fail(subscribers, failure),
-      onCheck: (rows) => {
-        this.#checks++
-        this.#checkedRows += rows
+    this.#delivery = new ChangeDelivery({
+      tools: {
+        database,
+        checks: new CheckBatch(database),
+        catalogue: this.#catalogue,
+        roleViewer: (role) => this.#roleViewer(role),
+        filterViewer: (role) => this.#filterViewer(role),
+        onFailure: ({ subscribers }, failure) => this.#fail(subscribers, failure),
+        onCheck: (rows) => {
+          this.#checks++
+          this.#checkedRows += rows
+        },
+        onError,
       },
-      onError,
-    }
+      onGap: (subscribers, message) => this.#fail(subscribers, { code: 'Gap', message }),
+    })
     feed.add({
-      onTransaction: (transaction) => this.#onTransaction(transaction),
+      onTransactions: (transactions) => this.#onTransactions(transactions),
       onState: (state) => this.#onState(state),
     })
   }
@@ -136,7 +121,7 @@ class Changes implements RunningRowChanges {
     return {
       subscribers: this.#audiences.subscribers.size,
       bufferedBytes: this.#buffer.bytes,
-      events: this.#events,
+      events: this.#delivery.events,
       checks: this.#checks,
       checkedRows: this.#checkedRows,
     }
@@ -337,20 +322,22 @@ class Changes implements RunningRowChanges {
   /** Passes transactions of the buffer to a new subscriber, until there is none that it has not seen. */
   async #catchUp(subscriber: Subscriber, first: number): Promise<void> {
     try {
-      for (let next = first; !subscriber.isEnded; next++) {
+      for (let next = first; !subscriber.isEnded;) {
         if (next > this.#buffer.last) {
           subscriber.liveFrom = next
           return
         }
-        const entry = this.#buffer.at(next)
-        if (entry) await this.#deliverTo(subscriber, entry)
-        else {
+        if (next < this.#buffer.first) {
           this.#fail([subscriber], {
             code: 'Gap',
             message: 'Changes are missing: the client has fallen too far behind.',
           })
-          next = this.#buffer.first - 1
+          next = this.#buffer.first
+          continue
         }
+        const entries = this.#nextFor(subscriber, next)
+        next = (entries.at(-1)?.sequence ?? next) + 1
+        await this.#deliverTo(subscriber, entries)
       }
     } catch (error) {
       this.#options.onError(error)
@@ -359,9 +346,24 @@ class Changes implements RunningRowChanges {
     }
   }
 
-  /** Passes what it has not seen of a transaction to one subscriber. */
-  async #deliverTo(subscriber: Subscriber, entry: BufferedTransaction): Promise<void> {
-    const part = subscriber.start?.partOf(entry.transaction) ?? 'all'
+  /** Transactions of the buffer that a subscriber gets together: it has seen the same part of them. */
+  #nextFor({ start }: Subscriber, first: number): readonly BufferedTransaction[] {
+    const entries: BufferedTransaction[] = []
+    let size = 0
+    for (let entry = this.#buffer.at(first); entry && size < batchSize; entry = this.#buffer.at(entry.sequence + 1)) {
+      const isWhole = (start?.partOf(entry.transaction) ?? 'all') === 'all'
+      if (!isWhole && entries.length > 0) break
+      entries.push(entry)
+      if (!isWhole) break
+      size += 1 + entry.transaction.changes.length
+    }
+    return entries
+  }
+
+  /** Passes what it has not seen of transactions to one subscriber. */
+  async #deliverTo(subscriber: Subscriber, entries: readonly BufferedTransaction[]): Promise<void> {
+    const [first] = entries
+    const part = first ? (subscriber.start?.partOf(first.transaction) ?? 'all') : 'none'
     if (part === 'none') return
     const recipients: Recipients = {
       subscribers: () => [subscriber],
@@ -372,7 +374,7 @@ class Changes implements RunningRowChanges {
       includes: () => true,
       after: part === 'all' ? undefined : part,
     }
-    await this.#deliver(entry, recipients, (batch) => {
+    await this.#delivery.deliver(entries, recipients, (batch) => {
       subscriber.batch = batch
     })
   }
@@ -387,24 +389,53 @@ class Changes implements RunningRowChanges {
     } else this.#fail(subscribers, { code: 'Unavailable', message: state.message })
   }
 
-  #onTransaction(transaction: LogTransaction): Promise<void> {
-    this.#tail = this.#tail.then(() => this.#take(transaction))
+  #onTransactions(transactions: readonly LogTransaction[]): Promise<void> {
+    this.#tail = this.#tail.then(() => this.#takeAll(transactions))
     return this.#tail
   }
 
-  async #take(transaction: LogTransaction): Promise<void> {
-    for (const { relation } of transaction.changes) this.#catalogue.noteRelation(relation)
-    const entry = this.#buffer.add(transaction)
-    const includes = ({ liveFrom, isLeftOut }: Subscriber): boolean => liveFrom <= entry.sequence && !isLeftOut
+  /** Evaluates transactions that wait together at once: policies of many viewers cost a check for each of them. */
+  async #takeAll(transactions: readonly LogTransaction[]): Promise<void> {
+    let together: BufferedTransaction[] = []
+    let relations = new Map<number, LogRelation>()
+    const takeTogether = async (): Promise<void> => {
+      const entries = together
+      together = []
+      relations = new Map()
+      if (entries.length > 0) await this.#take(entries)
+    }
+    for (const transaction of transactions) {
+      const isDescribedAnew = transaction.changes.some(
+        ({ relation }) => (relations.get(relation.oid) ?? relation) !== relation,
+      )
+      // The first ones after a subscription may be left out for it.
+      if (isDescribedAnew || transaction.isTooLarge || this.#starting.size > 0) await takeTogether()
+      for (const { relation } of transaction.changes) {
+        if (relations.get(relation.oid) === relation) continue
+        relations.set(relation.oid, relation)
+        this.#catalogue.noteRelation(relation)
+      }
+      together.push(this.#buffer.add(transaction))
+      if (transaction.isTooLarge || this.#starting.size > 0) await takeTogether()
+    }
+    await takeTogether()
+  }
+
+  async #take(entries: readonly BufferedTransaction[]): Promise<void> {
+    const last = entries.at(-1)?.sequence ?? 0
+    const includes = ({ liveFrom, isLeftOut }: Subscriber, sequence: number): boolean =>
+      liveFrom <= sequence && !isLeftOut
+    const includesSome = (subscriber: Subscriber): boolean => includes(subscriber, last)
     const recipients: Recipients = {
-      subscribers: () => [...this.#audiences.subscribers].filter(includes),
+      subscribers: () => [...this.#audiences.subscribers].filter(includesSome),
       audiencesOf: (relation) =>
-        [...this.#audiences.of(relation)].filter(({ subscribers }) => hasSome(subscribers, includes)),
+        [...this.#audiences.of(relation)].filter(({ subscribers }) => hasSome(subscribers, includesSome)),
       includes,
     }
     try {
-      await this.#leaveOut(entry)
-      await this.#deliver(entry, recipients, (batch) => {
+      const [first] = entries
+      if (first && entries.length === 1) await this.#leaveOut(first)
+      await this.#delivery.deliver(entries, recipients, (batch) => {
         this.#batch = batch
       })
     } catch (error) {
@@ -421,79 +452,8 @@ class Changes implements RunningRowChanges {
       const part = start.partOf(entry.transaction)
       subscriber.isLeftOut = part !== 'all'
       if (start.isPassedBy(entry.transaction)) this.#starting.delete(subscriber)
-      else if (typeof part === 'object') await this.#deliverTo(subscriber, entry)
+      else if (typeof part === 'object') await this.#deliverTo(subscriber, [entry])
     }
-  }
-
-  async #deliver({ transaction }: BufferedTransaction, recipients: Recipients, setBatch: SetBatch): Promise<void> {
-    const { changes } = transaction
-    if (transaction.isTooLarge) {
-      const message =
-        'Changes are missing: a transaction was larger than the server keeps (REALTIME_MAX_TRANSACTION_BYTES).'
-      return this.#fail(recipients.subscribers(), { code: 'Gap', message })
-    }
-    for (let start = 0; start < changes.length; start += batchSize) {
-      if (start > 0) await nextTurn()
-      const batch = this.#deliverBatch(transaction, start, recipients)
-      setBatch(batch)
-      try {
-        await batch
-      } finally {
-        setBatch(undefined)
-      }
-    }
-  }
-
-  async #deliverBatch({ changes, commit, time }: LogTransaction, start: number, recipients: Recipients): Promise<void> {
-    const { after } = recipients
-    const timeText = new Date(Number(time / 1000n)).toISOString()
-    const ofRelations = new Map<
-      LogRelation,
-      { readonly audiences: Audience[]; places: number[]; changes: EvaluatedChange[] }
-    >()
-    const end = Math.min(start + batchSize, changes.length)
-    for (let index = start; index < end; index++) {
-      const change = changes[index]
-      const position = { commit, index }
-      if (!change || isOfMessages(change.relation) || (after && !isBefore(after, position))) continue
-      let list = ofRelations.get(change.relation)
-      if (!list) {
-        list = { audiences: recipients.audiencesOf(change.relation), places: [], changes: [] }
-        ofRelations.set(change.relation, list)
-      }
-      if (list.audiences.length === 0) continue
-      list.places.push(index - start)
-      list.changes.push({ change, time: timeText, position: positionText(position) })
-    }
-    const deliveries: (readonly Delivery[] | undefined)[] = []
-    await Promise.all(
-      [...ofRelations].map(async ([relation, { audiences, places, changes: evaluated }]) => {
-        if (evaluated.length === 0) return
-        const found = await evaluate(this.#tools, relation, evaluated, audiences)
-        places.forEach((place, index) => (deliveries[place] = found[index]))
-      }),
-    )
-    let handedOut = 0
-    for (const ofChange of deliveries) {
-      if (!ofChange) continue
-      handedOut += this.#handOut(ofChange, recipients)
-      if (handedOut < mostHandedOut) continue
-      handedOut = 0
-      await nextTurn()
-    }
-  }
-
-  /** @returns how many subscribers have got an event */
-  #handOut(deliveries: readonly Delivery[], { includes }: Recipients): number {
-    const before = this.#events
-    for (const { audience, event, bindings } of byEvent(deliveries)) {
-      for (const subscriber of audience.subscribers) {
-        if (subscriber.isEnded || !includes(subscriber)) continue
-        this.#events++
-        subscriber.receiver.onChange(event, bindings)
-      }
-    }
-    return this.#events - before
   }
 
   #fail(subscribers: Iterable<Subscriber>, failure: ChangeFailure): void {
@@ -518,18 +478,6 @@ const unreadable = 'Changes are missing: they could not be read.'
 function hasSome<T>(all: ReadonlySet<T>, test: (one: T) => boolean): boolean {
   for (const one of all) if (test(one)) return true
   return false
-}
-
-/** Brings deliveries of the same event together: receivers encode it once if they get it one after the other. */
-function byEvent(deliveries: readonly Delivery[]): readonly Delivery[] {
-  if (deliveries.length < 2) return deliveries
-  const groups = new Map<Delivery['event'], Delivery[]>()
-  for (const delivery of deliveries) {
-    const group = groups.get(delivery.event)
-    if (group) group.push(delivery)
-    else groups.set(delivery.event, [delivery])
-  }
-  return [...groups.values()].flat()
 }
 
 const publishedAgain = 'Changes may be missing: a table was not published for a while. Further changes follow.'
