@@ -190,7 +190,7 @@ export class ChannelChanges {
     this.#position = event.position
     const ids = idsText(bindings, this.#ids)
     const { version } = socket
-    const frame = frameOf(event, `${version}${ids} ${topic}`, () =>
+    const frame = frameOf(event, `${version}${request.isLegacy ? 'legacy' : ''}${ids} ${topic}`, () =>
       request.isLegacy
         ? messageFrame(version, null, null, topic, typeOf(event.data), event.data)
         : messageFrame(version, null, null, topic, 'postgres_changes', `{"ids":[${ids}],"data":${event.data}}`),

@@ -20,8 +20,12 @@ export type RowTexts = readonly (string | null | undefined)[]
 
 type Relation = Pick<RelationAccess, 'schema' | 'name' | 'columns'>
 
-/** A name that no column has: quotes and spaces are rare in names. */
-const ordinal = '"rowhouse row"'
+/** A name that no column has, for the number of a row. */
+function ordinalOf({ columns }: Relation): string {
+  let name = 'rowhouse row'
+  while (columns.some((column) => column.name === name)) name += '_'
+  return identifier(name)
+}
 
 /**
  * The rows of the first parameter as a relation with the name of the table, so that conditions apply as they are. The role needs no
@@ -29,19 +33,19 @@ const ordinal = '"rowhouse row"'
  */
 export function rowsOf(relation: Relation, alias: string = identifier(relation.name)): string {
   const columns = relation.columns.map(({ name }) => identifier(name))
-  return `pg_catalog.unnest($1::${qualified(relation)}[]) with ordinality as ${alias}(${[...columns, ordinal].join()})`
+  return `pg_catalog.unnest($1::${qualified(relation)}[]) with ordinality as ${alias}(${[...columns, ordinalOf(relation)].join()})`
 }
 
 const read = { access: 'read', hasNoEffect: true } as const
 
 /** Returns the numbers of the rows, from 1 on, that the condition is true for. */
 export const checkStatement = (relation: Relation, condition: string): JsonStatement =>
-  new JsonStatement(`select ${ordinal}::text from ${rowsOf(relation)} where ${condition}`, read)
+  new JsonStatement(`select ${ordinalOf(relation)}::text from ${rowsOf(relation)} where ${condition}`, read)
 
 /** Returns the number of each row, and whether each of the conditions is true for it. */
 export const decisionStatement = (relation: Relation, conditions: readonly string[]): JsonStatement =>
   new JsonStatement(
-    `select ${[`${ordinal}::text`, ...conditions.map((condition) => `coalesce((${condition}), false)`)].join()} from ${rowsOf(relation)}`,
+    `select ${[`${ordinalOf(relation)}::text`, ...conditions.map((condition) => `coalesce((${condition}), false)`)].join()} from ${rowsOf(relation)}`,
     read,
   )
 
@@ -54,7 +58,7 @@ export function lookupStatement(relation: Relation, names: readonly string[]): J
   const keys = relation.columns.filter(({ isKey }) => isKey).map(({ name }) => identifier(name))
   const [given, found] = ['"rowhouse given"', '"rowhouse found"']
   return new JsonStatement(
-    `select ${[`${given}.${ordinal}::text`, ...names.map((name) => `${found}.${identifier(name)}`)].join()}
+    `select ${[`${given}.${ordinalOf(relation)}::text`, ...names.map((name) => `${found}.${identifier(name)}`)].join()}
       from ${rowsOf(relation, given)}
       join ${qualified(relation)} as ${found} on ${keys.map((key) => `${found}.${key} = ${given}.${key}`).join(' and ')}`,
     read,
@@ -85,7 +89,7 @@ const text = (checksSession: boolean, more: readonly string[]): SettingsText =>
     ...more.map(set),
   ])
 
-/** Of a policy that takes longer, nobody else must wait for the end. */
+/** A policy that takes longer must not hold up others. */
 const policyTime = '5s'
 /** The same for the filters of clients, which may name patterns that take forever. */
 export const filterTime = '500ms'
