@@ -14,7 +14,7 @@ export type SocketConstructor = new (
  * it missed, in order and each once. When the server no longer has them, the channel gets a `system` message with the code `Gap`
  * instead: read the rows again then.
  *
- * @param base the WebSocket to build upon. Node before version 22 has none of its own: pass that of the package `ws`
+ * @param base the WebSocket to build upon. Node has one since version 22; for earlier versions pass that of the package `ws`
  * @example
  * const supabase = createClient(url, key, { realtime: { transport: resumingTransport(WebSocket) } })
  * supabase.channel('todos')

@@ -1,12 +1,10 @@
-/** Files that are read or written at the same time. */
-const parallel = 8
-
 /**
  * Calls `use` with each item, several at a time. Begins no more after an error, and settles when all calls have ended.
  *
+ * @param most calls at the same time; by default as many files as are read or written together
  * @throws the error of a call
  */
-export async function inParallel<T>(items: readonly T[], use: (item: T) => Promise<void>): Promise<void> {
+export async function inParallel<T>(items: readonly T[], use: (item: T) => Promise<void>, most = 8): Promise<void> {
   let next = 0
   let failure: { readonly error: unknown } | undefined
   const work = async (): Promise<void> => {
@@ -16,6 +14,6 @@ export async function inParallel<T>(items: readonly T[], use: (item: T) => Promi
       failure ??= { error }
     }
   }
-  await Promise.all(Array.from({ length: parallel }, work))
+  await Promise.all(Array.from({ length: Math.min(most, items.length) }, work))
   if (failure) throw failure.error
 }

@@ -3,6 +3,12 @@ import type { IncomingMessage } from 'node:http'
 import type { DtoValidator } from '../validation/validator.ts'
 import { Failure, failures } from './envelope.ts'
 
+/** The parameters of a request target. Of a name that is given twice, `get` returns the first value. */
+export function searchOf(target: string): URLSearchParams {
+  const start = target.indexOf('?')
+  return new URLSearchParams(start < 0 ? '' : target.slice(start + 1))
+}
+
 const maxName = 200
 
 /** A JSON number. */

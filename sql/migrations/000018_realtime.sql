@@ -220,7 +220,7 @@ begin
     -- Unlike CREATE TABLE … PARTITION OF, to attach a table lets others read and write the messages meanwhile.
     execute pg_catalog.format('create table realtime.%I (like realtime.messages including all)', name);
     execute pg_catalog.format('comment on table realtime.%I is %L', name, 'Messages of a day');
-    -- Policies are those of the parent. Nobody has access to the partition itself.
+    -- Policies are those of the parent. No role has access to the partition itself.
     execute pg_catalog.format('alter table realtime.%I enable row level security', name);
     execute pg_catalog.format('revoke all on realtime.%I from public, anon, authenticated, service_role', name);
     execute pg_catalog.format(

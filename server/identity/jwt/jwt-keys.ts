@@ -1,6 +1,7 @@
 // Parses the configured secret into verification keys. A key verifies only algorithms of its own type, so that a public
 // key is never used as an HMAC secret.
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
+import { isJsonObject, type JsonObject } from '../../text/json-object.ts'
 
 /** A signing algorithm of RFC 7518, RFC 8037 or RFC 9864. */
 export type JwsAlgorithm = `${'HS' | 'RS' | 'PS' | 'ES'}${'256' | '384' | '512'}` | 'EdDSA' | 'Ed25519' | 'Ed448'
@@ -33,11 +34,6 @@ export const jwsAlgorithms: ReadonlySet<string> = new Set<JwsAlgorithm>([
   'Ed448',
 ])
 
-type Fields = Readonly<Record<string, unknown>>
-
-const isObject = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /**
  * The keys of a secret: text of at least 32 bytes (for HS256), a JSON Web Key, or a key set. Ignores keys of an unknown
  * type or algorithm, as RFC 7517 requires.
@@ -48,7 +44,7 @@ export function verificationKeys(secret: string | Buffer): readonly Verification
   const bytes = typeof secret === 'string' ? Buffer.from(secret) : secret
   const document = jsonDocument(bytes)
   if (document !== undefined) {
-    const keys = isObject(document) && 'keys' in document ? document.keys : [document]
+    const keys = isJsonObject(document) && 'keys' in document ? document.keys : [document]
     if (!Array.isArray(keys)) throw new SecretError('"keys" of a JSON Web Key Set must be a list')
     return keys.flatMap((key: unknown, position) => {
       try {
@@ -80,7 +76,7 @@ function jsonDocument(bytes: Buffer): unknown {
 }
 
 function keyOf(jwk: unknown): VerificationKey[] {
-  if (!isObject(jwk)) throw new SecretError('a JSON Web Key must be an object')
+  if (!isJsonObject(jwk)) throw new SecretError('a JSON Web Key must be an object')
   const { kty, kid, use, alg } = jwk
   if (kty === undefined) throw new SecretError('a JSON Web Key must have a type ("kty")')
   if (kid !== undefined && kid !== null && typeof kid !== 'string') throw new SecretError('"kid" must be text')
@@ -97,7 +93,7 @@ function keyOf(jwk: unknown): VerificationKey[] {
 
 const base64url = /^[\w-]*$/
 
-function bytesOf(jwk: Fields, field: string): string {
+function bytesOf(jwk: JsonObject, field: string): string {
   const value = jwk[field]
   if (typeof value !== 'string' || !base64url.test(value) || value.length % 4 === 1) {
     throw new SecretError(`"${field}" of a JSON Web Key must be base64url`)
@@ -116,7 +112,7 @@ function publicKey(jwk: JsonWebKey): KeyObject {
 type Material = Pick<VerificationKey, 'algorithms' | 'material'>
 
 /** Uses only the public members, so a private key works, too. Undefined for an unknown key type. */
-function material(jwk: Fields): Material | undefined {
+function material(jwk: JsonObject): Material | undefined {
   switch (jwk.kty) {
     case 'oct':
       return { algorithms: ['HS256', 'HS384', 'HS512'], material: Buffer.from(bytesOf(jwk, 'k'), 'base64url') }

@@ -1,5 +1,6 @@
 // JSONPath queries: the subset of RFC 9535 that PostgREST supports. https://www.rfc-editor.org/rfc/rfc9535.html
 import { compareText } from '../../text/code-point-order.ts'
+import { isJsonObject } from '../../text/json-object.ts'
 import { isDeepStrictEqual } from 'node:util'
 import { posixRegExp } from './posix-regexp.ts'
 
@@ -39,18 +40,13 @@ export type Condition =
 export type Operand =
   { readonly kind: 'literal'; readonly value: Literal } | { readonly kind: 'path'; readonly path: JsonPath }
 
-type Fields = Readonly<Record<string, unknown>>
-
-const isObject = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 const member = (value: unknown, name: string): readonly unknown[] =>
-  isObject(value) && Object.hasOwn(value, name) ? [value[name]] : []
+  isJsonObject(value) && Object.hasOwn(value, name) ? [value[name]] : []
 
 /** The members of an object sorted by name, or the elements of an array. */
 function children(value: unknown): readonly unknown[] {
   if (Array.isArray(value)) return value
-  if (!isObject(value)) return []
+  if (!isJsonObject(value)) return []
   return Object.keys(value)
     .sort(compareText)
     .map((name) => value[name])

@@ -5,7 +5,7 @@ import { open, readdir, readFile } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { formatLsn } from '../../common/wal-position.ts'
 import { BackupError } from './backup-error.ts'
-import { inParallel } from './in-parallel.ts'
+import { inParallel } from '../../common/in-parallel.ts'
 
 export type ManifestFile = {
   /** Relative to the data folder, with slashes. */

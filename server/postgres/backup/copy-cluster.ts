@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { syncFolder } from '../../common/sync-folder.ts'
 import { ifMissing } from '../embedded/missing-file.ts'
 import { BackupError } from './backup-error.ts'
-import { inParallel } from './in-parallel.ts'
+import { inParallel } from '../../common/in-parallel.ts'
 import type { ManifestFile } from './backup-manifest.ts'
 
 /** Folders whose contents a backup leaves out, because the server writes them again when it starts. */

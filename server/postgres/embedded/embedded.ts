@@ -59,7 +59,7 @@ const folderErrorCodes = [
 ] as const
 const logLimit = 10 * 1024 * 1024
 
-/** What a slot keeps that nobody has used for days is removed, before it fills the disk. */
+/** What a slot keeps that was not used for days is removed, before it fills the disk. */
 const settings = { idle_replication_slot_timeout: '3d' }
 
 /**

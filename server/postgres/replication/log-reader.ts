@@ -37,7 +37,7 @@ export type LogReaderOptions = LogSessionOptions & {
 export type LogLag = {
   /** Between what the server has sent and what was processed. */
   readonly bytes: number
-  /** Since the commit of the transaction that is being processed; 0 if there is none. */
+  /** Since the commit of the transaction that is being processed; 0 between transactions. */
   readonly seconds: number
 }
 

@@ -1,5 +1,6 @@
 // The options for storing predictions, from the query string or fields of the body.
 import type { IncomingMessage } from 'node:http'
+import { searchOf } from '../../http/query-string.ts'
 import { problems } from './problem.ts'
 import type { Upload } from './uploaded-images.ts'
 
@@ -22,9 +23,7 @@ const defaultSource = 'file'
 
 /** The query parameters of a request, each name with all of its values. */
 export function queryOf(request: IncomingMessage): ReadonlyMap<string, readonly string[]> {
-  const target = request.url ?? ''
-  const start = target.indexOf('?')
-  const query = new URLSearchParams(start < 0 ? '' : target.slice(start + 1))
+  const query = searchOf(request.url ?? '')
   return new Map([...new Set(query.keys())].map((name) => [name, query.getAll(name)]))
 }
 

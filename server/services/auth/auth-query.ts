@@ -1,5 +1,6 @@
 // The query string of a request.
 import type { IncomingMessage } from 'node:http'
+import { searchOf } from '../../http/query-string.ts'
 import { authErrors } from './auth-error.ts'
 
 /**
@@ -8,8 +9,7 @@ import { authErrors } from './auth-error.ts'
  * @throws AuthError 400 for the character NUL, which PostgreSQL cannot store
  */
 export function queryOf({ url = '' }: Pick<IncomingMessage, 'url'>): URLSearchParams {
-  const start = url.indexOf('?')
-  const query = new URLSearchParams(start < 0 ? '' : url.slice(start + 1))
+  const query = searchOf(url)
   for (const [name, text] of query) {
     if (text.includes('\0')) throw authErrors.invalid(`${name} must not contain the character NUL`)
   }

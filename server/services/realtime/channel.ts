@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { isUnreachable, sqlState } from '../../postgres/database-error.ts'
+import { isJsonObject } from '../../text/json-object.ts'
 import { Allowance } from './allowance.ts'
 import {
   Broadcast,
@@ -52,7 +53,10 @@ const allRights: ChannelRights = { broadcast: { read: true, write: true }, prese
 /** The last event of a channel. After `phx_error`, clients join again; after `phx_close`, they do not. */
 export type LastEvent = 'phx_close' | 'phx_error'
 
+let channels = 0
+
 export class Channel implements Member {
+  readonly number = channels++
   readonly socket: ChannelSocket
   /** Its topic without `realtime:`. */
   readonly name: string
@@ -354,7 +358,7 @@ export class Channel implements Member {
   }
 
   #presence({ ref, payload }: ClientMessage): void {
-    const { event, payload: wanted = {} } = isObject(payload) ? payload : {}
+    const { event, payload: wanted = {} } = isJsonObject(payload) ? payload : {}
     if (typeof event !== 'string') {
       this.#reply(ref, 'ok', '{}')
       return
@@ -417,7 +421,7 @@ export class Channel implements Member {
   }
 
   #accessToken(payload: unknown): void {
-    const { access_token: token } = isObject(payload) ? payload : {}
+    const { access_token: token } = isJsonObject(payload) ? payload : {}
     if (typeof token !== 'string' || token.startsWith('sb_')) return
     this.#nextToken = token
     if (this.#isChangingToken || token === this.#credential.token) return
@@ -481,12 +485,9 @@ const noReplay = (message: string, cause?: unknown): ChannelRefused =>
 const reasonOf = (error: unknown): string =>
   error instanceof ChannelRefused ? `${error.code}: ${error.message}` : 'Unknown Error on Channel'
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /** Undefined if the value is no object, or too deep. */
 function objectJson(value: unknown): string | undefined {
-  if (!isObject(value)) return undefined
+  if (!isJsonObject(value)) return undefined
   try {
     return JSON.stringify(value)
   } catch {

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream'
 import { repeat } from '../../common/repeated-task.ts'
 import { unobservedSocket, type ObserveSocket } from '../../common/socket-observer.ts'
 import { crossOriginGuard, isTrustedOrigin } from '../../http/cross-origin.ts'
+import { searchOf } from '../../http/query-string.ts'
 import { createRouter } from '../../http/router.ts'
 import type { DtoValidator } from '../../validation/validator.ts'
 import { readRealtimeBody, realtimeCrossOrigin, realtimeDialect, realtimePath } from './dialect.ts'
@@ -145,19 +146,18 @@ export function createRealtime(options: RealtimeOptions): RealtimeService {
 
 const refusal = (status: number, error: string): RealtimeError => new RealtimeError(status, { error })
 
-const queryOf = ({ url = '' }: IncomingMessage): URLSearchParams => {
-  const start = url.indexOf('?')
-  return new URLSearchParams(start < 0 ? '' : url.slice(start + 1))
-}
-
 function tokenOf(request: IncomingMessage): string | undefined {
   const header = request.headers['x-api-key']
-  return (Array.isArray(header) ? header[0] : header) ?? queryOf(request).get('apikey') ?? undefined
+  return (Array.isArray(header) ? header[0] : header) ?? searchOf(request.url ?? '').get('apikey') ?? undefined
 }
 
 /** Clients that do not say their version speak the first one. */
 const versionOf = (request: IncomingMessage): SerializerVersion =>
-  queryOf(request).get('vsn')?.startsWith('2.') === true ? 2 : 1
+  searchOf(request.url ?? '')
+    .get('vsn')
+    ?.startsWith('2.') === true
+    ? 2
+    : 1
 
 function refuse(socket: Duplex, { status, body }: RealtimeError): void {
   const text = JSON.stringify(body)

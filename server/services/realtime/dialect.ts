@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { sendWhole } from '../../common/incomplete-request.ts'
 import { tokenRules, type CrossOriginRules } from '../../http/cross-origin.ts'
 import { jsonBodyReader, requireLength, type JsonBodyReader } from '../../http/json-body.ts'
+import { searchOf } from '../../http/query-string.ts'
 import { noteRole } from '../../http/request-log.ts'
 import {
   defineRoute,
@@ -101,14 +102,9 @@ export const realtimeDialect: RouterDialect<RealtimeTools> &
       noteRole(response, credential.identity.role)
       return { credential, parts }
     },
-    readQuery: (_request, target) => queryOf(target),
+    readQuery: (_request, target) => searchOf(target),
     respond: async (call) => handler(call as never),
   }),
-}
-
-function queryOf(target: string): URLSearchParams {
-  const end = target.indexOf('?')
-  return new URLSearchParams(end < 0 ? '' : target.slice(end + 1))
 }
 
 /** The token of the header, or the API key. */
@@ -120,7 +116,7 @@ async function identified(
   const { authorization, apikey } = request.headers
   const bearer = bearerToken(authorization)
   const key = Array.isArray(apikey) ? apikey[0] : apikey
-  const parameter = tokenParameter === undefined ? undefined : queryOf(request.url ?? '').get(tokenParameter)
+  const parameter = tokenParameter === undefined ? undefined : searchOf(request.url ?? '').get(tokenParameter)
   return tokens.verify(bearer !== undefined && bearer !== '' ? bearer : (key ?? parameter ?? undefined))
 }
 

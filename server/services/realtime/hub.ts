@@ -7,6 +7,8 @@ const membersAtOnce = 1000
 
 /** What the hub knows of a channel. */
 export type Member = {
+  /** Its number in this process. */
+  readonly number: number
   readonly room: Room
   /** Whether its client tracks its presence. */
   readonly isPresent: boolean
@@ -83,7 +85,7 @@ export class Room {
 
 /** What other processes must learn. */
 export type HubObserver = {
-  /** A member of this process, a request or nobody in particular has sent a message. */
+  /** A member of this process or a request has sent a message. */
   readonly onBroadcast: (room: Room, delivery: Delivery) => void
   /** The presence entry of a channel of this process was set, or deleted. */
   readonly onPresence: (room: Room, channel: Member) => void

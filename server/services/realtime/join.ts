@@ -1,5 +1,6 @@
 // The payload of `phx_join`.
 import { createHash } from 'node:crypto'
+import { isJsonObject, type JsonObject } from '../../text/json-object.ts'
 
 export type Replay = {
   /** Milliseconds since 1970. */
@@ -34,10 +35,7 @@ export type JoinRequest = {
   readonly isLegacy: boolean
 }
 
-type Json = Readonly<Record<string, unknown>>
-
-const objectOf = (value: unknown): Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {}
+const objectOf = (value: unknown): JsonObject => (isJsonObject(value) ? value : {})
 
 /** Some clients send booleans as text. */
 const isTrue = (value: unknown): boolean =>
@@ -89,7 +87,7 @@ const lastMoment = 8.64e15
 
 function replayOf(value: unknown): JoinRequest['replay'] {
   if (typeof value !== 'object' || value === null) return undefined
-  const { since, limit } = value as Json
+  const { since, limit } = value as JsonObject
   const most = limit ?? mostReplayed
   if (!Number.isInteger(since) || !Number.isInteger(most) || Math.abs(since as number) > lastMoment) return 'invalid'
   return { since: since as number, limit: Math.max(1, Math.min(most as number, mostReplayed)) }

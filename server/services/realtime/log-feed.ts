@@ -1,10 +1,10 @@
-// Reads the log while somebody listens, and hands its transactions to those who need them: messages that SQL has sent to the
+// Reads the log while it is in use, and hands its transactions to those who need them: messages that SQL has sent to the
 // channels, all other rows to the row changes.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { LogChange, LogRelation, LogTransaction } from '../../postgres/replication/log-transaction.ts'
 import { ChangesUnavailable } from './changes/row-changes.ts'
 
-/** `stopped`: nobody listens any more. The others are states of the reader: see `LogState` of `postgres/replication/log-reader.ts`. */
+/** `stopped`: it is no longer in use. The others are states of the reader: see `LogState` of `postgres/replication/log-reader.ts`. */
 export type FeedState =
   | { readonly kind: 'stopped' }
   | { readonly kind: 'reading'; readonly from: bigint; readonly publications: readonly string[] }
@@ -51,7 +51,7 @@ export type LogFeedOptions = {
 
 const defaultLingering = 60_000
 /**
- * Whoever has written a row usually has the response by then, as with the original, which asks for changes ten times a second. An event that came before the
+ * The writer of a row usually has the response by then, as with the original, which asks for changes ten times a second. An event that came before the
  * response would be one about a row whose id its writer does not know yet: of 20 inserts on a busy machine, 7 events did.
  */
 const defaultGathering = 25

@@ -114,7 +114,7 @@ type Sender = {
 
 /** Opens the parts of messages, and puts them together. The parts of one sender arrive in their order. */
 export class RelayReader {
-  /** Those that have sent something. They are kept, so that nobody can send their messages again. */
+  /** Those that have sent something. They are kept, so that their messages cannot be sent again. */
   readonly #senders = new Map<string, Sender>()
   #secret: Buffer
 
@@ -129,7 +129,7 @@ export class RelayReader {
     this.#senders.clear()
   }
 
-  /** @returns the sender, and its message if this was the last part; undefined for the payload of anybody else */
+  /** @returns the sender, and its message if this was the last part; undefined for a payload that no server has sealed */
   read(payload: string): { readonly sender: string; readonly message: RelayMessage | undefined } | undefined {
     const [all = '', name = '', ...numbers] = header.exec(payload) ?? []
     if (name === '') return undefined
@@ -144,7 +144,7 @@ export class RelayReader {
     if (!part) return undefined
     this.#senders.set(name, sender)
     if (index === 0 && number > sender.number) Object.assign(sender, { number, isComplete: false, parts: [] })
-    // The beginning was missed, or somebody repeats it.
+    // The beginning was missed, or it is a repetition.
     if (sender.number !== number || sender.isComplete || sender.parts.length !== index)
       return { sender: name, message: undefined }
     sender.parts.push(part)

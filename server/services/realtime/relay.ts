@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Database } from '../../postgres/database.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import type { ListenerEvent } from '../../postgres/listener.ts'
+import { arrayText } from '../../rest/sql/parameter.ts'
 import { isUuid } from '../../text/uuid.ts'
 import type { Delivery } from './frames.ts'
 import type { Hub, HubObserver, Member, Room } from './hub.ts'
@@ -42,7 +43,7 @@ export type RelayOptions = {
   readonly database: Pick<Database, 'askRows' | 'listenAs'>
   readonly hub: Hub
   readonly statistics: RealtimeStatistics
-  /** Somebody says that a session, or all sessions of a user, have ended. Every role of the database may say so. */
+  /** It is said that a session, or all sessions of a user, have ended. Every role of the database may say so. */
   readonly onEnd: (isEnded: (session: string, user: string | null) => boolean) => void
   /** Ends of sessions may have been missed. */
   readonly onMissed: () => void
@@ -55,8 +56,6 @@ export class Relay implements HubObserver {
   #secret: Buffer | undefined
   #reader: RelayReader | undefined
   readonly #peers = new Set<string>()
-  readonly #owners = new WeakMap<Member, number>()
-  #nextOwner = 0
   #peersKnownAt = -Infinity
   #number = 0
   #waiting: Buffer[] = []
@@ -100,10 +99,8 @@ export class Relay implements HubObserver {
   }
 
   #presenceOf(room: Room, channel: Member): RelayMessage {
-    let owner = this.#owners.get(channel)
-    if (owner === undefined) this.#owners.set(channel, (owner = this.#nextOwner++))
     const { topic, isPrivate } = room
-    return { kind: 'presence', topic, isPrivate, owner, entry: room.presence.entryOf(channel) }
+    return { kind: 'presence', topic, isPrivate, owner: channel.number, entry: room.presence.entryOf(channel) }
   }
 
   #listen(): void {
@@ -130,7 +127,7 @@ export class Relay implements HubObserver {
   async #readSecret(): Promise<Buffer> {
     const [[text] = []] = await this.#options.database.askRows(secretOfServers, undefined, [])
     const secret = Buffer.from(text ?? '', 'hex')
-    // Without it, everybody knows it.
+    // An empty secret would be no secret.
     if (secret.length === 0) throw new Error('The table rowhouse.realtime_secret is empty')
     this.#reader ??= new RelayReader(secret)
     this.#reader.use(secret)
@@ -282,6 +279,3 @@ export class Relay implements HubObserver {
     }
   }
 }
-
-/** Texts without quotes and backslashes as the text of an array of PostgreSQL. */
-const arrayText = (texts: readonly string[]): string => `{${texts.map((text) => `"${text}"`).join(',')}}`

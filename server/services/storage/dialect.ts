@@ -2,6 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import { tokenRules, type CrossOriginRules } from '../../http/cross-origin.ts'
 import { jsonBodyReader, requireLength, type JsonBodyReader } from '../../http/json-body.ts'
+import { searchOf } from '../../http/query-string.ts'
 import { noteRole } from '../../http/request-log.ts'
 import {
   defineRoute,
@@ -112,10 +113,7 @@ export const storageDialect: RouterDialect<StorageTools> &
       noteRole(response, caller.identity.role)
       return caller
     },
-    readQuery: (_request, target) => {
-      const end = target.indexOf('?')
-      return new URLSearchParams(end < 0 ? '' : target.slice(end + 1))
-    },
+    readQuery: (_request, target) => searchOf(target),
     respond: async (call) => {
       const { request, response, caller, target } = call
       const { method = '', headers: given } = request

@@ -20,7 +20,7 @@ const publications = ['supabase_realtime', 'supabase_realtime_messages_publicati
 const why =
   'Clients that listen to changes of rows get an error that says so, and messages from SQL are not delivered. Broadcast and presence work.'
 
-/** Findings are notes as long as nobody has published a table. */
+/** Findings are notes until a table is published. */
 export async function realtimeFindings(
   { services }: Pick<Config, 'services'>,
   access: LogAccess,

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { inParallel } from '../../../server/postgres/backup/in-parallel.ts'
+import { inParallel } from '../../../server/common/in-parallel.ts'
 import { WalWriter } from '../../../server/postgres/backup/wal-writer.ts'
 import { finishReplacing, replaceData } from '../../../server/postgres/embedded/replaced-data.ts'
 

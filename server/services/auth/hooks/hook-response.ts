@@ -1,11 +1,6 @@
 // Responses of hooks: JSON, which may be an error for the client.
+import { isJsonObject, type JsonObject } from '../../../text/json-object.ts'
 import { AuthError } from '../auth-error.ts'
-
-/** An object of JSON. */
-export type JsonObject = Readonly<Record<string, unknown>>
-
-export const isJsonObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** What a hook returned. */
 export type HookResponse = {

@@ -2,7 +2,8 @@
 // clients and policies rely on.
 import { jsonMembers } from '../../../text/json-members.ts'
 import { AuthError } from '../auth-error.ts'
-import { isJsonObject, type HookResponse } from './hook-response.ts'
+import { isJsonObject } from '../../../text/json-object.ts'
+import type { HookResponse } from './hook-response.ts'
 
 const required: readonly string[] = [
   'aud',

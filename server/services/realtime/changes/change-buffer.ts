@@ -75,7 +75,7 @@ export class ChangeBuffer {
     return this.#sequence
   }
 
-  /** Number of the first transaction that is still there; one more than the last if there is none. */
+  /** Number of the first transaction that is still there; that of the next one when the buffer is empty. */
   get first(): number {
     return this.#entries[0]?.sequence ?? this.#sequence + 1
   }

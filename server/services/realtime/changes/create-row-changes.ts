@@ -56,7 +56,7 @@ export type RunningRowChanges = RowChanges & {
   readonly statistics: RowChangesStatistics
 }
 
-/** Milliseconds until the publication is looked at again while it lacks a table that somebody listens to. */
+/** Milliseconds until the publication is looked at again while it lacks a table of a subscription. */
 const publicationInterval = 2000
 /** Bindings of a subscription, and the conditions of their filters: many of them cost a statement. */
 const mostConditions = 1000

@@ -1,5 +1,6 @@
 // Decides who gets which changes of a table, in one batch: filters first, then one check of the policies for all rows of a viewer,
 // or of a role whose policies do not depend on the viewer.
+import { inParallel } from '../../../common/in-parallel.ts'
 import { isUnreachable, sqlState } from '../../../postgres/database-error.ts'
 import type { Database } from '../../../postgres/database.ts'
 import type { LogChange, LogRelation, LogTuple } from '../../../postgres/replication/log-transaction.ts'
@@ -137,8 +138,10 @@ class RoleEvaluation {
     await this.#convert(table, viewer, items.flatMap(rowsOf))
     const { select } = table.access
     if (select.kind !== 'expression' || !select.dependsOnCaller) return this.#decide(table, viewer, members, items)
-    await inParallel(byViewer(members), mostParallel, ({ viewer: one, members: group }) =>
-      this.#decide(table, one, group, items),
+    await inParallel(
+      byViewer(members),
+      ({ viewer: one, members: group }) => this.#decide(table, one, group, items),
+      mostParallel,
     )
   }
 
@@ -502,13 +505,4 @@ function byViewer(members: readonly Member[]): { readonly viewer: Viewer; readon
     else groups.set(viewer.key, { viewer, members: [member] })
   }
   return [...groups.values()]
-}
-
-/** Runs a task for each of many, some at a time. */
-async function inParallel<T>(all: readonly T[], most: number, run: (one: T) => Promise<void>): Promise<void> {
-  let next = 0
-  const work = async (): Promise<void> => {
-    for (let one = all[next++]; one !== undefined; one = all[next++]) await run(one)
-  }
-  await Promise.all(Array.from({ length: Math.min(most, all.length) }, work))
 }

@@ -3,7 +3,8 @@
 import { JsonStatement } from '../../../postgres/json-statement.ts'
 import type { Database } from '../../../postgres/database.ts'
 import type { SettingsStatement } from '../../../rest/database.ts'
-import { textArray, type RelationColumn } from '../policies/relation-policies.ts'
+import { arrayText } from '../../../rest/sql/parameter.ts'
+import type { RelationColumn } from '../policies/relation-policies.ts'
 import type { FilterOperator, FilterText } from './filter-text.ts'
 
 /** A value as text; undefined if it is not known. */
@@ -84,7 +85,7 @@ function decision(
     if (canonical.length === 0) return () => isNegated
     const values = new Set(canonical)
     const hasNull = values.has(null)
-    // With NULL among the values, it is unknown whether another value is none of them.
+    // With NULL among the values, it is unknown whether another value differs from all of them.
     return comparison((found) => values.has(found) || (hasNull && isNegated))
   }
   if (given === null) return undefined
@@ -180,7 +181,7 @@ export async function answer(
     const [first] = group
     if (!first) return
     try {
-      const given = [first.values, group.map(({ question }) => question.value)].map(textArray)
+      const given = [first.values, group.map(({ question }) => question.value)].map(arrayText)
       const pairs = await database.runWith(statementFor(first.question), settings, given)
       for (const { question } of group) answers.set(question.key, new Set())
       for (const [value, filter] of pairs) {
@@ -203,7 +204,7 @@ export async function answer(
 /** NULL is no text. */
 const valueKey = (value: string | null): string => (value === null ? '' : `=${value}`)
 
-/** Whether a value matches; undefined if the value is not known, or nobody has asked the database about it. */
+/** Whether a value matches; undefined if the value is not known, or the database was not asked about it. */
 export function matches({ decide, question }: Condition, value: Value, answers: Answers): boolean | undefined {
   if (value === undefined) return undefined
   return decide ? decide(value) : answers.get(question.key)?.has(valueKey(value))

@@ -5,7 +5,8 @@ import type { Database } from '../../../postgres/database.ts'
 import { JsonStatement } from '../../../postgres/json-statement.ts'
 import type { LogRelation, LogTuple, LogValue } from '../../../postgres/replication/log-transaction.ts'
 import type { SettingsStatement } from '../../../rest/database.ts'
-import { describeRelation, textArray, type RelationAccess, type RelationColumn } from '../policies/relation-policies.ts'
+import { arrayText } from '../../../rest/sql/parameter.ts'
+import { describeRelation, type RelationAccess, type RelationColumn } from '../policies/relation-policies.ts'
 import { checkStatement, lookupStatement } from '../policies/row-check.ts'
 import type { Viewer } from './audience.ts'
 import { answer, condition, mostValues, type Condition } from './filter.ts'
@@ -108,7 +109,7 @@ export class RoleTable {
         from pg_catalog.unnest($1::text[]) with ordinality as given(value, number) order by given.number`,
       read,
     )
-    const rows = await this.#database.runWith(statement, viewer.settings, [textArray(texts)])
+    const rows = await this.#database.runWith(statement, viewer.settings, [arrayText(texts)])
     return rows.map(([json]) => json)
   }
 
@@ -194,7 +195,7 @@ async function canonicalValues(
   const { operator, value } = filter
   const { typeText } = column
   if (operator !== 'in' && plainText.includes(typeText)) return [value]
-  // Patterns are none of the type's values, such as `%` of none of the numbers.
+  // A pattern need not be a value of the type: `%` is no number.
   if (patterns.includes(operator)) return [value]
   const text =
     operator === 'in'

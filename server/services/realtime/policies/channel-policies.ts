@@ -1,4 +1,4 @@
-// What a caller may do in a private channel: the policies of `realtime.messages` decide about messages that nobody has sent.
+// What a caller may do in a private channel: the policies of `realtime.messages` decide about messages that were not sent.
 import { randomUUID } from 'node:crypto'
 import type { Database } from '../../../postgres/database.ts'
 import type { Identity } from '../../../identity/identity.ts'

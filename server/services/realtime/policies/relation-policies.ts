@@ -3,6 +3,7 @@ import { JsonStatement } from '../../../postgres/json-statement.ts'
 import type { Database } from '../../../postgres/database.ts'
 import { set, resetRole, setReadOnly, SettingsText } from '../../../identity/settings-text.ts'
 import type { SettingsStatement } from '../../../rest/database.ts'
+import { arrayText } from '../../../rest/sql/parameter.ts'
 
 export type RelationColumn = {
   /** `attnum`. */
@@ -288,7 +289,7 @@ export async function describePublished(
   publication: string,
   names: readonly { readonly schema: string; readonly table: string }[],
 ): Promise<PublishedRelations> {
-  const [schemas, tables] = [names.map(({ schema }) => schema), names.map(({ table }) => table)].map(textArray)
+  const [schemas, tables] = [names.map(({ schema }) => schema), names.map(({ table }) => table)].map(arrayText)
   const [[snapshot, lsn, text] = []] = await database.runWith(published, settings, [
     role,
     publication,
@@ -314,7 +315,3 @@ export async function publishedTables(
   if (rows.length === 0) return undefined
   return rows.flatMap(([schema, name]) => (schema && name ? [{ schema, name }] : []))
 }
-
-/** The text of an array of texts. */
-export const textArray = (values: readonly (string | null)[]): string =>
-  `{${values.map((value) => (value === null ? 'NULL' : `"${value.replace(/["\\]/g, '\\$&')}"`)).join()}}`
