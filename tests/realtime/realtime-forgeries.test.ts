@@ -141,7 +141,11 @@ t.test('positions that no server has given', async (t) => {
   for (const since of positions) {
     const client = await open(t, await tokenOf(bob))
     const options = { postgres_changes_options: { since } }
-    t.match(await client.join('rows', { postgres_changes: [letters], ...options }), { status: 'ok' }, JSON.stringify(since).slice(0, 40))
+    t.match(
+      await client.join('rows', { postgres_changes: [letters], ...options }),
+      { status: 'ok' },
+      JSON.stringify(since).slice(0, 40),
+    )
     const { payload } = await client.next('system')
     t.match(payload, { extension: 'postgres_changes' })
     await insertBoth(witness)
