@@ -1,0 +1,50 @@
+// Starts the console in the browser.
+import { render } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import type { ConsoleSession } from '../services/console/protocol.ts'
+import { onSessionEnd, useSessionForRequests, type Viewer } from './api.ts'
+import { Loading } from './parts.tsx'
+import { openSession, SessionProvider, SignIn } from './session.tsx'
+import { Shell } from './shell.tsx'
+import { ViewerProvider } from './viewer.tsx'
+
+function Console() {
+  const [session, setSession] = useState<ConsoleSession>()
+  const [error, setError] = useState<unknown>()
+  const begin = (opened: ConsoleSession): void => {
+    useSessionForRequests(opened)
+    setError(undefined)
+    setSession(opened)
+  }
+  const end = (): void => {
+    useSessionForRequests(undefined)
+    setSession(undefined)
+    setError(new Error('The session has ended.'))
+  }
+  useEffect(() => {
+    openSession().then(begin, setError)
+    return onSessionEnd(end)
+  }, [])
+  if (session) return <SignedIn session={session} onSignedOut={end} />
+  return error === undefined ? <Loading /> : <SignIn error={error} onSession={begin} />
+}
+
+type SignedInProps = { readonly session: ConsoleSession; readonly onSignedOut: () => void }
+
+function SignedIn({ session, onSignedOut }: SignedInProps) {
+  // The role with the fewest rights: people choose another themselves.
+  const [viewer, choose] = useState<Viewer>(() => ({
+    kind: 'role',
+    role: session.anonymousRole ?? session.roles[0] ?? 'anon',
+  }))
+  return (
+    <SessionProvider value={session}>
+      <ViewerProvider value={{ viewer, choose }}>
+        <Shell onSignedOut={onSignedOut} />
+      </ViewerProvider>
+    </SessionProvider>
+  )
+}
+
+const root = document.getElementById('console')
+if (root) render(<Console />, root)

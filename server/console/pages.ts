@@ -1,0 +1,21 @@
+// The pages, each loaded when it is opened.
+import type { ComponentType } from 'preact'
+import type { ConsoleSession } from '../services/console/protocol.ts'
+
+export type Page = {
+  /** First segment of its address; empty for the first page. */
+  readonly name: string
+  readonly title: string
+  /** Services of which the server must have one; none: the page is always there. */
+  readonly services: readonly string[]
+  readonly load: () => Promise<{ readonly default: ComponentType }>
+}
+
+/** In the order of the navigation. */
+export const pages: readonly Page[] = [
+  { name: '', title: 'Home', services: [], load: () => import('./pages/home/page.tsx') },
+]
+
+/** The pages of a server with these services. */
+export const pagesOf = ({ services }: Pick<ConsoleSession, 'services'>): readonly Page[] =>
+  pages.filter((page) => page.services.length === 0 || page.services.some((service) => services.includes(service)))
