@@ -31,5 +31,10 @@ export default tseslint.config(
     files: ['tests/fixtures/types/queries.ts'],
     rules: { '@typescript-eslint/no-unused-vars': 'off' },
   },
+  {
+    // Interfaces of globals, which other declarations extend.
+    files: ['tests/browser/support/dom.d.ts'],
+    rules: { '@typescript-eslint/consistent-type-definitions': ['error', 'interface'] },
+  },
   { files: ['*.js', 'tests/**/*.mjs'], ...tseslint.configs.disableTypeChecked },
 )

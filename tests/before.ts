@@ -15,5 +15,6 @@ await Promise.all([
   bundleTap(),
   // Types are checked by `npm run typecheck`.
   promisify(execFile)(process.execPath, [compiler, '-p', project, '--noCheck']),
+  promisify(execFile)('npm', ['run', '--silent', 'build:console']),
 ])
 process.exit(0)

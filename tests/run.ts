@@ -1,5 +1,5 @@
-// Runs the tests: `npm test` those that every change should pass in a few minutes, `npm run test:rest` all others, and
-// `npm run test:all` both. Further arguments go to tap.
+// Runs the tests: `npm test` those that every change should pass in a few minutes, `npm run test:browser` those that need
+// Chromium, `npm run test:rest` all others, and `npm run test:all` all. Further arguments go to tap.
 import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -28,13 +28,16 @@ const files = readdirSync('tests', { recursive: true, encoding: 'utf8' })
   .sort()
 const groupOf = (file: string): string | undefined => longGroups.find(([, pattern]) => pattern.test(file))?.[0]
 
+const partOf = (file: string): string =>
+  file.startsWith('tests/browser/') ? 'browser' : groupOf(file) === undefined ? 'short' : 'rest'
+
 const [which = 'short', ...options] = process.argv.slice(2)
-const isRest = which === 'rest'
-const chosen = files.filter((file) => (groupOf(file) !== undefined) === isRest)
+const chosen = files.filter((file) => partOf(file) === which)
 const { status } = spawnSync('tap', [...options, ...joinFiles(chosen)], { stdio: 'inherit' })
 
-if (!isRest) {
+if (which === 'short') {
   const left = longGroups.map(([what]) => `${files.filter((file) => groupOf(file) === what).length} of ${what}`)
   console.log(`# ${chosen.length} files of tests. Not run: ${left.join('; ')}. They run with: npm run test:rest`)
+  console.log('# Tests in a browser run with: npm run test:browser')
 }
 process.exitCode = status ?? 1

@@ -38,7 +38,8 @@ export type PostgrestConfig = PostgrestSettings &
 
 /** The parts that a server may have or leave out. */
 /** `auth` is sign-in with tokens and with cookies, `auth-v1` with tokens only. */
-export type ServiceName = 'rest' | 'auth' | 'auth-v1' | 'profiles' | 'reports' | 'analysis' | 'storage' | 'realtime'
+export type ServiceName =
+  'rest' | 'auth' | 'auth-v1' | 'profiles' | 'reports' | 'analysis' | 'storage' | 'realtime' | 'console'
 
 export type DocsMode = 'follow-privileges' | 'ignore-privileges'
 
@@ -73,6 +74,8 @@ export type ServiceConfig = EngineSettings &
     readonly dataDir: string
     /** Folder of the backups and the archived log of the embedded database. Null: there is no archive. */
     readonly backupDir: string | null
+    /** When the console is open. */
+    readonly console: 'development' | 'on' | 'off'
     /** What the server has; migrations create nothing for the other services. */
     readonly services: readonly ServiceName[]
     /** Whether to migrate when `serve` starts. Always true with the embedded database. */

@@ -30,10 +30,28 @@ export const serviceSettings: { readonly [K in keyof ServiceConfig]: Setting<Ser
   services: service({
     name: 'services',
     variables: ['SERVICES'],
-    type: types.choices(['rest', 'auth', 'auth-v1', 'profiles', 'reports', 'analysis', 'storage', 'realtime']),
-    default: ['rest', 'auth', 'profiles', 'reports', 'analysis', 'storage', 'realtime'],
+    type: types.choices([
+      'rest',
+      'auth',
+      'auth-v1',
+      'profiles',
+      'reports',
+      'analysis',
+      'storage',
+      'realtime',
+      'console',
+    ]),
+    default: ['rest', 'auth', 'profiles', 'reports', 'analysis', 'storage', 'realtime', 'console'],
     description:
       'What the server has. The routes of other services respond with 404, and migrations create none of their tables: `rest,auth` leaves `public` to tables of your own. `auth-v1` in the place of `auth` leaves out the sign-in with cookies (`/auth/signup` and the others).',
+  }),
+  console: service({
+    name: 'console',
+    variables: ['CONSOLE'],
+    type: types.choice(['development', 'on', 'off'], 'Invalid console.'),
+    default: 'development',
+    description:
+      'When the [console](../services/console/README.md) is open: `development` for clients on the same machine while the server has the embedded database and listens on loopback; `on` also elsewhere, for the secret key and accounts of administrators; `off` never.',
   }),
   migrateOnStart: service({
     name: 'migrate-on-start',

@@ -4,7 +4,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { ConsoleSession } from '../services/console/protocol.ts'
 import { onSessionEnd, useSessionForRequests, type Viewer } from './api.ts'
 import { Loading } from './parts.tsx'
-import { openSession, SessionProvider, SignIn } from './session.tsx'
+import { isLink, openSession, SessionProvider, SignIn } from './session.tsx'
 import { Shell } from './shell.tsx'
 import { ViewerProvider } from './viewer.tsx'
 
@@ -22,8 +22,18 @@ function Console() {
     setError(new Error('The session has ended.'))
   }
   useEffect(() => {
-    openSession().then(begin, setError)
-    return onSessionEnd(end)
+    const open = (): void => void openSession().then(begin, setError)
+    // A new link in a tab where the console is open.
+    const opened = (): void => {
+      if (isLink()) open()
+    }
+    open()
+    addEventListener('hashchange', opened)
+    const stop = onSessionEnd(end)
+    return () => {
+      removeEventListener('hashchange', opened)
+      stop()
+    }
   }, [])
   if (session) return <SignedIn session={session} onSignedOut={end} />
   return error === undefined ? <Loading /> : <SignIn error={error} onSession={begin} />

@@ -15,6 +15,9 @@ export function useSession(): ConsoleSession {
   return session
 }
 
+/** Whether the address is a printed link, with its code. */
+export const isLink = (): boolean => location.hash.startsWith('#code=')
+
 /**
  * The session of the cookie, or a new one for the code in the fragment of a printed link, which is removed from the address.
  *

@@ -43,6 +43,15 @@ export function cookieValues(header: string | undefined, name: string): string[]
   return values
 }
 
-/** A Set-Cookie header for the whole site, not readable by scripts. A `maxAge` of zero deletes the cookie. */
-export const setCookie = (name: string, text: string, maxAge: number, secure: boolean): string =>
-  `${name}=${text}; Path=/; Max-Age=${maxAge}; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`
+/**
+ * A Set-Cookie header for the whole site, not readable by scripts. A `maxAge` of zero deletes the cookie.
+ *
+ * @param sameSite `Strict`: also links of other sites do not send it
+ */
+export const setCookie = (
+  name: string,
+  text: string,
+  maxAge: number,
+  secure: boolean,
+  sameSite: 'Lax' | 'Strict' = 'Lax',
+): string => `${name}=${text}; Path=/; Max-Age=${maxAge}; HttpOnly; SameSite=${sameSite}${secure ? '; Secure' : ''}`

@@ -7,8 +7,8 @@ import type { Config, ServiceName } from '../config/config.ts'
 import type { Environment } from '../config/config-sources.ts'
 import { listensOnLoopback } from '../config/loopback.ts'
 import { signsIn } from '../config/signing-in.ts'
-import { envelopeBodyReader, envelopeDialect } from '../http/envelope-dialect.ts'
-import { createRouters, type RouteTable } from '../http/router.ts'
+import { envelopeBodyReader, envelopeDialect, type EnvelopeTools } from '../http/envelope-dialect.ts'
+import { createRouters, type Router, type RouteTable } from '../http/router.ts'
 import { authenticate } from '../identity/authenticate.ts'
 import type { ApiKeyChanges } from '../identity/api-key/api-key-changes.ts'
 import type { ApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
@@ -20,6 +20,8 @@ import type { SessionSettings } from '../services/accounts/session.ts'
 import { sessionLimits } from '../services/accounts/session-limits.ts'
 import { createAnalysis, type AnalysisService } from '../services/analysis/analysis.ts'
 import type { AuthService } from '../services/auth/create-auth.ts'
+import { createConsole, isConsoleOpen } from '../services/console/create-console.ts'
+import type { ConsoleSettings } from '../services/console/console-settings.ts'
 import { databaseFailure } from '../services/database-failure.ts'
 import { serviceDocumentHandler } from '../services/openapi/service-document.ts'
 import { createRealtime, type RealtimeService } from '../services/realtime/create-realtime.ts'
@@ -65,6 +67,7 @@ export type CompositionOptions = {
   readonly uri: string
   readonly isEnding: () => boolean
   readonly explain: ServeTools['explain']
+  readonly console: ServeTools['console']
 }
 
 /** The listener of all routes, and the services that must be stopped; undefined are those that the server lacks. */
@@ -91,10 +94,17 @@ export async function compose(options: CompositionOptions): Promise<Composition>
       })
     : undefined
   const unusable = (): Promise<string | undefined> => analysis?.unusable() ?? Promise.resolve(undefined)
+  const toolsOfRoutes = {
+    validator,
+    readBody: envelopeBodyReader(config.bodyLimit),
+    onError,
+    failureOf: databaseFailure,
+  }
   const routers = createRouters(await tablesOf(parts, signIn, unusable), {
     dialect: envelopeDialect,
-    tools: { validator, readBody: envelopeBodyReader(config.bodyLimit), onError, failureOf: databaseFailure },
+    tools: toolsOfRoutes,
   })
+  const consoleRouter = startConsole(parts, signIn?.auth, toolsOfRoutes)
   const storage = has('storage')
     ? await startStorage({
         ...shared,
@@ -133,7 +143,7 @@ export async function compose(options: CompositionOptions): Promise<Composition>
         )
       : undefined,
     restBasePath: config.restBasePath,
-    services: signIn ? withAuth(routers, signIn.auth) : routers,
+    services: withRouter(signIn ? withAuth(routers, signIn.auth) : routers, 'console', consoleRouter),
     analysis: analysis && { path: config.imageBasePath, router: analysis.router },
     storage: storage?.handler,
     realtime: realtime?.handler,
@@ -148,6 +158,30 @@ export async function compose(options: CompositionOptions): Promise<Composition>
   })
   return { listener, analysis, auth: signIn?.auth, storage, realtime }
 }
+
+/** The console, if the server has it. */
+function startConsole(parts: Parts, auth: AuthService | undefined, tools: EnvelopeTools): Router | undefined {
+  const { config, env } = parts
+  const isDevelopment = env[embeddedVariable] !== undefined && listensOnLoopback(config)
+  if (!isConsoleOpen(config, isDevelopment)) return undefined
+  const settings: ConsoleSettings = {
+    ...parts,
+    snapshot: () => parts.engine.snapshot,
+    isDevelopment,
+    hasMailbox: auth?.context.mailer.mailbox !== undefined,
+    secureCookies: parts.sessions.secureCookies,
+    version,
+    ownerUri: isDevelopment ? config.migrationDatabaseUrl : null,
+    tools: parts.console,
+  }
+  return createConsole(settings, tools)
+}
+
+const withRouter = (
+  routers: ReadonlyMap<string, Router>,
+  segment: string,
+  router: Router | undefined,
+): ReadonlyMap<string, Router> => (router ? new Map([...routers, [segment, router]]) : routers)
 
 /** The service at `/realtime/v1`. An overloaded server refuses new sockets, and keeps those that are open. */
 const startRealtime = (parts: Parts): RealtimeService =>

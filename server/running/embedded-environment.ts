@@ -23,6 +23,8 @@ export function withEmbedded(
     ...env,
     [embeddedVariable]: 'true',
     DATABASE_URL: authenticatorUri,
+    // For the console, also in workers.
+    ...(config.migrationDatabaseUrl === null ? { MIGRATION_DATABASE_URL: adminUri } : {}),
     DOCS_MODE: config.docsMode,
     // The log of changes needs a login with REPLICATION, which the authenticator is not.
     ...(config.realtimeDatabaseUrl === null ? { REALTIME_DATABASE_URL: adminUri } : {}),

@@ -8,6 +8,7 @@ import type { Identify, RestObservation } from '../rest/handler.ts'
 import type { Answering } from '../rest/rest-request.ts'
 import type { Snapshot } from '../rest/snapshot.ts'
 import type { BodyValidator } from '../rest/validation.ts'
+import type { ConsoleTools } from '../services/console/console-tools.ts'
 import type { Log } from './operations/log.ts'
 
 /** The database that is served. */
@@ -63,4 +64,6 @@ export type ServeTools = {
   readonly greet: (database: ServedDatabase, greeting: Greeting) => Promise<void>
   /** Creates what answers the requests that ask for an explanation. */
   readonly explain: (options: ExplainingOptions) => Promise<Answering>
+  /** What the console shows of the command line. */
+  readonly console: () => Promise<ConsoleTools>
 }

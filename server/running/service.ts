@@ -44,6 +44,7 @@ export type ServiceOptions = {
   readonly uri: string
   readonly log: Log
   readonly explain: ServeTools['explain']
+  readonly console: ServeTools['console']
   /** Whether the server is about to end. `/ready` is 503 then. */
   readonly isEnding?: () => boolean
   readonly beforeLoading?: (parts: ServiceParts) => Promise<void>
@@ -81,6 +82,7 @@ export async function startService({
   uri,
   log,
   explain,
+  console,
   isEnding = () => false,
   beforeLoading,
 }: ServiceOptions): Promise<Service> {
@@ -205,7 +207,7 @@ export async function startService({
       env,
       uri,
     }
-    const composition = await compose({ ...options, isEnding, explain })
+    const composition = await compose({ ...options, isEnding, explain, console })
     const { listener, analysis, auth, storage, realtime } = composition
     schemaChanged = () => realtime?.forgetTables()
     if (analysis) metrics.watchAnalysisQueue(analysis.queueLength)

@@ -6,8 +6,10 @@ import { serviceSettings } from '../config/service-settings.ts'
 import { withClient } from '../postgres/connection/client.ts'
 import { developmentAccounts } from './command-line/development-accounts.ts'
 import { ensureDevelopmentKeys, keysFile, withoutPassword } from './command-line/development-keys.ts'
+import { createConsoleLink } from './console/console-link.ts'
 import { quoted, welcome } from './command-line/welcome.ts'
 import { toPoolConfig } from '../running/connection-setting.ts'
+import { isConsoleOpen } from '../services/console/create-console.ts'
 import type { Greeting, ServedDatabase } from '../running/serve-tools.ts'
 
 /** Creates the development keys unless they exist, and prints them and the addresses of the server. */
@@ -15,9 +17,12 @@ export async function greet(
   { config, owner }: Pick<ServedDatabase, 'config' | 'owner'>,
   { url, isForPeople, hasSample }: Greeting,
 ): Promise<void> {
-  const keys = await withClient(toPoolConfig(owner, {}), (client) =>
-    ensureDevelopmentKeys(config.dataDir, developmentAccounts(client)),
-  )
+  const { keys, consoleLink } = await withClient(toPoolConfig(owner, {}), async (client) => ({
+    keys: await ensureDevelopmentKeys(config.dataDir, developmentAccounts(client)),
+    consoleLink: isConsoleOpen(config, listensOnLoopback(config))
+      ? await createConsoleLink((text, values) => client.query(text, values), url, 'development')
+      : undefined,
+  }))
   const text = isForPeople
     ? welcome({
         url,
@@ -28,9 +33,10 @@ export async function greet(
         keysFile: join(config.dataDir, keysFile),
         runs: ownCommand(config),
         hasSample,
+        consoleLink,
         hasMailbox: config.authSmtpHost === null && listensOnLoopback(config),
       })
-    : JSON.stringify({ url, restBasePath: config.restBasePath, ...withoutPassword(keys) })
+    : JSON.stringify({ url, restBasePath: config.restBasePath, ...withoutPassword(keys), console: consoleLink })
   process.stdout.write(`${text}\n`)
 }
 

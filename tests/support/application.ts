@@ -49,6 +49,7 @@ export async function startApplication(
     uri,
     log,
     explain: serveTools.explain,
+    console: serveTools.console,
   })
   t.teardown(() => service.stop())
   // On a loaded machine the first attempt to load the schema cache may take long. If it fails, the next one follows after a

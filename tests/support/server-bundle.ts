@@ -12,6 +12,7 @@ const entries = [
   'services/auth/auth-table',
   'services/storage/storage-table',
   'services/analysis/analysis-routes',
+  'services/console/console-table',
 ]
 const imports = entries.map((entry) => `import './server/${entry}.ts'`).join('\n')
 

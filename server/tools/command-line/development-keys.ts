@@ -43,12 +43,16 @@ export const withoutPassword = ({ user: { id, email, key }, ...keys }: Developme
  */
 export async function ensureDevelopmentKeys(dataDir: string, accounts: DevelopmentAccounts): Promise<DevelopmentKeys> {
   const file = join(dataDir, keysFile)
-  const kept = parseKeys(await readPrivate(file))
+  const kept = await readDevelopmentKeys(file)
   if (kept && (await allValid(kept, accounts))) return kept
   const keys = await makeKeys(accounts)
   await replacePrivate(file, `${JSON.stringify(keys, null, 2)}\n`)
   return keys
 }
+
+/** The keys of a file; null if it is missing or not valid. */
+export const readDevelopmentKeys = async (file: string): Promise<DevelopmentKeys | null> =>
+  parseKeys(await readPrivate(file))
 
 async function allValid(
   { publishableKey, secretKey, user }: DevelopmentKeys,

@@ -5,6 +5,7 @@ import { addAudit } from './audit-command.ts'
 import { addBackup } from './backup-command.ts'
 import { addCheck } from './check-command.ts'
 import { addDashboard } from './dashboard-command.ts'
+import { addConsole } from './console-command.ts'
 import type { Dependencies } from './dependencies.ts'
 import { addDoctor } from './doctor-command.ts'
 import { addDump, addRestore } from './dump-command.ts'
@@ -93,6 +94,7 @@ function createProgram(dependencies: Dependencies, output: Output, setExitCode: 
   addMigrate(program, dependencies, setExitCode)
   addSample(program, dependencies)
   addKeys(program, dependencies)
+  addConsole(program, dependencies)
   addCheck(program, dependencies, setExitCode)
   addTypes(program, dependencies, setExitCode)
   addDoctor(program, dependencies, setExitCode)

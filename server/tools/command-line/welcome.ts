@@ -67,6 +67,8 @@ export type WelcomeOptions = {
   readonly hasSample?: boolean
   /** Whether the mails of `/auth/v1` are shown on a page, because there is no mail server. */
   readonly hasMailbox?: boolean
+  /** The link that opens the console; undefined without it. */
+  readonly consoleLink?: string | undefined
   /** Whether to use colours. By default, if the terminal supports them and neither `NO_COLOR` nor `--no-color` is set. */
   readonly colors?: boolean
 }
@@ -101,7 +103,8 @@ function withoutPassword(uri: string): string {
 
 /** The text that is printed on a terminal once the server listens. It contains no passwords. */
 export function welcome(options: WelcomeOptions): string {
-  const { url, keys, services, databaseUri, keysFile, runs, hasMailbox = false, colors = pc.isColorSupported } = options
+  const { url, keys, services, databaseUri, keysFile, runs, hasMailbox = false, consoleLink } = options
+  const { colors = pc.isColorSupported } = options
   const { bold, cyan, dim, green } = pc.createColors(colors)
   const { publishableKey, secretKey, user } = keys
   const requests = requestsOf(options)
@@ -112,6 +115,13 @@ export function welcome(options: WelcomeOptions): string {
   return `
 ${bold(green(`rowhouse is ready at ${url}`))}
 
+${
+  consoleLink === undefined
+    ? ''
+    : `  Console           ${cyan(consoleLink)}
+                    ${dim(`opens once, within an hour; ${runs('console')} prints a new link`)}
+`
+}\
   API reference     ${cyan(`${url}/docs`)}
   Guides            ${cyan(`${url}/docs/guide/`)}
 ${signsIn(services) ? signInLines.join('') : ''}\

@@ -3,6 +3,7 @@ import { createApiKeyLookup } from '../../identity/api-key/api-key-lookup.ts'
 import type { Claims, Identity } from '../../identity/identity.ts'
 import { CredentialError } from '../../identity/credential-error.ts'
 import { CommandError } from '../command-line/command-error.ts'
+import { accountIdentity } from '../../services/accounts/account-identity.ts'
 import type { ScratchTransaction } from '../../postgres/scratch-transaction.ts'
 
 export type CallerWish = {
@@ -48,19 +49,6 @@ async function ofKey(query: Query, key: string): Promise<Identity> {
   }
 }
 
-/** The claims of an access token that signing in with a password gives, without session, times and hooks. */
-const accountSql = `
-  select json_build_object(
-    'sub', users.id, 'aud', coalesce(users.aud, ''), 'role', coalesce(nullif(users.role, ''), 'authenticated'),
-    'email', case when users.email_confirmed_at is not null or users.email is null then coalesce(users.email, '') end,
-    'phone', coalesce(users.phone, ''),
-    'app_metadata', coalesce(users.raw_app_meta_data, '{}'), 'user_metadata', coalesce(users.raw_user_meta_data, '{}'),
-    'is_anonymous', coalesce((to_jsonb(users) ->> 'is_anonymous')::boolean, false),
-    'app_role', to_jsonb(users) ->> 'app_role'
-  ) as claims
-  from auth.users where lower(users.email collate "C") = lower($1 collate "C")
-  order by users.email = lower($1 collate "C") desc, users.created_at limit 1`
-
 async function ofAccount(query: Query, address: string): Promise<Identity> {
   // The role of the sign-in service reads accounts; the one that serves requests may not.
   const [service] = await query(
@@ -69,19 +57,7 @@ async function ofAccount(query: Query, address: string): Promise<Identity> {
     [],
   )
   if (service) await query("select set_config('role', 'supabase_auth_admin', true)", [])
-  const [row] = await query(accountSql, [address])
-  if (!row) throw new CommandError(`There is no account with the address ${address}.`)
-  const claims = row.claims as Record<string, unknown> & { readonly role: string }
-  const { app_role: appRole, email, ...others } = claims
-  return {
-    role: claims.role,
-    claims: {
-      ...others,
-      // An address that is not confirmed is no claim.
-      ...(email === null ? {} : { email }),
-      aal: 'aal1',
-      amr: [{ method: 'password', timestamp: Math.floor(Date.now() / 1000) }],
-      ...(appRole === null ? {} : { app_role: appRole }),
-    },
-  }
+  const identity = await accountIdentity(query, { address })
+  if (!identity) throw new CommandError(`There is no account with the address ${address}.`)
+  return identity
 }

@@ -1,8 +1,8 @@
 // GET /dev/mailbox: the mails of the development mode, and the templates.
 import type { IncomingMessage } from 'node:http'
 import { isTrustedOrigin } from '../../../http/cross-origin.ts'
+import { isLocalRequest } from '../../../http/local-request.ts'
 import { originalTarget } from '../../../http/router.ts'
-import { isLoopbackHostHeader } from '../../../text/loopback-host.ts'
 import { AuthError } from '../auth-error.ts'
 import type { AuthContext } from '../auth-context.ts'
 import { authPath, defineAuthRoute, type AuthRoute } from '../dialect.ts'
@@ -67,32 +67,16 @@ export const mailboxRoutes: readonly AuthRoute[] = [
   }),
 ]
 
-/** Headers by which a proxy on the same machine can be recognised. */
-const proxyHeaders = [
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-proto',
-  'x-real-ip',
-  'forwarded',
-  'via',
-] as const
-
-const loopbackAddress = /^(?:::ffff:)?127\.|^::1$/
-
 /**
- * The mailbox, for clients on the same machine, and for its own pages. A name of another host in `Host` means that a page
- * of that host is asking (DNS rebinding), forwarding headers that a proxy does. Of browsers, only this origin and users who
- * type the address get it: a page on another port of this machine is of the same site.
+ * The mailbox, for clients on the same machine, and for its own pages. Of browsers, only this origin and users who type the
+ * address get it: a page on another port of this machine is of the same site.
  *
  * @throws AuthError 404
  */
 function mailboxFor({ mailer }: Pick<AuthContext, 'mailer'>, request: IncomingMessage): Mailbox {
-  const { headers, socket } = request
-  const isLocal =
-    isLoopbackHostHeader(headers.host ?? '') &&
-    (socket.remoteAddress === undefined || loopbackAddress.test(socket.remoteAddress)) &&
-    proxyHeaders.every((name) => headers[name] === undefined)
-  if (!mailer.mailbox || !isLocal || !isTrustedOrigin(request, [])) throw new AuthError(404, null, 'Not Found')
+  if (!mailer.mailbox || !isLocalRequest(request) || !isTrustedOrigin(request, [])) {
+    throw new AuthError(404, null, 'Not Found')
+  }
   return mailer.mailbox
 }
 

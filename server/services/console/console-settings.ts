@@ -1,0 +1,60 @@
+// What the console is made from.
+import type { ApiKeyLookup } from '../../identity/api-key/api-key-lookup.ts'
+import type { JwtVerifier } from '../../identity/jwt/jwt.ts'
+import type { KeySource } from '../../identity/jwt/key-set.ts'
+import type { Database } from '../../postgres/database.ts'
+import type { LoadedSettings, Snapshot } from '../../rest/snapshot.ts'
+import type { ConsoleTools } from './console-tools.ts'
+
+/** The settings that the console reads. */
+export type ConsoleConfig = KeySource & {
+  readonly console: 'development' | 'on' | 'off'
+  readonly services: readonly string[]
+  readonly restBasePath: string
+  readonly imageBasePath: string
+  readonly trustedProxies: number
+  readonly dbAnonRole: string | null
+  readonly dbSchemas: readonly string[]
+  readonly jwtAud: string | null
+  /** Folder of the development keys. */
+  readonly dataDir: string
+}
+
+export type ConsoleSettings = {
+  readonly database: Database
+  /** The current settings and schema cache. */
+  readonly snapshot: () => Snapshot<LoadedSettings & { readonly config: ConsoleConfig; readonly verifier: JwtVerifier }>
+  readonly lookupApiKey: ApiKeyLookup
+  /** Whether tokens are checked for the end of their session. */
+  readonly checksSessions: () => boolean
+  /** Whether the database is embedded and the server listens on loopback. */
+  readonly isDevelopment: boolean
+  readonly hasMailbox: boolean
+  readonly secureCookies: boolean
+  readonly version: string
+  /** Connection string of the role that owns the schemas, during development; otherwise null. */
+  readonly ownerUri: string | null
+  /** What the command line can do, loaded when it is needed. */
+  readonly tools: () => Promise<ConsoleTools>
+  readonly warn: (message: string) => void
+}
+
+/** What the routes of the console share. */
+export type ConsoleParts = ConsoleSettings & {
+  /**
+   * Adds to the log of changes.
+   *
+   * @param action what was done, in a few words
+   */
+  readonly record: (caller: ConsoleCaller, action: string, details: object) => Promise<void>
+}
+
+/** Who is signed in to the console. */
+export type ConsoleCaller = {
+  /** For people, and for the log of changes. */
+  readonly actor: string
+  /** SHA-256 of the cookie. */
+  readonly tokenHash: Buffer
+  /** Value of the header `X-Console-Token`. */
+  readonly token: string
+}

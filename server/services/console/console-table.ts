@@ -1,0 +1,20 @@
+// All routes of the console. Add a line for the routes of a page.
+import type { Route } from '../../http/route.ts'
+import { fileRoutes } from './console-files.ts'
+import { createConsoleSessions } from './console-sessions.ts'
+import type { ConsoleParts, ConsoleSettings } from './console-settings.ts'
+import { sessionRoutes } from './session-routes.ts'
+
+export function consoleRoutes(settings: ConsoleSettings): readonly Route[] {
+  const sessions = createConsoleSessions(settings)
+  const parts: ConsoleParts = {
+    ...settings,
+    record: async ({ actor }, action, details) => {
+      await settings.database.query(
+        'insert into rowhouse.console_log (actor, action, details) values ($1, $2, $3::jsonb)',
+        [actor, action, JSON.stringify(details)],
+      )
+    },
+  }
+  return [...fileRoutes(), ...sessionRoutes(parts, sessions)]
+}

@@ -1,0 +1,132 @@
+// Chromium, driven through its protocol.
+import { existsSync } from 'node:fs'
+import type { Test } from 'tap'
+import puppeteer, { type Browser, type Page } from 'puppeteer-core'
+import type { ConsoleServer } from '../../support/console.ts'
+
+const paths = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
+
+/** Starts Chromium for the duration of a test. Set `CHROMIUM` to the path of another one. */
+export async function launchBrowser(t: Pick<Test, 'teardown'>): Promise<Browser> {
+  const executablePath = paths.find((path) => path !== undefined && existsSync(path))
+  if (executablePath === undefined) throw new Error('There is no Chromium: install it, or set CHROMIUM to its path')
+  const browser = await puppeteer.launch({
+    executablePath,
+    // The sandbox needs rights that root in a container does not have.
+    args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],
+  })
+  t.teardown(() => browser.close())
+  return browser
+}
+
+export type ConsolePage = {
+  readonly page: Page
+  /** Errors of scripts, and what the content security policy has blocked. */
+  readonly faults: readonly string[]
+}
+
+export type PageOptions = {
+  readonly width?: number
+  readonly height?: number
+  readonly isDark?: boolean
+}
+
+/** Opens the console with a new link, in a browser context of its own. */
+export async function openConsole(
+  browser: Browser,
+  { link }: Pick<ConsoleServer, 'link'>,
+  { width = 1280, height = 900, isDark = false }: PageOptions = {},
+): Promise<ConsolePage> {
+  const context = await browser.createBrowserContext()
+  const page = await context.newPage()
+  page.setDefaultTimeout(30_000)
+  await page.setViewport({ width, height })
+  await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: isDark ? 'dark' : 'light' }])
+  const faults: string[] = []
+  page.on('pageerror', (error) => faults.push(String(error)))
+  page.on('console', (message) => {
+    if (/Content Security Policy|TrustedHTML|TrustedScript/.test(message.text())) faults.push(message.text())
+  })
+  // A dialog of a script would be one of an attack: the console has none.
+  page.on('dialog', (dialog) => {
+    faults.push(`dialog: ${dialog.message()}`)
+    void dialog.dismiss()
+  })
+  await page.goto(await link())
+  await page.waitForSelector('.shell')
+  return { page, faults }
+}
+
+/** Opens a page of the console: `#/tables`. */
+export async function openPage(page: Page, fragment: string, heading: string): Promise<void> {
+  await page.evaluate((hash) => {
+    location.hash = hash
+  }, fragment)
+  await page.waitForFunction((text) => document.querySelector('main h1')?.textContent.includes(text), {}, heading)
+}
+
+/** Clicks the button, link or summary with a text. */
+export async function press(page: Page, text: string, within = 'body'): Promise<void> {
+  const element = await page.waitForFunction(
+    (wanted, selector) =>
+      [
+        ...document.querySelectorAll<HTMLElement>(`${selector} :is(button, a, summary, [role=button], [role=tab])`),
+      ].find((it) => it.textContent.trim() === wanted && it.getClientRects().length > 0 && !it.matches(':disabled')),
+    {},
+    text,
+    within,
+  )
+  await (element.asElement() as unknown as { readonly click: () => Promise<void> }).click()
+}
+
+/** Types into the control with a label, replacing its value. */
+export async function fill(page: Page, label: string, value: string, within = 'body'): Promise<void> {
+  const element = await page.waitForFunction(
+    (wanted, selector) =>
+      [...document.querySelectorAll<HTMLLabelElement>(`${selector} label`)].find(
+        (it) => it.querySelector('span')?.textContent.trim() === wanted,
+      )?.control,
+    {},
+    label,
+    within,
+  )
+  const control = element.asElement() as unknown as {
+    readonly click: (options: { readonly count: number }) => Promise<void>
+    readonly type: (text: string) => Promise<void>
+    readonly press: (key: 'Backspace') => Promise<void>
+  }
+  await control.click({ count: 3 })
+  await control.press('Backspace')
+  await control.type(value)
+}
+
+/** Waits until the page shows a text. */
+export async function shows(page: Page, text: string, within = 'body'): Promise<boolean> {
+  return page
+    .waitForFunction(
+      (wanted, selector) =>
+        [...document.querySelectorAll<HTMLElement>(selector)].some((it) => it.innerText.includes(wanted)),
+      {},
+      text,
+      within,
+    )
+    .then(
+      () => true,
+      () => false,
+    )
+}
+
+/** Looks as a role or a user, by the text of its button in the dialog. */
+export async function lookAs(page: Page, name: string): Promise<void> {
+  await page.click('.viewer')
+  const button = await page.waitForFunction(
+    (wanted) =>
+      [...document.querySelectorAll<HTMLElement>('dialog .choices button')].find((it) =>
+        it.textContent.startsWith(wanted),
+      ),
+    {},
+    name,
+  )
+  await (button.asElement() as unknown as { readonly click: () => Promise<void> }).click()
+  await page.waitForFunction(() => !document.querySelector('dialog[open]'))
+}
