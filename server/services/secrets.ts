@@ -179,7 +179,10 @@ export const secrets = {
     bits: 256,
     stored: signature,
     lifetime: 'GOTRUE_JWT_EXP',
-    doors: [{ route: '*', fields: ['Authorization'] }],
+    doors: [
+      { route: '*', fields: ['Authorization'] },
+      { route: 'POST /console/api/session', fields: ['access_token'] },
+    ],
     limits: [],
   },
   apiKey: {
@@ -187,7 +190,26 @@ export const secrets = {
     bits: 256,
     stored: 'SHA-256',
     lifetime: 'until it expires or is revoked',
-    doors: [{ route: '*', fields: ['apikey', 'Authorization'] }],
+    doors: [
+      { route: '*', fields: ['apikey', 'Authorization'] },
+      { route: 'POST /console/api/session', fields: ['key'] },
+    ],
+    limits: [],
+  },
+  consoleLink: {
+    what: 'The code of a link that opens the console',
+    bits: 256,
+    stored: 'console_sessions.token_hash: SHA-256',
+    lifetime: 'an hour, once',
+    doors: [{ route: 'POST /console/api/session', fields: ['code'] }],
+    limits: [],
+  },
+  consoleCookie: {
+    what: 'The cookie of the console, with the header that is derived from it',
+    bits: 256,
+    stored: 'console_sessions.token_hash: SHA-256',
+    lifetime: '12 hours, at most as long as the key or the session of the account',
+    doors: [{ route: '*', fields: ['Cookie', 'X-Console-Token'] }],
     limits: [],
   },
   signedUrl: {
