@@ -25,6 +25,7 @@ import type { ConsoleSettings } from '../services/console/console-settings.ts'
 import { databaseFailure } from '../services/database-failure.ts'
 import { serviceDocumentHandler } from '../services/openapi/service-document.ts'
 import { createRealtime, type RealtimeService } from '../services/realtime/create-realtime.ts'
+import type { PeerNotices } from '../services/realtime/peer-notice.ts'
 import type { StorageService } from '../services/storage/create-storage.ts'
 import { createImageKeeper } from '../services/storage/image-keeper.ts'
 import type { Validator } from '../validation/validator.ts'
@@ -58,6 +59,7 @@ export type CompositionOptions = {
   readonly validator: Validator
   readonly lookupApiKey: ApiKeyLookup
   readonly keyChanges: ApiKeyChanges
+  readonly peerNotices: PeerNotices
   readonly shedding: LoadShedding
   readonly log: Log
   /** Undefined: nothing is recorded of requests. */

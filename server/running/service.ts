@@ -14,6 +14,7 @@ import { ApiKeyChanges } from '../identity/api-key/api-key-changes.ts'
 import { createApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
 import { createJwtVerifier } from '../identity/jwt/jwt.ts'
 import type { RealtimeService } from '../services/realtime/create-realtime.ts'
+import { PeerNotices } from '../services/realtime/peer-notice.ts'
 import type { UpgradeHandler } from '../http/upgrade.ts'
 import { YoungGeneration } from './heap.ts'
 import { isFinal, isUnavailable, liveSettings, type ServiceSettings } from './live-settings.ts'
@@ -87,6 +88,7 @@ export async function startService({
   beforeLoading,
 }: ServiceOptions): Promise<Service> {
   const keyChanges = new ApiKeyChanges()
+  const peerNotices = new PeerNotices()
   const { config: first } = loaded
   const tracer = await createTracer(
     first,
@@ -103,7 +105,7 @@ export async function startService({
       },
       primary: toPoolConfig(uri, env, 'read-write'),
     },
-    keyChanges,
+    first.services.includes('realtime') ? [keyChanges, peerNotices] : [keyChanges],
   )
   logConnections(database.events, log)
   const replicated = await connectReplicas(database, loaded.config, uri, env, log, observe)
@@ -200,6 +202,7 @@ export async function startService({
       validator,
       lookupApiKey,
       keyChanges,
+      peerNotices,
       shedding,
       log,
       metrics,

@@ -1,15 +1,22 @@
-// The database of a server. It listens for changes of API keys on the connection that the engine listens on.
-import { apiKeyChannel, type ApiKeyChanges } from '../identity/api-key/api-key-changes.ts'
+// The database of a server. On the connection that the engine listens on, it listens to channels of the server's own, too.
 import { Database, type DatabaseOptions } from '../postgres/database.ts'
 import type { ListenerEvent } from '../postgres/listener.ts'
 import type { ConnectionPool } from '../postgres/pool.ts'
 
-export class ServingDatabase extends Database {
-  readonly #keyChanges: ApiKeyChanges
+/** Hears what is notified on a channel. */
+export type ChannelFollower = {
+  readonly channel: string
+  /** The connection listens, or was lost. Either way, notifications may have been missed. */
+  readonly setListening: (isListening: boolean) => void
+  readonly notify: (payload: string) => void
+}
 
-  constructor(pool: ConnectionPool, options: DatabaseOptions, keyChanges: ApiKeyChanges) {
+export class ServingDatabase extends Database {
+  readonly #followers: readonly ChannelFollower[]
+
+  constructor(pool: ConnectionPool, options: DatabaseOptions, followers: readonly ChannelFollower[]) {
     super(pool, options)
-    this.#keyChanges = keyChanges
+    this.#followers = followers
   }
 
   /** Whether the database responds. Rejects with the error of the connection. */
@@ -23,16 +30,22 @@ export class ServingDatabase extends Database {
       channel,
       (event) => {
         if (isStopped) return
-        if (event.kind !== 'notified') this.#keyChanges.setListening(event.kind === 'listening')
-        else if (event.channel === apiKeyChannel) this.#keyChanges.notify(event.payload)
+        this.#pass(event)
         if (event.channel === channel) onEvent(event)
       },
-      [apiKeyChannel],
+      this.#followers.map((follower) => follower.channel),
     )
     return async () => {
       isStopped = true
-      this.#keyChanges.setListening(false)
+      for (const follower of this.#followers) follower.setListening(false)
       await stop()
+    }
+  }
+
+  #pass(event: ListenerEvent): void {
+    for (const follower of this.#followers) {
+      if (event.kind !== 'notified') follower.setListening(event.kind === 'listening')
+      else if (event.channel === follower.channel) follower.notify(event.payload)
     }
   }
 }

@@ -1,7 +1,7 @@
 // Notifications of API keys that were revoked, changed or deleted, which arrive on a separate channel.
 
 /** The channel that `rowhouse.api_key_changed` in `sql/migrations` notifies. */
-export const apiKeyChannel = 'rowhouse'
+const apiKeyChannel = 'rowhouse'
 
 /** `forget key` and the hexadecimal SHA-256 hash of the key. */
 const message = /^forget key ([0-9a-f]{64})$/
@@ -10,6 +10,7 @@ type Forget = (hash: Buffer | undefined) => void
 
 /** Forwards notifications from the listening connection to the caches of keys. */
 export class ApiKeyChanges {
+  readonly channel = apiKeyChannel
   readonly #subscribers = new Set<Forget>()
   #isListening = false
 

@@ -6,9 +6,11 @@ import { unobservedSocket, type ObserveSocket } from '../../common/socket-observ
 import { crossOriginGuard, isTrustedOrigin } from '../../http/cross-origin.ts'
 import { searchOf } from '../../http/query-string.ts'
 import { createRouter } from '../../http/router.ts'
+import { isUnreachable } from '../../postgres/database-error.ts'
 import type { DtoValidator } from '../../validation/validator.ts'
 import { readRealtimeBody, realtimeCrossOrigin, realtimeDialect, realtimePath } from './dialect.ts'
 import type { SerializerVersion } from './frames.ts'
+import { peerNames, type PeerNotices } from './peer-notice.ts'
 import { RealtimeError } from './realtime-error.ts'
 import type { RealtimeOptions as StartOptions, StartedRealtime } from './start-realtime.ts'
 import { RealtimeStatistics, type RealtimeFigures } from './statistics.ts'
@@ -22,6 +24,8 @@ export type RealtimeOptions = StartOptions & {
   readonly isOverloaded: () => boolean
   /** Records handshakes; undefined: nothing is recorded. */
   readonly observeSocket?: ObserveSocket | undefined
+  /** Of other processes, which have got subscribers. */
+  readonly peerNotices: PeerNotices
 }
 
 export type RealtimeService = {
@@ -43,7 +47,7 @@ const socketPaths: ReadonlySet<string> = new Set([`${realtimePath}/websocket`, '
 const partitionPause = { first: 2000, next: 6 * 3_600_000 }
 
 export function createRealtime(options: RealtimeOptions): RealtimeService {
-  const { validator, allowedOrigins, onError } = options
+  const { validator, allowedOrigins, database, peerNotices, onError } = options
   const statistics = new RealtimeStatistics()
   let started: Promise<StartedRealtime> | undefined
   let running: StartedRealtime | undefined
@@ -65,10 +69,20 @@ export function createRealtime(options: RealtimeOptions): RealtimeService {
     tools: { context: { parts: async () => (await start()).parts, onError }, validator, readBody: readRealtimeBody },
   })
   const stopKeeping = repeat({
-    run: () => keepMessagePartitions(options.database),
+    run: () => keepMessagePartitions(database),
     pause: (isFirst) => (isFirst ? partitionPause.first : partitionPause.next),
     onError,
   })
+  const askPeers = async (): Promise<void> => {
+    if (!isEnding && (await peerNames(database)).size > 0) (await start()).askPeers()
+  }
+  // Without the database, they are asked when the server listens again.
+  const askPeersSoon = (): void =>
+    void askPeers().catch((error: unknown) => {
+      if (!isUnreachable(error)) onError(error)
+    })
+  peerNotices.onNotice = askPeersSoon
+  askPeersSoon()
 
   const admit = async (request: IncomingMessage): Promise<{ credential: Credential; realtime: StartedRealtime }> => {
     if (isEnding) throw refusal(503, 'Realtime is restarting, please standby')

@@ -40,9 +40,9 @@ function groupedJson(entries: Iterable<PresenceEntry>): string {
   return `{${Array.from(groups, ([key, metas]) => `${JSON.stringify(key)}:{"metas":[${metas.join(',')}]}`).join(',')}}`
 }
 
-/** The entries of a topic by their owner, and their changes since the last diff. */
+/** The entries of a topic by their owners, which are channels of this process and of others, and their changes since the last diff. */
 export class PresenceList {
-  readonly #entries = new Map<unknown, PresenceEntry>()
+  readonly #entries = new Map<object, PresenceEntry>()
   readonly #joins = new Map<string, PresenceEntry>()
   readonly #leaves = new Map<string, PresenceEntry>()
 
@@ -50,12 +50,12 @@ export class PresenceList {
     return this.#entries.size
   }
 
-  entryOf(owner: unknown): PresenceEntry | undefined {
+  entryOf(owner: object): PresenceEntry | undefined {
     return this.#entries.get(owner)
   }
 
   /** Sets the entry of an owner. */
-  set(owner: unknown, entry: PresenceEntry): void {
+  set(owner: object, entry: PresenceEntry): void {
     const before = this.#entries.get(owner)
     if (before?.ref === entry.ref) return
     if (before) this.#leave(before)
@@ -64,21 +64,12 @@ export class PresenceList {
   }
 
   /** @returns whether the owner had an entry */
-  delete(owner: unknown): boolean {
+  delete(owner: object): boolean {
     const before = this.#entries.get(owner)
     if (!before) return false
     this.#entries.delete(owner)
     this.#leave(before)
     return true
-  }
-
-  /** Removes the entries of all owners that `isGone` accepts. */
-  deleteWhere(isGone: (owner: unknown) => boolean): void {
-    for (const owner of [...this.#entries.keys()]) if (isGone(owner)) this.delete(owner)
-  }
-
-  entries(): IterableIterator<[unknown, PresenceEntry]> {
-    return this.#entries.entries()
   }
 
   /** The payload of `presence_state`. */

@@ -1,6 +1,7 @@
 // Messages between the processes of a server, as payloads of NOTIFY. Every role of the database may notify and listen, so they are
 // sealed with a secret that only servers may read.
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto'
+import { formatLsn, parseLsn } from '../../common/wal-position.ts'
 import { Broadcast, TextEvent, type Delivery } from './frames.ts'
 import type { PresenceEntry } from './presence.ts'
 
@@ -10,15 +11,23 @@ export type RelayMessage =
   | { readonly kind: 'hello' }
   | { readonly kind: 'bye' }
   | { readonly kind: 'send'; readonly topic: string; readonly isPrivate: boolean; readonly delivery: Delivery }
-  | {
-      readonly kind: 'presence'
-      readonly topic: string
-      readonly isPrivate: boolean
-      /** Number of the channel in its process. */
-      readonly owner: number
-      /** Undefined: no longer. */
-      readonly entry: PresenceEntry | undefined
-    }
+  | PresenceMessage
+  /** Whether clients of the process listen to changes of rows. */
+  | { readonly kind: 'subscribers'; readonly hasSubscribers: boolean }
+  /** The process reads the log from a place on. */
+  | { readonly kind: 'reading'; readonly from: bigint }
+  /** The response of those that have read it before: the last change before that place. */
+  | { readonly kind: 'newest'; readonly position: string; readonly before: bigint }
+
+export type PresenceMessage = {
+  readonly kind: 'presence'
+  readonly topic: string
+  readonly isPrivate: boolean
+  /** Number of the channel in its process. */
+  readonly owner: number
+  /** Undefined: no longer. */
+  readonly entry: PresenceEntry | undefined
+}
 
 const cipher = 'aes-256-gcm'
 const tagLength = 16
@@ -62,10 +71,18 @@ type Fields = {
   readonly x?: string
   readonly o?: number
   readonly entry?: PresenceEntry | null
+  /** Whether there are subscribers. */
+  readonly s?: boolean
+  /** Place in the log, and position of a change. */
+  readonly l?: string
+  readonly c?: string
 }
 
 function fieldsOf(message: RelayMessage): Fields {
   if (message.kind === 'hello' || message.kind === 'bye') return { k: message.kind }
+  if (message.kind === 'subscribers') return { k: message.kind, s: message.hasSubscribers }
+  if (message.kind === 'reading') return { k: message.kind, l: formatLsn(message.from) }
+  if (message.kind === 'newest') return { k: message.kind, l: formatLsn(message.before), c: message.position }
   const { kind: k, topic: t, isPrivate: p } = message
   if (message.kind === 'presence') return { k, t, p, o: message.owner, entry: message.entry ?? null }
   const { delivery } = message
@@ -77,11 +94,30 @@ function fieldsOf(message: RelayMessage): Fields {
   throw new TypeError('unknown kind of message')
 }
 
-function messageOf({ k, t = '', p = false, e = '', j, b, x, o = 0, entry }: Fields): RelayMessage | undefined {
+function messageOf({
+  k,
+  t = '',
+  p = false,
+  e = '',
+  j,
+  b,
+  x,
+  o = 0,
+  entry,
+  s = false,
+  l = '',
+  c = '',
+}: Fields): RelayMessage | undefined {
   switch (k) {
     case 'hello':
     case 'bye':
       return { kind: k }
+    case 'subscribers':
+      return { kind: k, hasSubscribers: s }
+    case 'reading':
+      return { kind: k, from: parseLsn(l) ?? 0n }
+    case 'newest':
+      return { kind: k, before: parseLsn(l) ?? 0n, position: c }
     case 'presence':
       return { kind: k, topic: t, isPrivate: p, owner: o, entry: entry ?? undefined }
     case 'send': {

@@ -1,4 +1,5 @@
-// Connects the processes that serve the same database: broadcasts, presence and ends of sessions, by NOTIFY.
+// Connects the processes that serve the same database: broadcasts, presence, ends of sessions, and whether a process has subscribers to
+// changes of rows, by NOTIFY.
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Database } from '../../postgres/database.ts'
@@ -8,13 +9,13 @@ import { arrayText } from '../../rest/sql/parameter.ts'
 import { isUuid } from '../../text/uuid.ts'
 import type { Delivery } from './frames.ts'
 import type { Hub, HubObserver, Member, Room } from './hub.ts'
-import { bytesOf, payloadsOf, RelayReader, type RelayMessage } from './relay-messages.ts'
+import { noticePeers, peerNames, peerPrefix } from './peer-notice.ts'
+import type { PresenceEntry } from './presence.ts'
+import { bytesOf, payloadsOf, RelayReader, type PresenceMessage, type RelayMessage } from './relay-messages.ts'
 import type { RealtimeStatistics } from './statistics.ts'
 
 /** The channel that triggers of `sql/migrations` notify, too. */
 const relayChannel = 'rowhouse_realtime'
-/** The listening connections of all processes have it, with the name of the process. */
-const namePrefix = 'rowhouse realtime '
 /** Milliseconds between two checks whether the others still run, and for which an answer is known. */
 const peerInterval = 2000
 /** Milliseconds for which the process listens after its last channel. */
@@ -27,12 +28,6 @@ const mostWaiting = 16 * 1024 * 1024
 const notify = new JsonStatement(`select pg_notify('${relayChannel}', part) from unnest($1::text[]) as part`, {
   access: 'write',
 })
-
-const listening = new JsonStatement(
-  `select distinct application_name from pg_stat_activity
-    where datname = current_database() and starts_with(application_name, '${namePrefix}')`,
-  { access: 'read', hasNoEffect: true },
-)
 
 const secretOfServers = new JsonStatement(`select encode(secret, 'hex') from rowhouse.realtime_secret`, {
   access: 'read',
@@ -47,7 +42,23 @@ export type RelayOptions = {
   readonly onEnd: (isEnded: (session: string, user: string | null) => boolean) => void
   /** Ends of sessions may have been missed. */
   readonly onMissed: () => void
+  /** Another process has subscribers to changes of rows, or no other has any more. */
+  readonly onPeersSubscribed: (areSubscribed: boolean) => void
+  /** The last change before a place in the log, from which on another process reads. Undefined if it is not known. */
+  readonly newestBefore: (place: bigint) => Promise<string | undefined>
+  /** What another process knows of the place from which on this one reads. */
+  readonly onNewest: (position: string, before: bigint) => void
   readonly onError: (error: unknown) => void
+}
+
+/** A channel of another process whose client is present. */
+type PresentChannel = { readonly room: Room }
+
+/** Another process. */
+type Peer = {
+  hasSubscribers: boolean
+  /** By their numbers there. */
+  readonly present: Map<number, PresentChannel>
 }
 
 export class Relay implements HubObserver {
@@ -55,7 +66,7 @@ export class Relay implements HubObserver {
   readonly #name = randomBytes(9).toString('base64url')
   #secret: Buffer | undefined
   #reader: RelayReader | undefined
-  readonly #peers = new Set<string>()
+  readonly #peers = new Map<string, Peer>()
   #peersKnownAt = -Infinity
   #number = 0
   #waiting: Buffer[] = []
@@ -65,6 +76,10 @@ export class Relay implements HubObserver {
   #isListening = false
   #watch: NodeJS.Timeout | undefined
   #lingering: NodeJS.Timeout | undefined
+  #isUsed = false
+  /** Whether this process has subscribers to changes of rows, and whether others have. */
+  #hasSubscribers = false
+  #arePeersSubscribed = false
   #isStopped = false
 
   constructor(options: RelayOptions) {
@@ -77,9 +92,27 @@ export class Relay implements HubObserver {
   }
 
   onUse(isUsed: boolean): void {
-    clearTimeout(this.#lingering)
+    this.#isUsed = isUsed
     if (isUsed) this.#listen()
-    else this.#lingering = setTimeout(() => void this.#stopListening(), lingering).unref()
+    this.#keepListening()
+  }
+
+  /** Call this when the process gets its first subscriber to changes of rows, and when it has lost its last one. */
+  onSubscribers(hasSubscribers: boolean): void {
+    this.#hasSubscribers = hasSubscribers
+    this.#send({ kind: 'subscribers', hasSubscribers })
+    if (this.#isListening) this.#noticePeers()
+  }
+
+  /** Call this when the process begins to read the log. */
+  onReading(from: bigint): void {
+    if (this.#peers.size > 0) this.#send({ kind: 'reading', from })
+  }
+
+  /** Finds out whether other processes have subscribers. */
+  ask(): void {
+    this.#listen()
+    this.#keepListening()
   }
 
   onBroadcast(room: Room, delivery: Delivery): void {
@@ -103,6 +136,17 @@ export class Relay implements HubObserver {
     return { kind: 'presence', topic, isPrivate, owner: channel.number, entry: room.presence.entryOf(channel) }
   }
 
+  /** Those without clients do not listen to the relay, so that they must be asked to. They look for processes that listen. */
+  #noticePeers(): void {
+    if (this.#hasSubscribers) noticePeers(this.#options.database).catch(this.#options.onError)
+  }
+
+  #keepListening(): void {
+    clearTimeout(this.#lingering)
+    if (this.#isUsed || this.#arePeersSubscribed) return
+    this.#lingering = setTimeout(() => void this.#stopListening(), lingering).unref()
+  }
+
   #listen(): void {
     if (this.#isStopped || this.#listener) return
     this.#listener = this.#startListening()
@@ -121,7 +165,7 @@ export class Relay implements HubObserver {
       await pause(secretPause, undefined, { ref: false })
       if (!this.#listener) return () => Promise.resolve()
     }
-    return database.listenAs(namePrefix + this.#name, relayChannel, (event) => this.#onEvent(event))
+    return database.listenAs(peerPrefix + this.#name, relayChannel, (event) => this.#onEvent(event))
   }
 
   async #readSecret(): Promise<Buffer> {
@@ -154,12 +198,13 @@ export class Relay implements HubObserver {
       this.#isListening = true
       this.#options.onMissed()
       this.#forgetPeers(() => true)
+      this.#noticePeers()
       // It may be another database by now.
       Promise.all([this.#readSecret(), this.#askPeers()]).then(() => {
         if (this.#peers.size === 0) return
         this.#send({ kind: 'hello' })
         // The hello of a process that has begun to listen at the same time may have come too early.
-        this.#sendPresence()
+        this.#introduce()
       }, this.#options.onError)
     }
   }
@@ -175,39 +220,78 @@ export class Relay implements HubObserver {
     if (!read || read.sender === this.#name) return
     const { sender, message } = read
     const isNew = !this.#peers.has(sender)
-    if (message?.kind !== 'bye') this.#peers.add(sender)
-    if (message) this.#apply(sender, message)
-    if (isNew || message?.kind === 'hello') this.#sendPresence()
+    if (message?.kind === 'bye') this.#forgetPeers((peer) => peer === sender)
+    else this.#apply(this.#peer(sender), message)
+    if (isNew || message?.kind === 'hello') this.#introduce()
   }
 
-  #apply(sender: string, message: RelayMessage): void {
-    const { hub } = this.#options
-    switch (message.kind) {
+  #peer(name: string): Peer {
+    let peer = this.#peers.get(name)
+    if (!peer) this.#peers.set(name, (peer = { hasSubscribers: false, present: new Map() }))
+    return peer
+  }
+
+  /** @param message undefined: part of one, or one of a newer version of the program */
+  #apply(peer: Peer, message: Exclude<RelayMessage, { readonly kind: 'bye' }> | undefined): void {
+    switch (message?.kind) {
+      case undefined:
       case 'hello':
         return
-      case 'bye':
-        this.#forgetPeers((peer) => peer === sender)
-        return
       case 'send':
-        hub.find(message.topic, message.isPrivate)?.send(message.delivery)
+        this.#options.hub.find(message.topic, message.isPrivate)?.send(message.delivery)
         return
-      case 'presence': {
-        const { topic, isPrivate, owner, entry } = message
-        const room = entry ? hub.room(topic, isPrivate) : hub.find(topic, isPrivate)
-        if (!room) return
-        if (entry) room.presence.set(`${sender} ${owner}`, entry)
-        else room.presence.delete(`${sender} ${owner}`)
-        room.presenceChanged()
-        hub.forgetIfEmpty(room)
+      case 'presence':
+        if (message.entry) this.#setPresent(peer, message, message.entry)
+        else this.#deletePresent(peer, message.owner)
         return
-      }
+      case 'subscribers':
+        peer.hasSubscribers = message.hasSubscribers
+        this.#checkSubscribers()
+        return
+      case 'reading':
+        void this.#sendNewest(message.from)
+        return
+      case 'newest':
+        this.#options.onNewest(message.position, message.before)
+        return
       default:
         message satisfies never
     }
   }
 
-  /** Tells the others who is present here. */
-  #sendPresence(): void {
+  async #sendNewest(before: bigint): Promise<void> {
+    const position = await this.#options.newestBefore(before)
+    if (position !== undefined) this.#send({ kind: 'newest', position, before })
+  }
+
+  #setPresent({ present }: Peer, { topic, isPrivate, owner }: PresenceMessage, entry: PresenceEntry): void {
+    let channel = present.get(owner)
+    if (!channel) present.set(owner, (channel = { room: this.#options.hub.room(topic, isPrivate) }))
+    channel.room.presence.set(channel, entry)
+    channel.room.presenceChanged()
+  }
+
+  #deletePresent({ present }: Peer, owner: number): void {
+    const channel = present.get(owner)
+    if (!channel) return
+    const { room } = channel
+    present.delete(owner)
+    room.presence.delete(channel)
+    room.presenceChanged()
+    this.#options.hub.forgetIfEmpty(room)
+  }
+
+  #checkSubscribers(): void {
+    const areSubscribed = [...this.#peers.values()].some(({ hasSubscribers }) => hasSubscribers)
+    if (areSubscribed === this.#arePeersSubscribed) return
+    this.#arePeersSubscribed = areSubscribed
+    this.#options.onPeersSubscribed(areSubscribed)
+    this.#keepListening()
+  }
+
+  /** Tells the others who is present here, and whether there are subscribers. */
+  #introduce(): void {
+    if (this.#hasSubscribers) this.#send({ kind: 'subscribers', hasSubscribers: true })
     for (const channel of this.#options.hub.channels) {
       if (channel.isPresent) this.#send(this.#presenceOf(channel.room, channel))
     }
@@ -215,29 +299,22 @@ export class Relay implements HubObserver {
 
   async #askPeers(): Promise<void> {
     // Those who report themselves meanwhile may not have listened yet when the database answered.
-    const known = new Set(this.#peers)
-    const rows = await this.#options.database.askRows(listening, undefined, [])
+    const known = new Set(this.#peers.keys())
+    const names = await peerNames(this.#options.database)
     this.#peersKnownAt = performance.now()
-    const names = new Set(rows.map(([name]) => (name ?? '').slice(namePrefix.length)))
-    names.delete(this.#name)
     this.#forgetPeers((peer) => known.has(peer) && !names.has(peer))
-    for (const name of names) this.#peers.add(name)
+    for (const name of names) if (name !== this.#name) this.#peer(name)
   }
 
   /** Forgets other processes, and who is present there. */
   #forgetPeers(isGone: (peer: string) => boolean): void {
-    const gone = new Set([...this.#peers].filter(isGone))
-    if (gone.size === 0) return
-    for (const peer of gone) {
-      this.#peers.delete(peer)
-      this.#reader?.forget(peer)
+    for (const [name, peer] of [...this.#peers]) {
+      if (!isGone(name)) continue
+      this.#peers.delete(name)
+      this.#reader?.forget(name)
+      for (const owner of [...peer.present.keys()]) this.#deletePresent(peer, owner)
     }
-    const { hub } = this.#options
-    for (const room of [...hub.rooms]) {
-      room.presence.deleteWhere((owner) => typeof owner === 'string' && gone.has(owner.split(' ', 1)[0] ?? ''))
-      room.presenceChanged()
-      hub.forgetIfEmpty(room)
-    }
+    this.#checkSubscribers()
   }
 
   #send(message: RelayMessage): void {

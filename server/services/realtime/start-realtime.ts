@@ -1,4 +1,5 @@
 // What `/realtime/v1` needs as soon as it is used: loaded with the first socket or request.
+import { setTimeout as pause } from 'node:timers/promises'
 import type { ApiKeyChanges } from '../../identity/api-key/api-key-changes.ts'
 import type { ApiKeyLookup } from '../../identity/api-key/api-key-lookup.ts'
 import type { JwtVerifier } from '../../identity/jwt/jwt.ts'
@@ -39,12 +40,18 @@ export type StartedRealtime = {
   readonly parts: RealtimeParts
   readonly sockets: Sockets
   readonly changes: RunningRowChanges
+  /** Finds out whether other processes have subscribers, whose clients may come here. */
+  readonly askPeers: () => void
   readonly figures: () => LogFigures
   readonly stop: () => Promise<void>
 }
 
 /** The publication of the messages that SQL sends. */
 const messagesPublication = 'supabase_realtime_messages_publication'
+
+/** How often, and after how many milliseconds, a process looks whether it has read the log up to a place that another one asks for. */
+const mostLooks = 100
+const lookInterval = 100
 
 export function startRealtime(options: RealtimeOptions, statistics: RealtimeStatistics): StartedRealtime {
   const { settings, database, checksSessions, keyChanges, onError } = options
@@ -64,7 +71,8 @@ export function startRealtime(options: RealtimeOptions, statistics: RealtimeStat
   feed.add({
     onTransactions: () => undefined,
     onState: (state) => {
-      if (state.kind === 'unavailable') options.warn(`Realtime cannot read changes of rows. ${state.message}`)
+      if (state.kind === 'reading') relay.onReading(state.from)
+      else if (state.kind === 'unavailable') options.warn(`Realtime cannot read changes of rows. ${state.message}`)
       else if (state.kind === 'lost') {
         options.warn(
           `Realtime has lost the log of the database (${state.message}); next attempt in ${state.retrySeconds} s`,
@@ -72,10 +80,18 @@ export function startRealtime(options: RealtimeOptions, statistics: RealtimeStat
       }
     },
   })
-  const changes = createRowChanges({ database, feed, checksSessions, settings, onError })
+  const changes = createRowChanges({
+    database,
+    feed,
+    checksSessions,
+    settings,
+    onUse: (isUsed) => relay.onSubscribers(isUsed),
+    onError,
+  })
   const tokens = createTokens(options)
   const streams = new ChangeStreams({ settings, statistics, changes, tokens, onError })
   let endUse: (() => void) | undefined
+  let endFollowing: (() => void) | undefined
   let hasChannels = false
   const parts: RealtimeParts = {
     settings,
@@ -106,6 +122,17 @@ export function startRealtime(options: RealtimeOptions, statistics: RealtimeStat
       void sockets.checkAgain(mayHaveEnded)
       void streams.checkAgain(mayHaveEnded)
     },
+    // Their clients may come to this process, and want what they have missed.
+    onPeersSubscribed: (areSubscribed) => {
+      if (areSubscribed) endFollowing = feed.use()
+      else endFollowing?.()
+    },
+    newestBefore: async (place) => {
+      const isRead = (): boolean => changes.hasPassed(place) || (feed.isIdle && (reader?.position ?? 0n) >= place)
+      for (let count = 0; count < mostLooks && !isRead(); count++) await pause(lookInterval, undefined, { ref: false })
+      return isRead() ? changes.newestBefore(place) : undefined
+    },
+    onNewest: (position, before) => changes.reachBack(position, before),
     onError,
   })
   hub.observer = {
@@ -134,6 +161,7 @@ export function startRealtime(options: RealtimeOptions, statistics: RealtimeStat
     parts,
     sockets,
     changes,
+    askPeers: () => relay.ask(),
     figures: () => {
       const { subscribers, bufferedBytes, checks, checkedRows } = changes.statistics
       const isReading = feed.state?.kind === 'reading'

@@ -35,6 +35,19 @@ export class ChangeBuffer {
     this.#start = { commit: from - 1n, index: 0 }
   }
 
+  /** The last change before a place in the log, if all changes from one of the buffer's on up to there were read. */
+  newestBefore(place: bigint): ChangePosition | undefined {
+    const last = this.#entries.findLast(({ transaction }) => transaction.commit < place)
+    if (last) return lastChangeOf(last.transaction)
+    return this.#start && this.#start.commit < place ? this.#start : undefined
+  }
+
+  /** There are no changes between a position and the beginning of the log, which was read from a place on. */
+  reachBack(position: ChangePosition, from: bigint): void {
+    // Unless changes were removed meanwhile.
+    if (this.#start?.commit === from - 1n && isBefore(position, this.#start)) this.#start = position
+  }
+
   /** The log is not read any more. */
   end(): void {
     this.#entries = []

@@ -35,6 +35,8 @@ export type RowChangesOptions = {
   readonly checksSessions: () => boolean
   /** Read at each use. */
   readonly settings: () => { readonly realtimeReplayBytes: number; readonly realtimeReplaySeconds: number }
+  /** Called with true when the first subscription begins, and with false after the last one. */
+  readonly onUse?: (isUsed: boolean) => void
   /** For the log. */
   readonly onError: (error: unknown) => void
 }
@@ -53,6 +55,12 @@ export type RowChangesStatistics = {
 export type RunningRowChanges = RowChanges & {
   /** Reads the descriptions of tables again: the schema has changed. */
   readonly forgetTables: () => void
+  /** Whether a change after a place in the log has been read. */
+  readonly hasPassed: (place: bigint) => boolean
+  /** The last change before a place in the log that has been read; undefined if it is not known. */
+  readonly newestBefore: (place: bigint) => string | undefined
+  /** Another process knows that there are no changes between a position and the place from which on this one reads. */
+  readonly reachBack: (position: string, from: bigint) => void
   readonly statistics: RowChangesStatistics
 }
 
@@ -82,6 +90,7 @@ class Changes implements RunningRowChanges {
   #tail: Promise<void> = Promise.resolve()
   #checks = 0
   #checkedRows = 0
+  #uses = 0
   #isStopped = false
   #publicationTimer: NodeJS.Timeout | undefined
 
@@ -127,6 +136,20 @@ class Changes implements RunningRowChanges {
     }
   }
 
+  hasPassed(place: bigint): boolean {
+    return this.#buffer.newest.commit >= place
+  }
+
+  newestBefore(place: bigint): string | undefined {
+    const position = this.#buffer.newestBefore(place)
+    return position && positionText(position)
+  }
+
+  reachBack(position: string, from: bigint): void {
+    const read = readPosition(position)
+    if (read) this.#buffer.reachBack(read, from)
+  }
+
   forgetTables(): void {
     this.#catalogue.forget()
     if (this.#audiences.subscribers.size > 0) void this.#checkPublication()
@@ -169,7 +192,7 @@ class Changes implements RunningRowChanges {
         `\`since\` must be the position of an event, such as 0/16B3748:3, not ${since.slice(0, 100)}`,
       )
     }
-    const release = this.#options.feed.use()
+    const release = this.#use()
     try {
       const described = await this.#checkWhileReading(read, identity, signal)
       const subscriber = new Subscriber(read, receiver, this.#viewer(identity))
@@ -195,6 +218,20 @@ class Changes implements RunningRowChanges {
     clearTimeout(this.#publicationTimer)
     for (const subscriber of [...this.#audiences.subscribers]) this.#end(subscriber, () => undefined)
     await this.#options.feed.stop()
+  }
+
+  /** Reads the log for a subscription. @returns a function that ends it */
+  #use(): () => void {
+    const { feed, onUse } = this.#options
+    const endReading = feed.use()
+    if (++this.#uses === 1) onUse?.(true)
+    let isUsed = true
+    return () => {
+      if (!isUsed) return
+      isUsed = false
+      endReading()
+      if (--this.#uses === 0) onUse?.(false)
+    }
   }
 
   #end(subscriber: Subscriber, release: () => void): void {
