@@ -305,6 +305,8 @@ t.test('refusals before the upgrade', async (t) => {
     const opened = await client.opened
     t.same([opened.status, JSON.parse(opened.body)], [status, { error }], token ?? 'none')
   }
+  const fractional = await dial(t, url, { token: await signToken({ role: 'anon', exp: now() + 100.6 }) })
+  t.equal((await fractional.opened).status, 101, 'a fraction of a second is rounded')
   const client = await dial(t, url, { token: 'nonsense', headers: { 'x-api-key': await hourToken('anon') } })
   t.equal((await client.opened).status, 101, 'the header counts')
 })
@@ -324,6 +326,22 @@ t.test('the end of a token ends its channels, which may join again', async (t) =
   })
   await client.next('phx_error', 'realtime:a')
   t.strictSame(await client.events(), [], 'the other channel stays')
+})
+
+t.test('settings that concern a connection close it, so that its client joins again', async (t) => {
+  const { url, reload } = await startRealtimeServer(t)
+  const [here, idle] = [await dial(t, url), await dial(t, url)]
+  for (const client of [here, idle]) await client.opened
+  await here.join('a')
+  const disconnected = { extension: 'system', status: 'ok', message: 'Server requested disconnect', channel: 'a' }
+  const closed = { code: 1012, reason: 'Server requested disconnect' }
+  await reload({ REALTIME_PRIVATE_ONLY: 'true' })
+  t.strictSame((await here.next('system')).payload, disconnected)
+  t.strictSame(await here.closed, closed)
+  t.notOk(here.received.some(({ event }) => event === 'phx_close'))
+  t.equal(idle.socket.readyState, idle.socket.OPEN)
+  await reload({ PGRST_JWT_SECRET: 'another secret for tests, of more than 32 characters' })
+  t.strictSame(await idle.closed, closed)
 })
 
 t.test('new tokens', async (t) => {

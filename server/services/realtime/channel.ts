@@ -32,8 +32,6 @@ const readinessPause = 1000
 const tokensPerSecond = 0.5
 const tokenPause = 2000
 
-export const privateOnly = 'This project only allows private channels'
-
 /** What a channel uses of its socket. */
 export type ChannelSocket = {
   readonly version: SerializerVersion
@@ -219,10 +217,6 @@ export class Channel implements Member {
     this.#parts.statistics.drop('token expired')
     // The client may have a new token by now, so it may join again.
     this.end(expiredText(expiresAt, now), 'phx_error')
-  }
-
-  endIfPublic(): void {
-    if (!this.request.isPrivate) this.end(privateOnly)
   }
 
   /** Sends the message `system`. */

@@ -15,8 +15,6 @@ export type Member = {
   readonly deliver: (delivery: Delivery) => void
   /** Ends the channel if its token has expired. @param now milliseconds since 1970 */
   readonly checkExpiry: (now: number) => void
-  /** Ends the channel if it is public: the settings no longer allow that. */
-  readonly endIfPublic: () => void
 }
 
 type Waiting = { readonly delivery: Delivery; readonly except: Member | undefined }

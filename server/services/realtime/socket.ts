@@ -2,7 +2,7 @@
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
 import { Allowance } from './allowance.ts'
-import { Channel, privateOnly } from './channel.ts'
+import { Channel } from './channel.ts'
 import { messageFrame, readBinary, readText, type ClientMessage, type Ref, type SerializerVersion } from './frames.ts'
 import { readJoin } from './join.ts'
 import type { RealtimeParts } from './realtime-parts.ts'
@@ -93,6 +93,12 @@ export class ClientSocket {
     this.#closedAt = performance.now()
     this.#disposeChannels()
     this.#socket.close(code, reason)
+  }
+
+  /** Closes the connection because the settings have changed, so that its client connects and joins again. */
+  disconnect(): void {
+    for (const channel of this.#channels.values()) channel.system('system', 'ok', disconnecting)
+    this.close(closeCodes.restart, disconnecting)
   }
 
   /** Called every few seconds. @param now as of `performance.now()` */
@@ -200,7 +206,7 @@ export class ClientSocket {
       const request = readJoin(payload, name)
       if (realtimePrivateOnly && !request.isPrivate) {
         statistics.drop('not permitted')
-        refuse(`PrivateOnly: ${privateOnly}`)
+        refuse('PrivateOnly: This project only allows private channels')
         return
       }
       // Clients of version 1.0.0 may leave the reference of the join out.
@@ -216,4 +222,5 @@ export class ClientSocket {
 const prefix = 'realtime:'
 const longestTopic = 1000
 const unmatched = '{"reason":"unmatched topic"}'
+const disconnecting = 'Server requested disconnect'
 const tooManyMessages = 'Too many messages per second'

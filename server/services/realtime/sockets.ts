@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import type { JwtVerifier } from '../../identity/jwt/jwt.ts'
+import type { Channel } from './channel.ts'
 import type { RealtimeParts } from './realtime-parts.ts'
 import { ClientSocket, closeCodes } from './socket.ts'
 import type { SerializerVersion } from './frames.ts'
@@ -12,7 +13,7 @@ import { TokenRefused, type Credential } from './tokens.ts'
 const largestMessage = 5_000_000
 /** Maximum number of fragments of a message. */
 const mostFragments = 4096
-/** Milliseconds between two checks for expired tokens, for silent connections, and for API keys and settings. */
+/** Milliseconds between two checks for expired tokens and changed settings, for silent connections, and for API keys. */
 const expiryInterval = 1000
 const silenceInterval = 5000
 const keyInterval = 60_000
@@ -39,11 +40,13 @@ export class Sockets {
     allowSynchronousEvents: false,
   })
   #verifier: JwtVerifier
+  #isPrivateOnly: boolean
   #timers: readonly NodeJS.Timeout[] = []
 
   constructor(parts: RealtimeParts) {
     this.#parts = parts
     this.#verifier = parts.verifier()
+    this.#isPrivateOnly = parts.settings().realtimePrivateOnly
   }
 
   get size(): number {
@@ -86,7 +89,10 @@ export class Sockets {
         await this.#parts.tokens.verify(token)
       } catch (error) {
         if (!(error instanceof TokenRefused) || error.problem === 'unavailable') continue
-        this.#end((credential) => credential.token === token, error.message)
+        const isOf = (credential: Credential): boolean => credential.token === token
+        if (isOfSecret(error))
+          this.#disconnect((socket) => isOf(socket.credential) || has(socket, (one) => isOf(one.credential)))
+        else this.#end(isOf, error.message)
       }
     }
   }
@@ -109,13 +115,27 @@ export class Sockets {
     }
   }
 
-  /** Keys may have an end that is not announced; with other secrets, all tokens may be invalid. */
-  #checkCredentials(): void {
-    const { verifier, settings, hub } = this.#parts
-    const isChanged = verifier() !== this.#verifier
-    this.#verifier = verifier()
-    void this.checkAgain(({ keyHash }) => isChanged || keyHash !== undefined)
-    if (settings().realtimePrivateOnly) for (const channel of [...hub.channels]) channel.endIfPublic()
+  /** Closes sockets whose clients must join again under other settings. */
+  #disconnect(isConcerned: (socket: ClientSocket) => boolean): void {
+    for (const socket of [...this.#sockets]) {
+      if (!isConcerned(socket)) continue
+      this.#parts.statistics.drop('settings changed')
+      socket.disconnect()
+    }
+  }
+
+  /** With other secrets, all tokens may be invalid. */
+  #checkSettings(): void {
+    const verifier = this.#parts.verifier()
+    if (verifier !== this.#verifier) {
+      this.#verifier = verifier
+      void this.checkAgain(() => true)
+    }
+    const { realtimePrivateOnly: isPrivateOnly } = this.#parts.settings()
+    if (isPrivateOnly && !this.#isPrivateOnly) {
+      this.#disconnect((socket) => has(socket, ({ request }) => !request.isPrivate))
+    }
+    this.#isPrivateOnly = isPrivateOnly
   }
 
   #watch(): void {
@@ -124,15 +144,22 @@ export class Sockets {
       every(expiryInterval, () => {
         const now = Date.now()
         for (const channel of [...this.#parts.hub.channels]) channel.checkExpiry(now)
+        this.#checkSettings()
       }),
       every(silenceInterval, () => {
         const now = performance.now()
         for (const socket of [...this.#sockets]) socket.check(now)
       }),
-      every(keyInterval, () => this.#checkCredentials()),
+      // Keys may have an end that is not announced.
+      every(keyInterval, () => void this.checkAgain(({ keyHash }) => keyHash !== undefined)),
     ]
   }
 }
+
+/** The token was signed with a secret that is no longer valid. */
+const isOfSecret = ({ problem }: TokenRefused): boolean => problem === 'signature' || problem === 'signer'
+
+const has = ({ channels }: ClientSocket, test: (channel: Channel) => boolean): boolean => [...channels].some(test)
 
 const noHeaders = {}
 

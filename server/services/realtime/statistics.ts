@@ -18,6 +18,7 @@ export type RealtimeDrop =
   | 'no channel'
   | 'session ended'
   | 'token expired'
+  | 'settings changed'
   | 'not permitted'
   | 'not relayed'
 

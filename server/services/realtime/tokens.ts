@@ -90,10 +90,11 @@ export const createTokens = (options: TokensOptions): Tokens => ({
     const { exp } = identity.claims
     const now = Date.now()
     if (typeof exp !== 'number' || !hasRole(identity, options.verifier())) throw noClaims()
-    if (exp * 1000 <= now) throw new TokenRefused('expired', expiredText(exp, now))
+    const expiresAt = Math.round(exp)
+    if (expiresAt * 1000 <= now) throw new TokenRefused('expired', expiredText(expiresAt, now))
     const session = namedSession(identity)
     if (session && options.checksSessions()) await checkSession(session, options.database)
-    return { token, identity, expiresAt: exp, session, keyHash: undefined }
+    return { token, identity, expiresAt, session, keyHash: undefined }
   },
 })
 
@@ -157,7 +158,7 @@ function tokenRefused(error: CredentialError, token: string): TokenRefused {
 function expiryIn(token: string): number {
   const [, payload = ''] = token.split('.', 2)
   const { exp } = JSON.parse(Buffer.from(payload, 'base64url').toString()) as { readonly exp?: unknown }
-  return typeof exp === 'number' ? Math.floor(exp) : 0
+  return typeof exp === 'number' ? Math.round(exp) : 0
 }
 
 const checkText = new SettingsText([setReadOnly, resetRole, requireSession])
