@@ -7,17 +7,20 @@ export class ApiProblem extends Error {
   readonly code: string | null
   readonly details: string | null
   readonly hint: string | null
+  /** The line of an import. */
+  readonly line: number | null
   /** What is wrong with each field, by name. */
   readonly fieldErrors: Readonly<Record<string, string>>
 
   constructor(status: number, body: unknown, fallback: string) {
-    const { message, msg, error, error_description, code, error_code, details, hint } = recordOf(body)
+    const { message, msg, error, error_description, code, error_code, details, hint, line } = recordOf(body)
     super(firstText(message, msg, error_description, error) ?? fallback)
     this.name = 'ApiProblem'
     this.status = status
     this.code = firstText(error_code, code) ?? null
     this.hint = firstText(hint) ?? null
-    const fields = recordOf(recordOf(details).fieldErrors)
+    this.line = typeof line === 'number' ? line : null
+    const fields = Array.isArray(details) ? pointed(details) : recordOf(recordOf(details).fieldErrors)
     this.fieldErrors = Object.fromEntries(Object.entries(fields).map(([name, text]) => [name, String(text)]))
     this.details = firstText(details) ?? null
   }
@@ -25,6 +28,15 @@ export class ApiProblem extends Error {
 
 const recordOf = (value: unknown): Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {}
+
+/** What a JSON Schema refuses: faults with the pointer to the value. */
+const pointed = (faults: readonly unknown[]): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(
+    faults.map((fault) => {
+      const { pointer, message } = recordOf(fault)
+      return [firstText(pointer) ?? '', firstText(message) ?? '']
+    }),
+  )
 
 const firstText = (...values: readonly unknown[]): string | undefined =>
   values.find((value): value is string => typeof value === 'string' && value !== '')

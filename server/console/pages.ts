@@ -14,6 +14,7 @@ export type Page = {
 /** In the order of the navigation. */
 export const pages: readonly Page[] = [
   { name: '', title: 'Home', services: [], load: () => import('./pages/home/page.tsx') },
+  { name: 'tables', title: 'Tables', services: ['rest'], load: () => import('./pages/tables/page.tsx') },
 ]
 
 /** The pages of a server with these services. */

@@ -1,0 +1,163 @@
+// Editors of one value, by its type.
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { ColumnDetails } from '../../../services/console/schema-protocol.ts'
+import { isNull, isStructured, jsonOf, prettyJson, textOf } from '../../rest/cells.ts'
+import { Button, Dialog, Problem } from '../../parts.tsx'
+
+type Props = {
+  readonly column: ColumnDetails
+  readonly json: string | undefined
+  /** @param json the new value; undefined if it is unchanged */
+  readonly onDone: (json: string | undefined, move?: 1 | -1) => void
+}
+
+const longText = 80
+
+/** Whether a value needs more than a line. */
+const isLarge = (column: ColumnDetails, json: string | undefined): boolean => {
+  if (isStructured(column)) return true
+  const text = textOf(json, column)
+  return column.category === 'S' && (text.length > longText || text.includes('\n'))
+}
+
+/** Edits a value in its cell. Long texts and documents get a dialog. */
+export const CellEditor = (props: Props) =>
+  isLarge(props.column, props.json) ? <LargeEditor {...props} /> : <LineEditor {...props} />
+
+function LineEditor({ column, json, onDone }: Props) {
+  const [text, setText] = useState(textOf(json, column))
+  const box = useRef<HTMLSpanElement>(null)
+  const isDone = useRef(false)
+  useEffect(() => {
+    const control = box.current?.querySelector<HTMLInputElement | HTMLSelectElement>('input, select')
+    control?.focus()
+    if (control instanceof HTMLInputElement && control.type === 'text') control.select()
+  }, [])
+  const end = (value: string | undefined, move?: 1 | -1): void => {
+    if (isDone.current) return
+    isDone.current = true
+    onDone(value, move)
+  }
+  const save = (move?: 1 | -1): void => {
+    const isSame = text === textOf(json, column) && (!isNull(json) || text === '')
+    end(isSame ? undefined : jsonOf(text, column), move)
+  }
+  const onKeyDown = (event: KeyboardEvent): void => {
+    event.stopPropagation()
+    if (event.key === 'Escape') end(undefined)
+    if (event.key === 'Enter') save()
+    if (event.key === 'Tab') save(event.shiftKey ? -1 : 1)
+    if (event.key === 'Tab' || event.key === 'Enter') event.preventDefault()
+  }
+  const choices = choicesOf(column)
+  const label = `New value of ${column.name}`
+  const control = {
+    'aria-label': label,
+    placeholder: isNull(json) ? 'null' : '',
+    inputMode: column.category === 'N' ? ('decimal' as const) : ('text' as const),
+    value: text,
+    onInput: ({ currentTarget }: { readonly currentTarget: HTMLInputElement }) => setText(currentTarget.value),
+    onKeyDown,
+    onBlur: () => save(),
+  }
+  return (
+    <span ref={box} class="cell-editor" onDblClick={(event) => event.stopPropagation()}>
+      {choices ? (
+        <select
+          aria-label={label}
+          value={isNull(json) ? '\0' : text}
+          onKeyDown={onKeyDown}
+          onBlur={() => end(undefined)}
+          onChange={({ currentTarget: { value } }) => end(value === '\0' ? 'null' : jsonOf(value, column))}
+        >
+          {(column.isNullable || isNull(json)) && <option value={'\0'}>null</option>}
+          {choices.map((choice) => (
+            <option key={choice} value={choice}>
+              {choice}
+            </option>
+          ))}
+        </select>
+      ) : (
+        <>
+          {isDate(column, json) ? <input type="date" {...control} /> : <input {...control} />}
+          {column.isNullable && !isNull(json) && (
+            <button
+              type="button"
+              title="Set to null"
+              onPointerDown={(event) => {
+                event.preventDefault()
+                end('null')
+              }}
+            >
+              null
+            </button>
+          )}
+        </>
+      )}
+    </span>
+  )
+}
+
+/** Whether browsers have an editor for it: not for `infinity`, and years before Christ. */
+const isDate = ({ baseType }: ColumnDetails, json: string | undefined): boolean =>
+  baseType === 'date' && (isNull(json) || /^"\d{4}-\d\d-\d\d"$/.test(json ?? ''))
+
+/** The values of a column that has few. */
+export const choicesOf = ({ category, enumValues, isArray }: ColumnDetails): readonly string[] | undefined => {
+  if (isArray) return undefined
+  if (category === 'B') return ['true', 'false']
+  return category === 'E' && enumValues.length > 0 ? enumValues : undefined
+}
+
+function LargeEditor({ column, json, onDone }: Props) {
+  const isDocument = isStructured(column)
+  const [text, setText] = useState(() => {
+    const shown = textOf(json, column)
+    return isDocument && shown !== '' ? prettyJson(shown) : shown
+  })
+  const [error, setError] = useState<unknown>()
+  const attempt = (use: () => void): void => {
+    try {
+      use()
+      setError(undefined)
+    } catch (reason) {
+      setError(reason)
+    }
+  }
+  return (
+    <Dialog title={column.name} isWide onClose={() => onDone(undefined)}>
+      <p class="faint">
+        <code>{column.type}</code> {column.comment}
+      </p>
+      <form
+        onKeyDown={(event) => {
+          event.stopPropagation()
+          if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit()
+        }}
+        onSubmit={(event) => {
+          event.preventDefault()
+          attempt(() => onDone(jsonOf(text, column)))
+        }}
+      >
+        <textarea
+          rows={Math.min(24, Math.max(6, text.split('\n').length + 1))}
+          aria-label={`New value of ${column.name}`}
+          spellcheck={!isDocument}
+          value={text}
+          onInput={({ currentTarget }) => setText(currentTarget.value)}
+        />
+        <Problem error={error} />
+        <div class="actions">
+          {isDocument && (
+            <Button onClick={() => attempt(() => setText(prettyJson(jsonOf(text, column))))}>Format</Button>
+          )}
+          {column.isNullable && <Button onClick={() => onDone('null')}>Set to null</Button>}
+          <Button onClick={() => onDone(undefined)}>Cancel</Button>
+          <Button type="submit" kind="primary">
+            Save
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}

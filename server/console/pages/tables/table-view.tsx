@@ -1,0 +1,281 @@
+// The rows of one table or view, as the viewer.
+import { useEffect, useMemo, useState } from 'preact/hooks'
+import type { ConsoleSchema, RelationDetails } from '../../../services/console/schema-protocol.ts'
+import { consoleApi, type Viewer } from '../../api.ts'
+import { Button, Confirm, Problem, useLoaded } from '../../parts.tsx'
+import type { Row } from '../../rest/cells.ts'
+import { orderOf, orderText, type Parameter } from '../../rest/filter.ts'
+import { keyFilters, keyText, readOf, type Place } from '../../rest/relation.ts'
+import { go, href, useRoute } from '../../router.ts'
+import { useSession } from '../../session.tsx'
+import { useViewer, viewerLabel } from '../../viewer.tsx'
+import { CellEditor } from './cell-editor.tsx'
+import { Filters, RequestLine } from './filter-bar.tsx'
+import { gridColumns } from './grid-columns.ts'
+import { Grid } from './grid.tsx'
+import { RlsBadge } from './relation-list.tsx'
+import { Refusal, WhyDialog } from './refusal.tsx'
+import { InsertDialog, RowDialog } from './row-form.tsx'
+import { maxRows, useRows } from './rows.ts'
+import { Content, Count, Unexposed } from './table-parts.tsx'
+import { ExportButtons, ImportDialog } from './transfer.tsx'
+import { deleteRows, insertRow, updateRow, WriteRefused } from './writes.ts'
+
+type Props = {
+  readonly schema: string
+  readonly name: string
+  readonly isHiddenShown: boolean
+  readonly all: ConsoleSchema
+  /** Called when the number of rows has changed. */
+  readonly onChanged: () => void
+}
+
+export function TableView({ schema, name, isHiddenShown, all, onChanged }: Props) {
+  const session = useSession()
+  const { viewer } = useViewer()
+  const { query } = useRoute()
+  const details = useLoaded(
+    () =>
+      consoleApi<RelationDetails>(
+        `schema/relation?schema=${encodeURIComponent(schema)}&name=${encodeURIComponent(name)}`,
+      ),
+    [schema, name],
+  )
+  const text = query.toString()
+  const parameters = useMemo((): readonly Parameter[] => [...query], [text])
+  const place: Place = { restPath: session.restPath, schema, name, isDefault: all.exposed[0] === schema }
+  const isExposed = all.exposed.includes(schema)
+  if (!isExposed) return <Unexposed relation={details.value} error={details.error} all={all} />
+  return (
+    <TableRows
+      place={place}
+      viewer={viewer}
+      relation={details.value}
+      detailsError={details.error}
+      parameters={parameters}
+      isHiddenShown={isHiddenShown}
+      all={all}
+      onChanged={onChanged}
+    />
+  )
+}
+
+type RowsProps = {
+  readonly place: Place
+  readonly viewer: Viewer
+  readonly relation: RelationDetails | undefined
+  readonly detailsError: unknown
+  readonly parameters: readonly Parameter[]
+  readonly isHiddenShown: boolean
+  readonly all: ConsoleSchema
+  readonly onChanged: () => void
+}
+
+type Shown = { readonly kind: 'insert' | 'import' | 'delete' } | { readonly kind: 'row' | 'hidden'; readonly row: Row }
+
+function TableRows({ place, viewer, relation, detailsError, parameters, isHiddenShown, all, onChanged }: RowsProps) {
+  const { roles } = useSession()
+  const isAll = viewer.kind === 'role' && all.roles.some(({ name, bypassesRls }) => name === viewer.role && bypassesRls)
+  const mayShowHidden = !isAll && roles.includes('service_role') && (relation?.primaryKey.length ?? 0) > 0
+  const withHidden = isHiddenShown && mayShowHidden
+  const rows = useRows({ place, viewer, parameters, hiddenIn: withHidden ? relation : undefined })
+  const [selected, setSelected] = useState<ReadonlySet<number>>(new Set())
+  const [error, setError] = useState<unknown>()
+  const [shown, setShown] = useState<Shown>()
+  const [filtersOpen, setFiltersOpen] = useState(parameters.length > 0)
+  useEffect(() => {
+    setSelected(new Set())
+    setError(undefined)
+  }, [JSON.stringify([viewer, parameters, withHidden])])
+
+  const path = ['tables', place.schema, place.name]
+  const open = (next: readonly Parameter[], hidden = isHiddenShown): void =>
+    go(hidden ? [...path, 'hidden'] : path, new URLSearchParams(next.map(([name, value]) => [name, value])))
+  const order = orderOf(parameters.find(([name]) => name === 'order')?.[1] ?? null)
+  const reorder = (column: string): void => {
+    const others = parameters.filter(([name]) => name !== 'order')
+    if (order?.column !== column) open([...others, ['order', orderText({ column, isDescending: false })]])
+    else if (!order.isDescending) open([...others, ['order', orderText({ column, isDescending: true })]])
+    else open(others)
+  }
+  const columns = gridColumns(relation, rows.rows[0]?.cells)
+  const target = relation && { viewer, place, relation }
+  const save = async (index: number, column: string, json: string): Promise<void> => {
+    const row = rows.rows[index]
+    if (!row || !target) return
+    setError(undefined)
+    try {
+      const stored = await updateRow(target, row.cells, new Map([[column, json]]))
+      rows.replace(index, row.cells.size === stored.size ? stored : new Map([...row.cells, ...stored]))
+    } catch (reason) {
+      setError(reason)
+    }
+  }
+  const chosen = [...selected].flatMap((index) => rows.rows[index] ?? []).filter((row) => !row.isHidden)
+  const remove = async (): Promise<void> => {
+    if (!target) return
+    const deleted = await deleteRows(
+      target,
+      chosen.map(({ cells }) => cells),
+    )
+    const keys = new Set(deleted.map((row) => keyText(target.relation, row)))
+    rows.remove(({ cells }) => keys.has(keyText(target.relation, cells)))
+    setSelected(new Set())
+    onChanged()
+    if (keys.size < chosen.length) {
+      setError(
+        new Error(`${keys.size} of ${chosen.length} rows were deleted: no policy lets this viewer delete the others.`),
+      )
+    }
+  }
+  const summary = all.relations.find((it) => it.schema === place.schema && it.name === place.name)
+  return (
+    <div class="table-view">
+      <header class="table-head">
+        <a class="back" href={href(['tables'])}>
+          Tables
+        </a>
+        <h1>{place.name}</h1>
+        {summary && <RlsBadge relation={summary} schema={all} />}
+        <Count
+          key={JSON.stringify([viewer, parameters])}
+          {...{ place, viewer, parameters }}
+          estimate={summary?.rows ?? null}
+        />
+        {rows.time !== undefined && <small class="faint">{Math.round(rows.time)} ms</small>}
+      </header>
+      <div class="bar">
+        <Button onClick={() => setFiltersOpen(!filtersOpen)}>
+          {parameters.length === 0 ? 'Filter' : `Filter (${parameters.length})`}
+        </Button>
+        {relation?.isInsertable && (
+          <Button kind="primary" onClick={() => setShown({ kind: 'insert' })}>
+            Insert
+          </Button>
+        )}
+        {chosen.length > 0 && relation && relation.isDeletable && relation.primaryKey.length > 0 && (
+          <Button kind="danger" onClick={() => setShown({ kind: 'delete' })}>
+            Delete {chosen.length}
+          </Button>
+        )}
+        {relation?.isInsertable && <Button onClick={() => setShown({ kind: 'import' })}>Import</Button>}
+        <span class="group" role="group" aria-label="Export">
+          <ExportButtons {...{ viewer, place, parameters }} onError={setError} />
+        </span>
+        <Button onClick={rows.reload} isBusy={rows.isLoading}>
+          Reload
+        </Button>
+        {mayShowHidden && (
+          <label class="switch">
+            <input
+              type="checkbox"
+              checked={withHidden}
+              onChange={({ currentTarget }) => open(parameters, currentTarget.checked)}
+            />{' '}
+            Show hidden rows
+          </label>
+        )}
+      </div>
+      {filtersOpen && (
+        <Filters columns={columns.map(({ name }) => name)} parameters={parameters} onChange={(next) => open(next)} />
+      )}
+      <RequestLine place={place} parameters={parameters} />
+      {withHidden && (
+        <p class="faint small">
+          Grey rows are read with the role service_role. {viewerLabel(viewer)} does not see them: click one to see why.
+        </p>
+      )}
+      <Problem error={detailsError ?? rows.error} />
+      {rows.refusal !== undefined && <Problem error={rows.refusal} />}
+      {error !== undefined && (
+        <div class="write-error">
+          <Refusal error={error} />
+          <Button onClick={() => setError(undefined)}>Dismiss</Button>
+        </div>
+      )}
+      <Content rows={rows} viewer={viewer} hasFilters={parameters.length > 0} hasRls={relation?.hasRls === true}>
+        <Grid
+          label={`Rows of ${place.name}`}
+          columns={columns}
+          rows={rows.rows}
+          order={order}
+          selected={selected}
+          onSelect={setSelected}
+          onOrder={reorder}
+          onEnd={rows.hasMore ? rows.loadMore : () => undefined}
+          onHidden={({ cells }) => setShown({ kind: 'hidden', row: cells })}
+          onOpen={(index) => {
+            const row = rows.rows[index]
+            if (row) setShown({ kind: 'row', row: row.cells })
+          }}
+          editor={(index, { details, name }, close) =>
+            details && (
+              <CellEditor
+                column={details}
+                json={rows.rows[index]?.cells.get(name)}
+                onDone={(json, move) => {
+                  close(move)
+                  if (json !== undefined) void save(index, name, json)
+                }}
+              />
+            )
+          }
+        />
+      </Content>
+      <p class="table-foot faint small" role="status">
+        {rows.rows.length} rows loaded
+        {rows.isLoading ? ', loading …' : rows.rows.length >= maxRows ? '. Filter to find the others.' : ''}
+      </p>
+      {shown?.kind === 'insert' && target && (
+        <InsertDialog
+          relation={target.relation}
+          onInsert={async (values) => {
+            await insertRow(target, values)
+            rows.reload()
+            onChanged()
+          }}
+          onClose={() => setShown(undefined)}
+        />
+      )}
+      {shown?.kind === 'import' && relation && (
+        <ImportDialog
+          {...{ viewer, place, relation }}
+          onDone={() => {
+            rows.reload()
+            onChanged()
+          }}
+          onClose={() => setShown(undefined)}
+        />
+      )}
+      {shown?.kind === 'delete' && (
+        <Confirm
+          title={`Delete ${chosen.length === 1 ? 'a row' : `${chosen.length} rows`} of ${place.name}?`}
+          action={`Delete ${chosen.length}`}
+          onConfirm={() => remove().catch(refused(setError))}
+          onClose={() => setShown(undefined)}
+        >
+          <p>They are deleted as {viewerLabel(viewer)}. This cannot be undone.</p>
+        </Confirm>
+      )}
+      {shown?.kind === 'row' && relation && (
+        <RowDialog relation={relation} row={shown.row} onClose={() => setShown(undefined)} />
+      )}
+      {shown?.kind === 'hidden' && relation && (
+        <WhyDialog
+          title={`Why ${viewerLabel(viewer)} does not see the row`}
+          sent={readOf(place, keyFilters(relation, shown.row))}
+          viewer={viewer}
+          onClose={() => setShown(undefined)}
+        />
+      )}
+    </div>
+  )
+}
+
+/** Shows a refused write on the page, where it can be explained. Other errors stay in the dialog. */
+const refused =
+  (show: (error: unknown) => void) =>
+  (error: unknown): void => {
+    if (!(error instanceof WriteRefused)) throw error
+    show(error)
+  }
