@@ -75,3 +75,14 @@ export function supabaseWrite(
 /** A call of a function with supabase-js. */
 export const supabaseCall = ({ schema, name, isDefault }: Place, body: string): string =>
   `const { data, error } = await supabase${isDefault ? '' : `.schema(${js(schema)})`}\n  .rpc(${js(name)}${body === '{}' ? '' : `, ${body}`})`
+
+/** A request with `fetch`. */
+export function fetchOf(origin: string, { method, path, headers, body }: Sent): string {
+  const all = [...headers, ...(body === undefined ? [] : [['Content-Type', 'application/json'] as const])]
+  const lines = [
+    ...(method === 'GET' ? [] : [`  method: '${method}',`]),
+    `  headers: { apikey: key${all.map(([name, value]) => `, ${js(name)}: ${js(value)}`).join('')} },`,
+    ...(body === undefined ? [] : [`  body: JSON.stringify(${body}),`]),
+  ]
+  return `const response = await fetch(${js(`${origin}${path}`)}, {\n${lines.join('\n')}\n})\nconst data = await response.json()`
+}
