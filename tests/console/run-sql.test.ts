@@ -1,0 +1,262 @@
+// SQL of people runs in one transaction as the chosen caller, and leaves nothing behind unless it is committed.
+import t, { type Test } from 'tap'
+import type { SqlRequest, SqlRun } from '../../server/services/console/sql-protocol.ts'
+import { runSql, type SqlIdentity, type SqlPlace } from '../../server/tools/console/run-sql.ts'
+import { createTenantsDatabase, tenantUsers } from '../support/tenants.ts'
+
+const database = await createTenantsDatabase()
+t.teardown(() => database.drop())
+
+const place: SqlPlace = {
+  uri: database.authenticatorUri,
+  owner: undefined,
+  env: {},
+  channel: 'pgrst',
+}
+const development: SqlPlace = { ...place, owner: database.adminUri }
+const patient = new AbortController().signal
+
+const serviceRole: SqlIdentity = { role: 'service_role', claims: {} }
+const anonymous: SqlIdentity = { role: 'anon', claims: {} }
+const run = (
+  sql: string,
+  more: Partial<SqlRequest> = {},
+  identity: SqlIdentity = serviceRole,
+  at = place,
+): Promise<SqlRun> => runSql(at, { sql, caller: { role: '' }, ...more }, identity, patient)
+const asOwner = (sql: string, more: Partial<SqlRequest> = {}): Promise<SqlRun> => run(sql, more, 'owner', development)
+
+/** Sessions of other runs that are still open. */
+const sessions = async (): Promise<number> =>
+  Number(
+    (
+      await database.query(
+        `select count(*) as n from pg_stat_activity
+         where datname = current_database() and usename = 'authenticator'`,
+      )
+    ).rows[0]?.n,
+  )
+
+async function noSessions(t: Test): Promise<void> {
+  for (let tries = 0; tries < 100 && (await sessions()) > 0; tries++)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  t.equal(await sessions(), 0, 'no session remains')
+}
+
+const tasks = async (): Promise<unknown> =>
+  (await database.query('select count(*)::int as n from public.tasks')).rows[0]?.n
+
+t.test('results of each statement, with types, tags and notices', async (t) => {
+  const { results, error, notices, role, outcome } = await run(
+    `select 1 as a, null::text as b, now()::timestamptz(3) as c, array[1,2] as d;
+     do $$ begin raise notice 'hello %', 1; end $$; -- a comment
+     create temp table x (id int); insert into x values (1), (2) returning id`,
+  )
+  t.equal(error, null)
+  t.match([role, outcome], ['service_role', 'rolled back'])
+  t.strictSame(
+    results.map(({ tag }) => tag),
+    ['SELECT 1', 'DO', 'CREATE TABLE', 'INSERT 0 2'],
+  )
+  t.strictSame(results[0]?.columns, [
+    { name: 'a', type: 'integer' },
+    { name: 'b', type: 'text' },
+    { name: 'c', type: 'timestamp(3) with time zone' },
+    { name: 'd', type: 'integer[]' },
+  ])
+  t.match(results[0]?.rows[0]?.[3], '{1,2}')
+  t.strictSame([results[1]?.columns, results[3]?.rows], [null, [['1'], ['2']]])
+  t.strictSame(
+    results.map(({ line }) => line),
+    [1, 2, 3, 3],
+  )
+  t.strictSame(notices, [{ severity: 'NOTICE', message: 'hello 1' }])
+})
+
+t.test('as a role, as a user, as the owner', async (t) => {
+  const sql = 'select current_user, auth.uid(), count(*) from public.tasks'
+  const claims = { sub: tenantUsers.dora, role: 'authenticated' }
+  const user = await run(sql, {}, { role: 'authenticated', claims })
+  t.strictSame(user.results[0]?.rows, [['authenticated', tenantUsers.dora, '2']])
+  t.match((await run('select * from public.tasks', {}, anonymous)).error, {
+    code: '42501',
+    message: /permission denied/,
+  })
+  t.match(await run('select 1', {}, { role: 'postgres', claims: {} }), { error: { code: '42501' }, results: [] })
+  t.match(await run('select 1', {}, 'owner'), { error: { message: /development only/ } })
+  const owner = await asOwner('select count(*) from public.tasks')
+  t.strictSame([owner.error, owner.results[0]?.rows], [null, [['8']]])
+})
+
+t.test('errors have their place in the whole text', async (t) => {
+  const sql = "select 'ä😀';\nselect 'ö😀', missing from public.tasks"
+  const { results, error } = await run(sql)
+  t.equal(results.length, 1)
+  t.match(error, { code: '42703', message: 'column "missing" does not exist' })
+  t.equal(sql.slice(error?.position ?? 0).slice(0, 7), 'missing')
+  const explained = await run('select 1; select missing', { explain: 'analyze' })
+  t.equal('select 1; select missing'.slice(explained.error?.position ?? 0), 'missing')
+  const syntax = await run('selec 1')
+  t.match(syntax.error, { code: '42601', position: 0 })
+})
+
+t.test('commands that end the transaction are refused', async (t) => {
+  for (const sql of [
+    'commit',
+    '/* /* */ x */ COMMIT',
+    'commit and chain',
+    'end',
+    'rollback',
+    'rollback work and chain',
+    'abort',
+    'begin',
+    'start transaction',
+    "prepare transaction 'x'",
+    "commit prepared 'x'",
+    "rollback prepared 'x'",
+  ]) {
+    const { error, results, outcome } = await run(`delete from public.tasks; ${sql}; select 1`)
+    t.match(error, { message: /is refused/, code: null }, sql)
+    t.strictSame([results, outcome], [[], 'rolled back'])
+  }
+  t.equal(await tasks(), 8)
+  const { error } = await run('savepoint a; delete from public.tasks; rollback to a; rollback work to savepoint a')
+  t.equal(error, null, 'savepoints are allowed')
+})
+
+t.test('nothing commits inside of functions, quotations or several commands in one', async (t) => {
+  for (const sql of [
+    'do $$ begin delete from public.tasks; commit; end $$',
+    "do $$ begin execute 'delete from public.tasks'; execute 'commit'; end $$",
+    'create procedure pg_temp.p() language plpgsql as $$ begin delete from public.tasks; commit; end $$; call pg_temp.p()',
+    // The server reads the strings otherwise than the text was split.
+    "set standard_conforming_strings = off; select 'a\\'; delete from public.tasks; commit; --'",
+    "set standard_conforming_strings = off; select E'a\\'; commit; --' from public.tasks",
+  ]) {
+    await run(sql)
+    t.equal(await tasks(), 8, sql)
+  }
+  await noSessions(t)
+})
+
+t.test('what is left in a session ends with it', async (t) => {
+  const { error } = await run(
+    `select pg_advisory_lock(4711); select set_config('role', 'anon', false);
+     prepare left_over as select 1; listen left_over; create temp table left_over (id int);
+     set session statement_timeout = 0; select set_config('request.jwt.claims', '{}', false)`,
+  )
+  t.equal(error, null)
+  await noSessions(t)
+  const locks = await database.query("select count(*)::int as n from pg_locks where locktype = 'advisory'")
+  t.equal(locks.rows[0]?.n, 0)
+  t.match(await run('reset role; delete from public.tasks'), { outcome: 'rolled back' })
+  t.match(await run('reset role; set role service_role; delete from public.tasks', {}, anonymous), {
+    error: null,
+    outcome: 'rolled back',
+  })
+  t.equal(await tasks(), 8)
+})
+
+t.test('COPY is refused', async (t) => {
+  for (const sql of ['copy public.tasks from stdin', 'copy public.tasks to stdout', "copy (select 1) to program 'x'"]) {
+    t.match((await asOwner(sql)).error, { message: /^COPY is refused/ }, sql)
+  }
+})
+
+t.test('large results are cut, and those that are too large end the run', async (t) => {
+  const many = await run(
+    'select n from generate_series(1, 1000) n; select n from generate_series(1, 1000000) n; select 7',
+  )
+  t.strictSame(
+    many.results.map(({ rows, isCut, tag }) => [rows.length, isCut, tag]),
+    [
+      [1000, false, 'SELECT 1000'],
+      [1000, true, null],
+      [1, false, 'SELECT 1'],
+    ],
+  )
+  const wide = await run("select repeat('x', 1000000) from generate_series(1, 20)")
+  t.match([wide.results[0]?.rows.length, wide.results[0]?.isCut, wide.error], [4, true, null])
+  const huge = await run("delete from public.tasks; select repeat('x', 500000000)")
+  t.match(huge.error, { message: /larger than 64 MiB/ })
+  t.equal(huge.results.length, 1)
+  await noSessions(t)
+  t.equal(await tasks(), 8)
+})
+
+t.test('the time limit', async (t) => {
+  const slow = await run('select pg_sleep(30)', { timeout: 200 })
+  t.match(slow.error, { code: '57014', message: /statement timeout/ })
+  const evading =
+    'set statement_timeout = 0; do $$ begin loop begin perform pg_sleep(10); exception when query_canceled then null; end; end loop; end $$'
+  const { error, results } = await run(evading, { timeout: 200 })
+  t.match([error?.message, results.length], [/longer than 0.2 s/, 1])
+  await noSessions(t)
+})
+
+t.test('a run ends when its reader is gone', async (t) => {
+  const controller = new AbortController()
+  setTimeout(() => controller.abort(), 300)
+  const { error } = await runSql(
+    place,
+    { sql: 'select pg_sleep(60)', caller: { role: 'anon' }, timeout: 60_000 },
+    anonymous,
+    controller.signal,
+  )
+  t.match(error, { message: 'The run was cancelled.' })
+  await noSessions(t)
+})
+
+t.test('commits only when it is chosen', async (t) => {
+  const created = await asOwner('create table public.kept (id int primary key); insert into public.kept values (1)', {
+    commit: true,
+  })
+  t.match(created, { error: null, outcome: 'committed' })
+  await run('insert into public.kept values (2)')
+  await asOwner('insert into public.kept values (3)')
+  const failed = await asOwner('insert into public.kept values (4); insert into public.kept values (1)', {
+    commit: true,
+  })
+  t.match(failed, { error: { code: '23505', detail: /already exists/ }, outcome: 'rolled back' })
+  t.strictSame((await database.query('select id from public.kept')).rows, [{ id: 1 }])
+})
+
+t.test('deferred constraints are checked as at a commit', async (t) => {
+  const sql = `create temp table one (id int unique deferrable initially deferred); insert into one values (1), (1)`
+  t.match(await run(sql), { error: { code: '23505' }, outcome: 'rolled back' })
+})
+
+t.test('plans', async (t) => {
+  const { results, error } = await run('create temp table x (id int); select * from public.tasks', {
+    explain: 'analyze',
+  })
+  t.equal(error, null)
+  t.match(results, [
+    { tag: 'CREATE TABLE', plan: null },
+    { tag: 'EXPLAIN', columns: null, plan: [{ Plan: { 'Actual Rows': 8, 'Actual Total Time': Number } }] },
+  ])
+  const written = await run('delete from public.tasks', { explain: 'analyze' })
+  t.match(written.results[0]?.plan, [{ Plan: { Operation: 'Delete' } }])
+  t.equal(await tasks(), 8)
+  const planned = await run('delete from public.tasks', { explain: 'plan' })
+  t.notMatch(planned.results[0]?.plan, [{ 'Execution Time': Number }])
+})
+
+t.test('texts without statements, and with too many', async (t) => {
+  t.match((await run(' ; -- nothing')).error, { message: /no statement/ })
+  t.match((await run('select 1;'.repeat(1001))).error, { message: /at most 1000/ })
+  t.match((await run("select '\0'")).error, { message: /U\+0000/ })
+  t.match(
+    (
+      await runSql(
+        { ...place, uri: 'postgres://127.0.0.1:1/x' },
+        { sql: 'select 1', caller: { role: 'anon' } },
+        anonymous,
+        patient,
+      )
+    ).error,
+    {
+      message: /ECONNREFUSED/,
+    },
+  )
+})
