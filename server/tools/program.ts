@@ -194,21 +194,13 @@ async function bodyValidator(config: Config): Promise<BodyValidator> {
   return compileSchemas(await readUsedSchemas(config))
 }
 
-/**
- * Runs policy tests on databases of their own, on the embedded server or a given one. The database that is served is never
- * used: tests of policies must not depend on its rows, nor reach a production server by mistake.
- */
 async function withLaboratory<T>(
   config: Config,
-  { dbUrl, fixture, jobs }: LaboratoryWish,
+  wish: LaboratoryWish,
   use: (laboratory: Laboratory) => Promise<T>,
 ): Promise<T> {
-  const laboratory = await import('./policy-tests/laboratory.ts')
-  const onRemoved = (names: readonly string[]): void => log(`Removed databases of earlier runs: ${names.join(', ')}`)
-  const server = { dataDir: config.dataDir, dbUri: dbUrl ?? null, migrationDatabaseUrl: null }
-  return withAddress(server, process.env, { role: 'owner', creates: true }, log, ({ uri, env }) =>
-    laboratory.withLaboratory({ uri, env, config, fixture, jobs, onRemoved }, use),
-  )
+  const { withEmbeddedLaboratory } = await import('./policy-tests/embedded-laboratory.ts')
+  return withEmbeddedLaboratory(config, process.env, wish, log, use)
 }
 
 async function serve(options: ServeOptions): Promise<void> {

@@ -75,8 +75,9 @@ export type Sorted = {
   readonly unused: readonly Ignored[]
 }
 
-/** Separates the findings that the list accepts. Dismissed findings are none. */
-export function applyIgnoreList(findings: readonly LintFinding[], list: readonly Ignored[]): Sorted {
+/** Separates the findings that the list accepts, without those that are dismissed. */
+export function applyIgnoreList(all: readonly LintFinding[], list: readonly Ignored[]): Sorted {
+  const findings = all.filter(({ dismissed }) => dismissed === null)
   const used = new Set<Ignored>()
   const ignored: { finding: LintFinding; reason: string }[] = []
   const reported = findings.filter((it) => {

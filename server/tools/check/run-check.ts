@@ -1,5 +1,6 @@
 // Runs `rowhouse check` on one connection: the list of exposed objects, and all findings.
 import type { Config } from '../../config/config.ts'
+import { isInternalRole } from '../../identity/internal-role.ts'
 import { checkExposure, type Checked } from './exposure-findings.ts'
 import type { RunClientQuery } from '../../catalogue/introspection.ts'
 import { exposureOf } from './exposure.ts'
@@ -67,6 +68,10 @@ export async function runCheck(
     unseen: unseenBy(catalogue),
   }
 }
+
+/** The roles that requests can have. */
+export const requestRoles = ({ exposed }: Pick<CheckResult, 'exposed'>): string[] =>
+  [...new Set(exposed.flatMap(({ roles }) => roles.map(({ name }) => name)))].filter((name) => !isInternalRole(name))
 
 /** What the settings say about the catalogue. */
 export const scopeOf = (settings: CheckSettings): CheckScope => ({

@@ -5,8 +5,7 @@ import type { LintFinding } from '../check/finding.ts'
 import { githubAnnotation, githubNotice } from '../check/github-annotations.ts'
 import { applyIgnoreList, readIgnoreList, type Sorted } from '../check/ignore-list.ts'
 import { factsOf } from '../check/lint-facts.ts'
-import { runCheck, type CheckResult } from '../check/run-check.ts'
-import { isInternalRole } from '../../identity/internal-role.ts'
+import { requestRoles, runCheck, type CheckResult } from '../check/run-check.ts'
 import type { Checked } from '../check/exposure-findings.ts'
 import { describeUnseen } from '../check/unseen.ts'
 import { CommandError } from './command-error.ts'
@@ -36,7 +35,7 @@ export type CheckOutcome = 'clean' | 'findings' | 'incomplete'
 
 /** @returns `findings` if there are some from the level on that fails */
 export async function reportCheck(options: CheckOptions, dependencies: Dependencies): Promise<CheckOutcome> {
-  const { withDatabaseSettings, withDatabase, print } = dependencies
+  const { withDatabaseSettings, withDatabase, withLaboratory, print } = dependencies
   if (options.github && options.json) throw new CommandError('--github and --json are two formats: choose one.')
   if (options.yes && !options.fix) throw new CommandError('--yes agrees to what --fix writes: give both.')
   const config = await withDatabaseSettings(options.config)
@@ -44,15 +43,22 @@ export async function reportCheck(options: CheckOptions, dependencies: Dependenc
   const result = await withDatabase(config, { role: 'authenticator', creates: false }, ({ query }) =>
     runCheck(query, config, { measure: options.measure }),
   )
-  const real = result.findings.filter(({ dismissed }) => dismissed === null)
   // An entry for a finding below the level is in use.
-  const sorted = applyIgnoreList(real, list)
+  const sorted = applyIgnoreList(result.findings, list)
   const reported = sorted.reported.filter(({ level }) => isAtLeast(level, options.level))
   const dismissed = options.all ? result.findings.filter((it) => it.dismissed !== null) : []
   const settings = options.migrations === undefined ? config : { ...config, migrationsDir: options.migrations }
-  const roles = rolesOf(result)
+  const roles = requestRoles(result)
   const fixes = options.fix
-    ? await fixFindings(reported, settings, { ...(options.yes ? { yes: true } : {}), roles }, dependencies)
+    ? await fixFindings(
+        reported,
+        settings,
+        { ...(options.yes ? { yes: true } : {}), roles },
+        {
+          withOwner: (use) => withDatabase(config, { role: 'owner', creates: false }, ({ query }) => use(query)),
+          withLaboratory,
+        },
+      )
     : undefined
   const output: Output = { result, sorted: { ...sorted, reported }, dismissed, options, fixes }
   print(options.json ? asJson(output) : options.github ? asAnnotations(output) : asText(output))
@@ -60,10 +66,6 @@ export async function reportCheck(options: CheckOptions, dependencies: Dependenc
   if (fixes && isIncomplete(fixes)) return 'incomplete'
   return failOn !== 'NEVER' && sorted.reported.some(({ level }) => isAtLeast(level, failOn)) ? 'findings' : 'clean'
 }
-
-/** The roles that requests can have. */
-const rolesOf = ({ exposed }: CheckResult): string[] =>
-  [...new Set(exposed.flatMap(({ roles }) => roles.map(({ name }) => name)))].filter((name) => !isInternalRole(name))
 
 const width = 120
 

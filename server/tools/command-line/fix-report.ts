@@ -1,6 +1,7 @@
 // What `rowhouse check --fix` does and prints: tries the statements that mend findings, and writes those that may be written.
 import { dirname, join } from 'node:path'
 import { existsSync } from 'node:fs'
+import type { RunClientQuery } from '../../catalogue/introspection.ts'
 import type { Config } from '../../config/config.ts'
 import { objectName, type LintFinding } from '../check/finding.ts'
 import { writeFixMigration, type FixPart } from '../check/fix-migration.ts'
@@ -13,6 +14,11 @@ import { prepareCases } from '../policy-tests/run.ts'
 import { readTestFiles } from '../policy-tests/test-file.ts'
 import type { Dependencies } from './dependencies.ts'
 import { printable, wrap } from './text-table.ts'
+
+/** Connections of the role that applies migrations, and databases for policy tests. */
+export type FixDependencies = Pick<Dependencies, 'withLaboratory'> & {
+  readonly withOwner: <T>(use: (query: RunClientQuery) => Promise<T>) => Promise<T>
+}
 
 export type FixOptions = {
   /** Whether to write statements that change what a role may do today. */
@@ -40,10 +46,10 @@ export async function fixFindings(
   findings: readonly LintFinding[],
   config: Config,
   { yes, roles }: FixOptions,
-  dependencies: Dependencies,
+  dependencies: FixDependencies,
 ): Promise<Fixes> {
   const folder = await folderForNew(config)
-  const { tried, parts } = await dependencies.withDatabase(config, { role: 'owner', creates: false }, ({ query }) =>
+  const { tried, parts } = await dependencies.withOwner((query) =>
     tryFixes(query, findings, { mayChangeRights: yes === true, roles }),
   )
   const tests = parts.length === 0 ? undefined : await compareTests(folder, config, parts, dependencies)
@@ -61,7 +67,7 @@ async function compareTests(
   folder: string,
   config: Config,
   parts: readonly FixPart[],
-  { withLaboratory }: Dependencies,
+  { withLaboratory }: FixDependencies,
 ): Promise<TestComparison | undefined> {
   const tests = join(dirname(folder), 'policy-tests')
   const files = existsSync(tests) ? await readTestFiles(tests) : []

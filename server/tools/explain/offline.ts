@@ -1,7 +1,7 @@
 // Explains a request without a server: with the settings of the program and the schema of the database.
 import type { Config } from '../../config/config.ts'
 import type { Identity } from '../../identity/identity.ts'
-import type { RestTransaction } from '../../rest/database.ts'
+import type { Caller, RestTransaction } from '../../rest/database.ts'
 import { extensionsOf, partsOf } from '../../rest/extension.ts'
 import { createExtensions } from '../../rest/extensions/list.ts'
 import type { RestRequest } from '../../rest/rest-request.ts'
@@ -12,7 +12,7 @@ import type { BodyValidator } from '../../rest/validation.ts'
 import { loadSchemaCache } from '../../catalogue/load.ts'
 import { identityOf, type CallerWish } from './caller.ts'
 import type { ScratchDatabase } from '../../running/serve-tools.ts'
-import { Explainer } from './explainer.ts'
+import { Explainer, type ExplainerOptions } from './explainer.ts'
 import type { Explanation } from './explanation.ts'
 
 export type OfflineRequest = {
@@ -59,17 +59,51 @@ export async function loadOffline({ database, config, validator }: OfflineOption
     const identity: Identity = await database.scratch(reading, ({ query }) =>
       identityOf(query, caller, config.dbAnonRole),
     )
-    const explainer = new Explainer({ database, snapshot: () => snapshot, validator, identify: () => identity })
-    const { explanation, failure } = await explainer.explain(requestOf(asked, config), { trusted, discloses: true })
-    if (!explanation) throw failure
-    return explanation
+    return explainFully({ database, snapshot: () => snapshot, validator }, asked, identity, {
+      trusted,
+      restBasePath: config.restBasePath,
+    })
   }
+}
+
+type Reader = Pick<Caller, 'isGone' | 'onGone'>
+
+type FullOptions = {
+  readonly trusted: readonly string[]
+  readonly restBasePath: string
+  /** Who waits for the explanation; by default one who does not go. */
+  readonly reader?: Reader
+}
+
+/**
+ * Explains a request for a reader who may know everything about the database.
+ *
+ * @throws the error of the database
+ */
+export async function explainFully(
+  options: Omit<ExplainerOptions, 'identify'>,
+  asked: OfflineRequest,
+  identity: Identity,
+  { trusted, restBasePath, reader = patient }: FullOptions,
+): Promise<Explanation> {
+  const explainer = new Explainer({ ...options, identify: () => identity })
+  const request = requestOf(asked, restBasePath, reader)
+  const { explanation, failure } = await explainer.explain(request, { trusted, discloses: true })
+  if (!explanation) throw failure
+  return explanation
 }
 
 const patient = { isGone: false, onGone: () => () => undefined }
 
-const requestOf = ({ method, target, headers, body }: OfflineRequest, { restBasePath }: Config): RestRequest => ({
-  ...patient,
+const requestOf = (
+  { method, target, headers, body }: OfflineRequest,
+  restBasePath: string,
+  reader: Reader,
+): RestRequest => ({
+  get isGone() {
+    return reader.isGone
+  },
+  onGone: (listener) => reader.onGone(listener),
   method,
   target,
   headers,
