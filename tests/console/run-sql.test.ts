@@ -1,7 +1,8 @@
 // SQL of people runs in one transaction as the chosen caller, and leaves nothing behind unless it is committed.
 import t, { type Test } from 'tap'
 import type { SqlRequest, SqlRun } from '../../server/services/console/sql-protocol.ts'
-import { runSql, type SqlIdentity, type SqlPlace } from '../../server/tools/console/run-sql.ts'
+import type { SqlIdentity } from '../../server/services/console/database-tools.ts'
+import { runSql, type SqlPlace } from '../../server/tools/console/run-sql.ts'
 import { createTenantsDatabase, tenantUsers } from '../support/tenants.ts'
 
 const database = await createTenantsDatabase()

@@ -1,13 +1,13 @@
 // Runs the statements of the console in one transaction, as the chosen caller, on a connection that is closed afterwards.
 import type { Environment } from '../../config/config-sources.ts'
 import { identityValues, setIdentity, SettingsText } from '../../identity/settings-text.ts'
-import type { Identity } from '../../identity/identity.ts'
 import { runBounded, type BoundedColumn } from '../../postgres/connection/bounded-statement.ts'
 import { withClient } from '../../postgres/connection/client.ts'
 import type { LibpqClient } from '../../postgres/connection/pool-config.ts'
 import { transactionStatus } from '../../postgres/connection/simple-statement.ts'
 import { sqlState } from '../../postgres/database-error.ts'
 import { toPoolConfig } from '../../running/connection-setting.ts'
+import type { SqlIdentity } from '../../services/console/database-tools.ts'
 import type { SqlProblem, SqlRequest, SqlResult, SqlRun } from '../../services/console/sql-protocol.ts'
 import { splitStatements, type SqlStatement } from '../../text/sql-statements.ts'
 import { messageOf } from '../command-line/error-message.ts'
@@ -36,9 +36,6 @@ const defaultTimeout = 10_000
 const explainable = new Set(['select', 'insert', 'update', 'delete', 'merge', 'values', 'with', 'table', 'execute'])
 /** First words of statements after which the API reads its schema again. */
 const changing = new Set(['create', 'alter', 'drop', 'grant', 'revoke', 'comment', 'do'])
-
-/** As whom statements run: with role and claims, or as the role that owns the schemas. */
-export type SqlIdentity = Identity | 'owner'
 
 /**
  * Runs statements. Nothing remains of a transaction that is not committed, except for the numbers that sequences gave out.

@@ -1,0 +1,121 @@
+// The findings of `rowhouse check` and its list of what is exposed, for the console.
+import type { RunClientQuery } from '../../catalogue/introspection.ts'
+import type { Config } from '../../config/config.ts'
+import { isInternalRole } from '../../identity/internal-role.ts'
+import type {
+  CheckFinding,
+  CheckReport,
+  FixReport,
+  FixRequest,
+  MatrixRelation,
+} from '../../services/console/policy-protocol.ts'
+import { describeFinding } from '../check/exposure-findings.ts'
+import type { ExposedRelation } from '../check/exposure.ts'
+import { objectName, type LintFinding } from '../check/finding.ts'
+import { applyIgnoreList, readIgnoreList, type Sorted } from '../check/ignore-list.ts'
+import { factsOf } from '../check/lint-facts.ts'
+import { requestRoles, runCheck, type CheckResult } from '../check/run-check.ts'
+import { describeUnseen } from '../check/unseen.ts'
+import { fixFindings, type FixDependencies } from '../command-line/fix-report.ts'
+
+type Sought = { readonly result: CheckResult; readonly sorted: Sorted }
+
+async function findingsOf(query: RunClientQuery, config: Config): Promise<Sought> {
+  const list = await readIgnoreList(undefined)
+  const result = await runCheck(query, config, { measure: true })
+  return { result, sorted: applyIgnoreList(result.findings, list) }
+}
+
+/** @param query runs statements on one connection of the login role */
+export async function checkDatabase(query: RunClientQuery, config: Config): Promise<CheckReport> {
+  const { result, sorted } = await findingsOf(query, config)
+  const texts = await readPolicyTexts(query, config.dbSchemas)
+  return {
+    findings: sorted.reported.map(shown),
+    ignored: sorted.ignored.length,
+    unseen: result.unseen.map(describeUnseen),
+    relations: result.exposed.flatMap((it) =>
+      it.kind === 'function' ? [] : [matrixRelation(it, it.findings.map(describeFinding), texts)],
+    ),
+  }
+}
+
+const shown = ({ code, level, object, key, reason, fix, advice }: LintFinding): CheckFinding => ({
+  code,
+  level,
+  type: object.type,
+  object: objectName(object),
+  key,
+  ...factsOf(code),
+  reason,
+  fix,
+  advice,
+})
+
+type PolicyTexts = ReadonlyMap<string, { readonly using: string | null; readonly check: string | null }>
+
+const textKey = (schema: unknown, relation: unknown, policy: unknown): string =>
+  JSON.stringify([schema, relation, policy])
+
+async function readPolicyTexts(query: RunClientQuery, schemas: readonly string[]): Promise<PolicyTexts> {
+  const { rows } = await query(
+    'select schemaname, tablename, policyname, qual, with_check from pg_catalog.pg_policies where schemaname = any ($1)',
+    [[...schemas]],
+  )
+  return new Map(
+    rows.map(({ schemaname, tablename, policyname, qual, with_check: check }) => [
+      textKey(schemaname, tablename, policyname),
+      { using: qual as string | null, check: check as string | null },
+    ]),
+  )
+}
+
+const matrixRelation = (
+  { kind, schema, name, owner, rls, securityInvoker, roles, policies }: ExposedRelation,
+  risks: readonly string[],
+  texts: PolicyTexts,
+): MatrixRelation => ({
+  kind,
+  schema,
+  name,
+  owner,
+  rls,
+  securityInvoker,
+  roles: roles.filter((role) => !isInternalRole(role.name)),
+  policies: policies.map((policy) => ({
+    name: policy.name,
+    command: policy.command,
+    permissive: policy.permissive,
+    roles: policy.roles,
+    ...(texts.get(textKey(schema, name, policy.name)) ?? { using: null, check: null }),
+  })),
+  risks,
+})
+
+/**
+ * Tries the fixes of findings, and writes those that may be written as a migration.
+ *
+ * @param query runs statements on one connection of the login role
+ */
+export async function writeFixes(
+  query: RunClientQuery,
+  config: Config,
+  { keys, yes }: FixRequest,
+  dependencies: FixDependencies,
+): Promise<FixReport> {
+  const { result, sorted } = await findingsOf(query, config)
+  const chosen = sorted.reported.filter(({ key }) => keys === undefined || keys.includes(key))
+  const options = { ...(yes === true ? { yes } : {}), roles: requestRoles(result) }
+  const { tried, tests, written } = await fixFindings(chosen, config, options, dependencies)
+  return {
+    written: written ?? null,
+    fixes: tried.map(({ finding, outcome, changes, error }) => ({
+      code: finding.code,
+      object: objectName(finding.object),
+      outcome,
+      changes,
+      error,
+    })),
+    ...(tests ? { tests: { different: tests.different.map(({ name }) => name), error: tests.error } } : {}),
+  }
+}

@@ -1,0 +1,116 @@
+// What the pages of SQL and policies call: the functions of the commands, on the database and in the project that are served.
+import type { RunClientQuery } from '../../catalogue/introspection.ts'
+import type { Config } from '../../config/config.ts'
+import type { Environment } from '../../config/config-sources.ts'
+import { folderForNew } from '../../config/project.ts'
+import { withClient } from '../../postgres/connection/client.ts'
+import { requireSupportedVersion } from '../../postgres/connection/server-version.ts'
+import type { BodyValidator } from '../../rest/validation.ts'
+import type { Snapshot } from '../../rest/snapshot.ts'
+import { toPoolConfig } from '../../running/connection-setting.ts'
+import type { ScratchDatabase } from '../../running/serve-tools.ts'
+import type { DatabaseTools } from '../../services/console/database-tools.ts'
+import type { PolicyTests } from '../../services/console/policy-protocol.ts'
+import { explainFully } from '../explain/offline.ts'
+import { parseRequest } from '../explain/request-line.ts'
+import { Turns } from '../explain/turns.ts'
+import { createMigration } from '../migrations/new-migration.ts'
+import { addTest } from '../policy-tests/add-test.ts'
+import { withEmbeddedLaboratory } from '../policy-tests/embedded-laboratory.ts'
+import { readProjectTests } from '../policy-tests/whole-run.ts'
+import { checkDatabase, writeFixes } from './check-database.ts'
+import { runSql } from './run-sql.ts'
+import { TestRuns } from './test-runs.ts'
+import { forPeople, isForPeople } from './tool-failure.ts'
+
+export type DatabaseToolsOptions = {
+  readonly env: Environment
+  /** Connection string of the login role. */
+  readonly uri: string
+  /** Connection string of the role that owns the schemas, during development; otherwise null. */
+  readonly ownerUri: string | null
+  readonly config: () => Config
+  readonly database: ScratchDatabase
+  readonly snapshot: () => Snapshot
+  readonly validator: BodyValidator
+}
+
+/** Runs of SQL and explanations that each use a connection at the same time. */
+const maxAtOnce = 3
+
+export function createDatabaseTools(options: DatabaseToolsOptions): DatabaseTools {
+  const { env, uri, ownerUri, config, database, snapshot, validator } = options
+  const turns = new Turns(maxAtOnce)
+  const runs = new TestRuns()
+  const withQuery = <T>(address: string, use: (query: RunClientQuery) => Promise<T>): Promise<T> =>
+    withClient(toPoolConfig(address, env, 'read-write'), async (client) => {
+      await requireSupportedVersion(async (text) => (await client.query<Record<string, unknown>>(text)).rows)
+      return use((text, values) => client.query<Record<string, unknown>>(text, values))
+    })
+  return {
+    runSql: (request, identity, signal) =>
+      turns.take(() =>
+        runSql({ uri, owner: ownerUri ?? undefined, env, channel: config().dbChannel }, request, identity, signal),
+      ),
+    explain: ({ request: line, headers = [], body, trusted = [] }, identity, signal) =>
+      forPeople(() => {
+        const { restBasePath } = config()
+        const data = body === undefined ? undefined : Buffer.from(body)
+        const asked = parseRequest({ line, data, headers }, restBasePath)
+        const reader = readerOf(signal)
+        return turns.take(() =>
+          explainFully({ database, snapshot, validator }, asked, identity, { trusted, restBasePath, reader }),
+        )
+      }),
+    check: () => forPeople(() => withQuery(uri, (query) => checkDatabase(query, config()))),
+    writeFixes: (request) =>
+      forPeople(() =>
+        withQuery(uri, (query) =>
+          writeFixes(query, config(), request, {
+            withOwner: (use) => withQuery(ownerUri ?? uri, use),
+            withLaboratory: (settings, wish, use) => withEmbeddedLaboratory(settings, env, wish, () => undefined, use),
+          }),
+        ),
+      ),
+    writeMigration: ({ name, sql }) =>
+      forPeople(async () => createMigration(await folderForNew(config()), name, `${sql.trim()}\n`)),
+    policyTests: () => policyTests(config(), runs),
+    addPolicyTest: (test) => forPeople(async () => addTest((await readProjectTests(config())).tests, { ...test })),
+    startRun: (request) => forPeople(() => runs.start(request, config(), env)),
+    currentRun: () => runs.current,
+    cancelRun: () => runs.cancel(),
+  }
+}
+
+const readerOf = (
+  signal: AbortSignal,
+): { readonly isGone: boolean; readonly onGone: (listener: () => void) => () => void } => ({
+  get isGone() {
+    return signal.aborted
+  },
+  onGone: (listener) => {
+    signal.addEventListener('abort', listener)
+    return () => signal.removeEventListener('abort', listener)
+  },
+})
+
+async function policyTests(config: Config, runs: TestRuns): Promise<PolicyTests> {
+  const run = runs.current
+  try {
+    const { tests: folder, files } = await readProjectTests(config)
+    return {
+      folder,
+      files: files.map(({ path, tests, matrix, accepted }) => ({
+        path,
+        tests: tests.map(({ name, line, method, target }) => ({ name, line, request: `${method} ${target}` })),
+        cells: matrix.length,
+        accepted: accepted.map(({ mutant, reason }) => ({ mutant, reason })),
+      })),
+      error: null,
+      run,
+    }
+  } catch (error) {
+    if (!isForPeople(error)) throw error
+    return { folder: '', files: [], error: error.message, run }
+  }
+}
