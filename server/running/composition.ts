@@ -163,8 +163,7 @@ export async function compose(options: CompositionOptions): Promise<Composition>
 
 /** The console, if the server has it. */
 function startConsole(parts: Parts, auth: AuthService | undefined, tools: EnvelopeTools): Router | undefined {
-  const { config, env } = parts
-  const isDevelopment = env[embeddedVariable] !== undefined && listensOnLoopback(config)
+  const { config, isDevelopment } = parts
   if (!isConsoleOpen(config, isDevelopment)) return undefined
   const settings: ConsoleSettings = {
     ...parts,
@@ -254,6 +253,8 @@ type Parts = CompositionOptions & {
   readonly verifier: () => JwtVerifier
   readonly checksSessions: () => boolean
   readonly sessions: SessionSettings & { readonly database: ServingDatabase }
+  /** Whether the database is embedded and only clients on the same machine can connect. */
+  readonly isDevelopment: boolean
   readonly allowedOrigins: () => readonly string[]
   readonly has: (service: ServiceName) => boolean
   readonly onError: (error: unknown) => void
@@ -277,6 +278,7 @@ function partsOf(options: CompositionOptions): Parts {
       trustedProxies: config.trustedProxies,
       sessionLimits: () => sessionLimits(engine.snapshot.config),
     },
+    isDevelopment: options.env[embeddedVariable] !== undefined && listensOnLoopback(config),
     allowedOrigins: () => engine.snapshot.config.serverCorsAllowedOrigins,
     has: (service) => config.services.includes(service),
     onError: (error) => log.write({ kind: 'failure', error, requestId: null }),
@@ -286,7 +288,7 @@ function partsOf(options: CompositionOptions): Parts {
 
 /** The routes that are described by tables: all but those of the REST API, `/auth/v1`, `/storage/v1` and the analysis. */
 async function tablesOf(
-  { engine, database, lookupApiKey, shedding, config, sessions, allowedOrigins, has, isEnding }: Parts,
+  { engine, database, lookupApiKey, shedding, config, isDevelopment, sessions, allowedOrigins, has, isEnding }: Parts,
   signIn: ReturnType<typeof startSignIn> | undefined,
   unusableAnalysis: AnalysisService['unusable'],
 ): Promise<readonly RouteTable[]> {
@@ -305,6 +307,8 @@ async function tablesOf(
     version,
     restBasePath: config.restBasePath,
     hasMailbox: signIn?.auth.context.mailer.mailbox !== undefined,
+    hasConsole: isConsoleOpen(config, isDevelopment),
+    isDevelopment,
     imageBasePath: has('analysis') ? config.imageBasePath : null,
     checks: {
       database: () => database.responds(),

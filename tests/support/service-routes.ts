@@ -33,6 +33,8 @@ export const tables: readonly RouteTable[] = serviceTables({
   version: '1.2.3',
   restBasePath: '/rest/v1',
   hasMailbox: false,
+    hasConsole: false,
+    isDevelopment: true,
   imageBasePath: '/api/v1/water-hyacinth',
   checks: {},
   document: notCalled,

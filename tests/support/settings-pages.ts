@@ -39,7 +39,10 @@ const pages: readonly Page[] = [
     title: 'Settings of the server',
     purpose: 'How to choose services, addresses, limits of requests and the origins of pages.',
     tasks: [
-      { task: 'Choose services and paths', settings: ['services', 'rest-base-path', 'docs-mode', 'openapi-*'] },
+      {
+        task: 'Choose services and paths',
+        settings: ['services', 'console', 'rest-base-path', 'docs-mode', 'openapi-*'],
+      },
       {
         task: 'Listen, restart and use several processors',
         settings: [

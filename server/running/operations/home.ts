@@ -1,6 +1,7 @@
 // The root of the service, as a small HTML page or JSON.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import Negotiator from 'negotiator'
+import { pageStyle } from '../../http/page-style.ts'
 import type { ServiceName } from '../../config/config.ts'
 import { authPath } from '../../services/auth/dialect.ts'
 import { storagePath } from '../../services/storage/dialect.ts'
@@ -13,13 +14,18 @@ export type Home = {
   readonly services: readonly ServiceName[]
   /** Whether there is the mailbox of the development mode, which the page then links to. */
   readonly hasMailbox: boolean
+  /** Whether the server has a console, which the page then links to. */
+  readonly hasConsole: boolean
+  /** Whether the page lists what there is. */
+  readonly isDevelopment: boolean
   /** Fields for clients of the image analysis; empty without it. */
   readonly entrypoint: Readonly<Record<string, string>>
 }
 
 /** The page loads no other resources. https://www.w3.org/TR/CSP3/ */
 const pageHeaders = {
-  'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
+  'Content-Security-Policy':
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; base-uri 'none'",
   'X-Content-Type-Options': 'nosniff',
 }
 
@@ -44,36 +50,42 @@ export const mailboxLink = `${authPath.slice(1)}/dev/mailbox`
 const mailboxEntry = `  <dt><a href="${mailboxLink}">Mailbox</a></dt><dd>The mails of sign-in during development.</dd>\n`
 
 /** Links are relative, so that they work behind a proxy with a path prefix. */
-const page = (options: Home): string => `<!doctype html>
+const page = (body: string): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>rowhouse</title>
-<style>
-  :root { color-scheme: light dark }
-  body { font: 1rem/1.5 system-ui, sans-serif; max-width: 40rem; margin: 4rem auto; padding: 0 1rem }
-  dt { font-weight: 600; margin-top: .75rem }
-  dd { margin: 0 }
-</style>
+<link rel="icon" href="data:,">
+<style>${pageStyle}</style>
 </head>
 <body>
-<h1>rowhouse</h1>
-<p>A PostgreSQL database as a REST API. Version ${options.version}.</p>
-<dl>
-  <dt><a href="docs/">API reference</a></dt><dd>Every table and route, to read and to try.</dd>
-  <dt><a href="docs/guide/">Guides</a></dt><dd>How to do what, with a search.</dd>
-  <dt><a href="openapi.json">OpenAPI document</a></dt><dd>The same for programs.</dd>
-  <dt><a href="health">Health</a></dt><dd>Whether the server answers.</dd>
-${options.hasMailbox ? mailboxEntry : ''}${servicesOf(options)}</dl>
-</body>
+${body}</body>
 </html>
 `
+
+const consoleEntry = (isDevelopment: boolean): string => `<p><a class="button" href="console/">Open the console</a></p>
+${isDevelopment ? '<p class="faint">The server prints a link that opens it; <code>rowhouse console</code> prints a new one.</p>\n' : ''}`
+
+/** During development, what there is; otherwise only that the service runs. */
+const bodyOf = (options: Home): string =>
+  options.isDevelopment
+    ? `<nav><a href="docs/">API reference</a><a href="docs/guide/">Guides</a><a href="openapi.json">OpenAPI document</a><a href="health">Health</a></nav>
+<h1>rowhouse</h1>
+<p>A PostgreSQL database as a REST API. Version ${options.version}.</p>
+${options.hasConsole ? consoleEntry(true) : ''}<dl>
+  <dt><a href="docs/">API reference</a></dt><dd>Every table and route, to read and to try.</dd>
+  <dt><a href="docs/guide/">Guides</a></dt><dd>How to do what, with a search.</dd>
+${options.hasMailbox ? mailboxEntry : ''}${servicesOf(options)}</dl>
+`
+    : `<h1>rowhouse</h1>
+<p>The service is running.</p>
+${options.hasConsole ? consoleEntry(false) : ''}`
 
 /** `GET /`: HTML if the client prefers it to JSON, as browsers do; otherwise JSON. */
 export function home(options: Home): (request: IncomingMessage, response: ServerResponse) => void {
   const { version, restBasePath, entrypoint } = options
-  const html = page(options)
+  const html = page(bodyOf(options))
   const json = JSON.stringify({
     name: 'rowhouse',
     version,

@@ -1,18 +1,9 @@
 // The style of the pages of guides, and the policy that allows nothing else.
 import { createHash } from 'node:crypto'
+import { pageColors } from '../../http/page-style.ts'
 
 /** Part of each page: pages load no other files. */
-export const guideStyle = `
-:root {
-  color-scheme: light dark;
-  --text: #1f2328; --faint: #59636e; --ground: #fff; --raised: #f6f8fa; --line: #d8dee4; --link: #0b6a61; --mark: #fff1b8;
-}
-@media (prefers-color-scheme: dark) {
-  :root {
-    --text: #dfe4ea; --faint: #9aa4af; --ground: #14181d; --raised: #1d232a; --line: #323a43; --link: #5cc8ba; --mark: #5c4d12;
-  }
-}
-* { box-sizing: border-box }
+export const guideStyle = `${pageColors}* { box-sizing: border-box }
 html { scroll-padding-top: 1rem }
 body { margin: 0; background: var(--ground); color: var(--text); font: 1rem/1.6 system-ui, sans-serif; overflow-wrap: break-word }
 a { color: var(--link); text-decoration: none }

@@ -16,6 +16,8 @@ const arrows: Readonly<Record<string, Arrows>> = {
   text: { values: [] },
   // Helpers for clients. They run in browsers, so they import nothing of the server.
   client: { values: [] },
+  // The page of the console, which runs in browsers, too.
+  console: { values: [], types: ['services/console/protocol.ts'] },
   catalogue: { values: ['text'] },
   identity: { values: ['text', 'common'] },
   rest: { values: ['catalogue', 'identity', 'text', 'common'] },

@@ -1,4 +1,5 @@
 // The mailbox and the templates of the development mode, as pages for people.
+import { pageStyle } from '../../../http/page-style.ts'
 import { escapeHtml } from './html-text.ts'
 import { mailKinds, type MailKind } from './mail-kind.ts'
 import type { MailMessage } from './mail-message.ts'
@@ -20,15 +21,9 @@ const page = (title: string, path: string, body: string): string => `<!doctype h
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
+<meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escapeHtml(title)}</title>
-<style>
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 50em; margin: 2em auto; padding: 0 1em }
-iframe { width: 100%; height: 20em; border: 1px solid silver }
-pre { white-space: pre-wrap; border: 1px solid silver; padding: 1em }
-time { color: dimgray }
-nav a { margin-right: 1em }
-</style>
+<style>${pageStyle}</style>
 </head>
 <body>
 ${navigation(path)}
