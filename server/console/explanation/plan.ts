@@ -92,7 +92,12 @@ function nodeOf(node: Raw, whole: number): PlanNode {
     details: shownDetails.flatMap((name) => {
       const value = node[name]
       if (value === undefined || value === 0) return []
-      return [[name, Array.isArray(value) ? value.join(', ') : String(value)] as const]
+      return [
+        [
+          name,
+          Array.isArray(value) ? value.join(', ') : typeof value === 'string' ? value : JSON.stringify(value),
+        ] as const,
+      ]
     }),
     estimatedRows,
     rows: perLoop === null ? null : Math.round(perLoop * loops),
