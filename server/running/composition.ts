@@ -2,6 +2,7 @@
 import type { RequestListener } from 'node:http'
 import { basePathOf } from '../adapters/base-path.ts'
 import { nodeHandler } from '../adapters/node.ts'
+import { lazy } from '../common/lazy.ts'
 import { version } from '../common/version.ts'
 import type { Config, ServiceName } from '../config/config.ts'
 import type { Environment } from '../config/config-sources.ts'
@@ -15,6 +16,7 @@ import type { ApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
 import type { JwtVerifier } from '../identity/jwt/jwt.ts'
 import type { Engine } from '../rest/engine.ts'
 import type { Answering } from '../rest/rest-request.ts'
+import type { Snapshot } from '../rest/snapshot.ts'
 import { cookieIdentity } from '../services/accounts/cookie-identity.ts'
 import type { SessionSettings } from '../services/accounts/session.ts'
 import { sessionLimits } from '../services/accounts/session-limits.ts'
@@ -165,15 +167,17 @@ export async function compose(options: CompositionOptions): Promise<Composition>
 function startConsole(parts: Parts, auth: AuthService | undefined, tools: EnvelopeTools): Router | undefined {
   const { config, isDevelopment } = parts
   if (!isConsoleOpen(config, isDevelopment)) return undefined
+  const ownerUri = isDevelopment ? config.migrationDatabaseUrl : null
+  const snapshot = (): Snapshot<ServiceSettings> => parts.engine.snapshot
   const settings: ConsoleSettings = {
     ...parts,
-    snapshot: () => parts.engine.snapshot,
+    snapshot,
     isDevelopment,
     hasMailbox: auth?.context.mailer.mailbox !== undefined,
     secureCookies: parts.sessions.secureCookies,
     version,
-    ownerUri: isDevelopment ? config.migrationDatabaseUrl : null,
-    tools: parts.console,
+    ownerUri,
+    tools: lazy(() => parts.console({ ...parts, ownerUri, config: () => snapshot().config, snapshot })),
   }
   return createConsole(settings, tools)
 }

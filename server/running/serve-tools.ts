@@ -51,6 +51,19 @@ export type ExplainingOptions = {
   readonly onRequest: (observation: RestObservation) => void
 }
 
+/** The database and the settings that the console works with. */
+export type ConsoleToolsOptions = {
+  readonly env: Environment
+  /** Connection string of the login role. */
+  readonly uri: string
+  /** Connection string of the role that owns the schemas, during development; otherwise null. */
+  readonly ownerUri: string | null
+  readonly config: () => Config
+  readonly database: ScratchDatabase
+  readonly snapshot: () => Snapshot
+  readonly validator: BodyValidator
+}
+
 export type ServeTools = {
   /** Applies pending migrations of the server and of the project. */
   readonly migrate: (database: ServedDatabase) => Promise<void>
@@ -65,5 +78,5 @@ export type ServeTools = {
   /** Creates what answers the requests that ask for an explanation. */
   readonly explain: (options: ExplainingOptions) => Promise<Answering>
   /** What the console shows of the command line. */
-  readonly console: () => Promise<ConsoleTools>
+  readonly console: (options: ConsoleToolsOptions) => Promise<ConsoleTools>
 }

@@ -8,6 +8,6 @@ export const serveTools: ServeTools = {
     (await import('./serve-migrations.ts')).watchWhileServing(database, signal),
   addSampleData: async (database) => (await import('./command-line/sample-data.ts')).addSampleAtStart(database),
   greet: async (database, greeting) => (await import('./greeting.ts')).greet(database, greeting),
-  console: async () => (await import('./console/console-tools.ts')).consoleTools,
+  console: async (options) => (await import('./console/console-tools.ts')).createConsoleTools(options),
   explain: async (options) => (await import('./explain/http.ts')).explaining(options),
 }

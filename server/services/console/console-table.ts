@@ -3,7 +3,9 @@ import type { Route } from '../../http/route.ts'
 import { fileRoutes } from './console-files.ts'
 import { createConsoleSessions } from './console-sessions.ts'
 import type { ConsoleParts, ConsoleSettings } from './console-settings.ts'
+import { policyRoutes } from './policy-routes.ts'
 import { sessionRoutes } from './session-routes.ts'
+import { sqlRoutes } from './sql-routes.ts'
 
 export function consoleRoutes(settings: ConsoleSettings): readonly Route[] {
   const sessions = createConsoleSessions(settings)
@@ -16,5 +18,10 @@ export function consoleRoutes(settings: ConsoleSettings): readonly Route[] {
       )
     },
   }
-  return [...fileRoutes(), ...sessionRoutes(parts, sessions)]
+  return [
+    ...fileRoutes(),
+    ...sessionRoutes(parts, sessions),
+    ...sqlRoutes(parts, sessions.access),
+    ...policyRoutes(parts, sessions.access),
+  ]
 }

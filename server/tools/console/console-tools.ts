@@ -1,12 +1,18 @@
 // What the console shows of the command line: the same functions.
 import { join } from 'node:path'
 import { keysFile, readDevelopmentKeys } from '../command-line/development-keys.ts'
+import type { ConsoleToolsOptions } from '../../running/serve-tools.ts'
 import type { ConsoleTools } from '../../services/console/console-tools.ts'
+import { createDatabaseTools } from './database-tools.ts'
 
-export const consoleTools: ConsoleTools = {
-  developmentKeys: async (dataDir) => {
-    const keys = await readDevelopmentKeys(join(dataDir, keysFile))
-    return keys && { publishable: keys.publishableKey, secret: keys.secretKey, user: keys.user.key }
-  },
-  countPolicyTests: () => Promise.resolve(0),
+export function createConsoleTools(options: ConsoleToolsOptions): ConsoleTools {
+  const tools = createDatabaseTools(options)
+  return {
+    ...tools,
+    developmentKeys: async (dataDir) => {
+      const keys = await readDevelopmentKeys(join(dataDir, keysFile))
+      return keys && { publishable: keys.publishableKey, secret: keys.secretKey, user: keys.user.key }
+    },
+    countPolicyTests: async () => (await tools.policyTests()).files.length,
+  }
 }

@@ -1,14 +1,11 @@
 // What the pages of SQL and policies call: the functions of the commands, on the database and in the project that are served.
 import type { RunClientQuery } from '../../catalogue/introspection.ts'
 import type { Config } from '../../config/config.ts'
-import type { Environment } from '../../config/config-sources.ts'
 import { folderForNew } from '../../config/project.ts'
 import { withClient } from '../../postgres/connection/client.ts'
 import { requireSupportedVersion } from '../../postgres/connection/server-version.ts'
-import type { BodyValidator } from '../../rest/validation.ts'
-import type { Snapshot } from '../../rest/snapshot.ts'
 import { toPoolConfig } from '../../running/connection-setting.ts'
-import type { ScratchDatabase } from '../../running/serve-tools.ts'
+import type { ConsoleToolsOptions } from '../../running/serve-tools.ts'
 import type { DatabaseTools } from '../../services/console/database-tools.ts'
 import type { PolicyTests } from '../../services/console/policy-protocol.ts'
 import { explainFully } from '../explain/offline.ts'
@@ -23,22 +20,10 @@ import { runSql } from './run-sql.ts'
 import { TestRuns } from './test-runs.ts'
 import { forPeople, isForPeople } from './tool-failure.ts'
 
-export type DatabaseToolsOptions = {
-  readonly env: Environment
-  /** Connection string of the login role. */
-  readonly uri: string
-  /** Connection string of the role that owns the schemas, during development; otherwise null. */
-  readonly ownerUri: string | null
-  readonly config: () => Config
-  readonly database: ScratchDatabase
-  readonly snapshot: () => Snapshot
-  readonly validator: BodyValidator
-}
-
 /** Runs of SQL and explanations that each use a connection at the same time. */
 const maxAtOnce = 3
 
-export function createDatabaseTools(options: DatabaseToolsOptions): DatabaseTools {
+export function createDatabaseTools(options: ConsoleToolsOptions): DatabaseTools {
   const { env, uri, ownerUri, config, database, snapshot, validator } = options
   const turns = new Turns(maxAtOnce)
   const runs = new TestRuns()
