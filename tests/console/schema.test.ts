@@ -2,12 +2,11 @@
 import pg from 'pg'
 import t from 'tap'
 import { readRelation, readSchema, type SchemaSource } from '../../server/services/console/schema.ts'
-import { createMigratedDatabase, withClient } from '../support/database.ts'
+import { signInToConsole, startConsoleServer } from '../support/console.ts'
+import { withClient } from '../support/database.ts'
 import { loadFrom } from '../support/schema-cache.ts'
 
-const database = await createMigratedDatabase()
-t.teardown(() => database.drop())
-await database.query(`
+const schema = `
   create schema shop;
   create type shop.mood as enum ('sad', '<b>happy</b>');
   create domain shop.email as text check (value like '%@%');
@@ -36,7 +35,9 @@ await database.query(`
   insert into shop.events select '2026-05-01', 'x' from generate_series(1, 20);
   analyze shop.events_2026;
   create function shop.greet(name text, times integer default 1) returns setof text language sql stable as $$ select $1 $$;
-`)
+`
+const server = await startConsoleServer(t, { PGRST_DB_SCHEMAS: 'shop' }, schema)
+const { database } = server
 const exposed = ['shop']
 const cache = await loadFrom(database, { schemas: exposed, extraSearchPath: ['public'] })
 
@@ -51,9 +52,9 @@ const reading = <T>(use: (source: SchemaSource) => Promise<T>): Promise<T> =>
   })
 
 t.test('the list has relations, functions, roles and privileges', async (t) => {
-  const schema = await reading((source) => readSchema(source))
+  const listed = await reading((source) => readSchema(source))
   t.strictSame(
-    schema.relations.map(({ name, kind, hasRls, policyCount }) => [name, kind, hasRls, policyCount]),
+    listed.relations.map(({ name, kind, hasRls, policyCount }) => [name, kind, hasRls, policyCount]),
     [
       ['events', 'partitioned table', false, 0],
       ['happy', 'view', false, 0],
@@ -61,7 +62,7 @@ t.test('the list has relations, functions, roles and privileges', async (t) => {
       ['teams', 'table', false, 0],
     ],
   )
-  const [events, happy, people] = schema.relations
+  const [events, happy, people] = listed.relations
   t.equal(events?.rows, 20, 'the rows of partitions are added')
   t.equal(happy?.rows, null)
   t.equal(people?.comment, 'Who works <i>here</i>')
@@ -72,11 +73,11 @@ t.test('the list has relations, functions, roles and privileges', async (t) => {
     ['mood', 'shop.mood'],
     ['moods', 'shop.mood[]'],
   ])
-  t.ok(schema.schemas.includes('public') && schema.schemas.includes('shop'))
-  t.notOk(schema.schemas.includes('pg_catalog'))
-  t.equal(schema.roles.find(({ name }) => name === 'service_role')?.bypassesRls, true)
-  t.equal(schema.roles.find(({ name }) => name === 'anon')?.bypassesRls, false)
-  t.strictSame(schema.routines, [
+  t.ok(listed.schemas.includes('public') && listed.schemas.includes('shop'))
+  t.notOk(listed.schemas.includes('pg_catalog'))
+  t.equal(listed.roles.find(({ name }) => name === 'service_role')?.bypassesRls, true)
+  t.equal(listed.roles.find(({ name }) => name === 'anon')?.bypassesRls, false)
+  t.strictSame(listed.routines, [
     {
       schema: 'shop',
       name: 'greet',
@@ -89,7 +90,7 @@ t.test('the list has relations, functions, roles and privileges', async (t) => {
       returns: { type: 'text', isSet: true },
     },
   ])
-  t.equal(schema.isCut, false)
+  t.equal(listed.isCut, false)
 })
 
 t.test('other schemas are listed when they are asked for', async (t) => {
@@ -140,4 +141,29 @@ t.test('2,000 tables are listed quickly, and no more than 3,000', { timeout: 120
   t.equal(relations.length, 2000)
   t.comment(`${Math.round(performance.now() - start)} ms, ${JSON.stringify(relations).length} bytes`)
   t.ok(performance.now() - start < 3000)
+})
+
+t.test('the routes need a session', async (t) => {
+  const { call } = await signInToConsole(server)
+  const { status, body } = await call('GET', 'schema')
+  t.equal(status, 200)
+  t.match(body.details, { exposed: ['shop'], relations: [{ name: 'events' }, {}, {}, {}] })
+  t.match((await call('GET', 'schema?schemas=auth,nothing')).body.details, { exposed: ['shop'], routines: [] })
+  t.match((await call('GET', 'schema/relation?schema=shop&name=people')).body.details, { name: 'people' })
+  t.match(await call('GET', 'schema/relation?schema=shop&name=nobody'), { status: 404 })
+  t.match(await call('GET', 'schema/relation?schema=shop'), { status: 400 })
+  t.match(await call('GET', 'schema?other=1'), { status: 400 })
+  for (const path of ['schema', 'schema/relation?schema=shop&name=people', 'types']) {
+    t.equal((await fetch(`${server.url}/console/api/${path}`)).status, 401)
+    t.equal((await call('GET', path, undefined, { 'X-Console-Token': 'wrong' })).status, 403, path)
+  }
+})
+
+t.test('the types are those of the command line', async (t) => {
+  const { call } = await signInToConsole(server)
+  const { status, body } = await call('GET', 'types')
+  t.equal(status, 200)
+  const { types } = body.details as { readonly types: string }
+  t.match(types, /export type Database = \{[^]* {2}shop: \{[^]*people: \{\n {8}Row: \{/)
+  t.match(await call('GET', 'types?schemas=nothing'), { status: 404 })
 })

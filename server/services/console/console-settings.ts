@@ -15,7 +15,11 @@ export type ConsoleConfig = KeySource & {
   readonly trustedProxies: number
   readonly dbAnonRole: string | null
   readonly dbSchemas: readonly string[]
+  readonly dbExtraSearchPath: readonly string[]
   readonly jwtAud: string | null
+  /** Folders of the project; null: found by their names. */
+  readonly migrationsDir: string | null
+  readonly schemasDir: string | null
   /** Folder of the development keys. */
   readonly dataDir: string
 }

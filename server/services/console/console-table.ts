@@ -4,6 +4,7 @@ import { fileRoutes } from './console-files.ts'
 import { createConsoleSessions } from './console-sessions.ts'
 import type { ConsoleParts, ConsoleSettings } from './console-settings.ts'
 import { policyRoutes } from './policy-routes.ts'
+import { schemaRoutes } from './schema-routes.ts'
 import { sessionRoutes } from './session-routes.ts'
 import { sqlRoutes } from './sql-routes.ts'
 
@@ -21,6 +22,7 @@ export function consoleRoutes(settings: ConsoleSettings): readonly Route[] {
   return [
     ...fileRoutes(),
     ...sessionRoutes(parts, sessions),
+    ...schemaRoutes(parts, sessions),
     ...sqlRoutes(parts, sessions.access),
     ...policyRoutes(parts, sessions.access),
   ]

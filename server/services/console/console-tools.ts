@@ -1,5 +1,7 @@
 // What the console needs of the command line, which is passed in: services import nothing of the tools.
 import type { DatabaseTools } from './database-tools.ts'
+import type { Database } from '../../postgres/database.ts'
+import type { ConsoleConfig } from './console-settings.ts'
 import type { Overview } from './protocol.ts'
 
 export type ConsoleTools = DatabaseTools & {
@@ -7,4 +9,14 @@ export type ConsoleTools = DatabaseTools & {
   readonly developmentKeys: (dataDir: string) => Promise<Overview['keys']>
   /** Number of files with policy tests in the project. */
   readonly countPolicyTests: () => Promise<number>
+  /**
+   * TypeScript types of the schemas.
+   *
+   * @throws PostgreSQL's error 3F000 when a schema does not exist
+   */
+  readonly types: (
+    database: Pick<Database, 'read'>,
+    config: ConsoleConfig,
+    schemas: readonly string[],
+  ) => Promise<string>
 }

@@ -1,6 +1,7 @@
 // What the console shows of the command line: the same functions.
 import { join } from 'node:path'
 import { keysFile, readDevelopmentKeys } from '../command-line/development-keys.ts'
+import type { ServiceName } from '../../config/config.ts'
 import type { ConsoleToolsOptions } from '../../running/serve-tools.ts'
 import type { ConsoleTools } from '../../services/console/console-tools.ts'
 import { createDatabaseTools } from './database-tools.ts'
@@ -14,5 +15,14 @@ export function createConsoleTools(options: ConsoleToolsOptions): ConsoleTools {
       return keys && { publishable: keys.publishableKey, secret: keys.secretKey, user: keys.user.key }
     },
     countPolicyTests: async () => (await tools.policyTests()).files.length,
+    types: async (database, config, schemas) => {
+      const { readWithin } = await import('../types/catalogue.ts')
+      const { databaseTypes } = await import('../types/database-types.ts')
+      const { readUsedSchemas } = await import('../../running/schema-files.ts')
+      // The settings of a server name no other services.
+      const files = await readUsedSchemas({ ...config, services: config.services as readonly ServiceName[] })
+      const scope = { schemas, extraSearchPath: config.dbExtraSearchPath }
+      return databaseTypes(await database.read((query) => readWithin(query, scope)), files)
+    },
   }
 }

@@ -5,12 +5,11 @@ import {
   relationKeysOf,
   type KeyedRelationRow,
 } from '../../catalogue/constraint.ts'
-import { decodeRow, introspectionQuery } from '../../catalogue/introspection.ts'
+import { decodeRow, introspectionQuery, type RunClientQuery, type RunQuery } from '../../catalogue/introspection.ts'
 import { introspectionSettings } from '../../catalogue/load.ts'
 import { owningRelationships, type OwningRelationship } from '../../catalogue/relationship-graph.ts'
 import { atOnce } from '../../catalogue/steps.ts'
 import { decodeView, viewKeysOf } from '../../catalogue/view-key.ts'
-import type { RunClientQuery } from '../../catalogue/introspection.ts'
 
 /** A type of `pg_type`. For an array, oid and name are those of its elements. */
 export type PostgresType = { readonly oid: number; readonly name: string; readonly isArray: boolean }
@@ -131,41 +130,47 @@ export const compareNames = (a: string, b: string): number => collator.compare(a
  * @param query runs statements on one connection
  * @throws PostgreSQL's error 3F000 when a schema does not exist
  */
-export async function readCatalogue(
-  query: RunClientQuery,
-  { schemas, extraSearchPath }: CatalogueScope,
-): Promise<Catalogue> {
+export async function readCatalogue(query: RunClientQuery, scope: CatalogueScope): Promise<Catalogue> {
+  await query('begin transaction isolation level repeatable read, read only')
+  try {
+    return await readWithin(async (text, values) => (await query(text, values)).rows, scope)
+  } finally {
+    await query('rollback')
+  }
+}
+
+/**
+ * The same in the caller's transaction, of which it changes the search path.
+ *
+ * @throws PostgreSQL's error 3F000 when a schema does not exist
+ */
+export async function readWithin(query: RunQuery, { schemas, extraSearchPath }: CatalogueScope): Promise<Catalogue> {
   const wanted = JSON.stringify(schemas)
-  const rows = async (name: string, ...values: string[]): Promise<readonly Record<string, unknown>[]> => {
+  const rows = async (name: string, ...values: string[]): ReturnType<RunQuery> => {
     const statement = introspectionQuery(name, ...values)
-    return (await query(statement.text, [...statement.values])).rows
+    return query(statement.text, [...statement.values])
   }
   const read = async <T>(name: string, ...values: string[]): Promise<T[]> =>
     (await rows(name, ...values)).map(decodeRow<T>)
 
-  await query('begin transaction isolation level repeatable read, read only')
-  try {
-    await query(introspectionSettings)
-    const relations = await read<TypedRelation>('typed-relations', wanted)
-    const functions = await read<Omit<TypedFunction, 'signature'>>('typed-functions', wanted)
-    const namedTypes = await read<NamedType>('named-types')
-    const constraints = atOnce(constraintsOf(atOnce(relationKeysOf(await read<KeyedRelationRow>('constraints')))))
-    const views = (await rows('views', wanted, JSON.stringify(extraSearchPath))).map(decodeView)
-    await query(signatureSettings)
-    const signatures = new Map(
-      (await read<Signature & { oid: string }>('function-signatures', wanted)).map((it) => [it.oid, it] as const),
-    )
-    return {
-      schemas: [...new Set(schemas)].sort(compareNames),
-      relations,
-      functions: functions.map((it) => ({ ...it, signature: signatures.get(it.oid) ?? noSignature })),
-      namedTypes,
-      relationships: atOnce(
-        owningRelationships(atOnce(foreignKeyRelationships(constraints)), atOnce(viewKeysOf(views, constraints))),
-      ),
-    }
-  } finally {
-    await query('rollback')
+  await query(introspectionSettings, [])
+  const relations = await read<TypedRelation>('typed-relations', wanted)
+  const functions = await read<Omit<TypedFunction, 'signature'>>('typed-functions', wanted)
+  const namedTypes = await read<NamedType>('named-types')
+  const constraints = atOnce(constraintsOf(atOnce(relationKeysOf(await read<KeyedRelationRow>('constraints')))))
+  const views = (await rows('views', wanted, JSON.stringify(extraSearchPath))).map(decodeView)
+  await query(signatureSettings, [])
+  const signatures = new Map(
+    (await read<Signature & { oid: string }>('function-signatures', wanted)).map((it) => [it.oid, it] as const),
+  )
+  return {
+    schemas: [...new Set(schemas)].sort(compareNames),
+    relations,
+    functions: functions.map((it) => ({ ...it, signature: signatures.get(it.oid) ?? noSignature })),
+    namedTypes,
+    relationships: atOnce(
+      owningRelationships(atOnce(foreignKeyRelationships(constraints)), atOnce(viewKeysOf(views, constraints))),
+    ),
   }
 }
 
