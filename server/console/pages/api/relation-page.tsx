@@ -44,6 +44,13 @@ export function RelationPage({ all, schema, name }: Props) {
       {relation.comment !== null && <p>{relation.comment}</p>}
       <Requests place={place} relation={relation} sample={sample.isLoading ? undefined : sample.value} />
       <h2>Columns</h2>
+      <p class="small faint">
+        {Object.entries(relation.access)
+          .map(([role, letters]) => [role, letters.replace(/[a-z]/g, '')] as const)
+          .filter(([, letters]) => letters !== '')
+          .map(([role, letters]) => `${role}: ${rights(letters)}`)
+          .join('; ')}
+      </p>
       <Columns relation={relation} />
       <h2>TypeScript</h2>
       <TypesOf path={[schema, relation.kind.endsWith('view') ? 'Views' : 'Tables', name]} schema={schema} />
@@ -92,7 +99,7 @@ const Columns = ({ relation }: { readonly relation: RelationDetails }) => (
           <th>Type</th>
           <th>Value</th>
           <th>Comment</th>
-          <th>Roles</th>
+          <th>Other rights</th>
         </tr>
       </thead>
       <tbody>
@@ -115,11 +122,7 @@ const Columns = ({ relation }: { readonly relation: RelationDetails }) => (
             </td>
             <td>{column.comment}</td>
             <td>
-              <small class="faint">
-                {Object.entries(column.access)
-                  .map(([role, letters]) => `${role}: ${rights(letters)}`)
-                  .join('; ')}
-              </small>
+              <small class="faint">{otherRights(column, relation).join('; ')}</small>
             </td>
           </tr>
         ))}
@@ -129,7 +132,15 @@ const Columns = ({ relation }: { readonly relation: RelationDetails }) => (
 )
 
 const rights = (letters: string): string =>
-  [...letters.toLowerCase()].map((letter) => ({ s: 'read', i: 'insert', u: 'update' })[letter] ?? letter).join(', ')
+  [...letters].map((letter) => ({ S: 'read', I: 'insert', U: 'update', D: 'delete' })[letter] ?? letter).join(', ')
+
+/** What roles may do with a column, where it differs from what they may do with all columns. */
+const otherRights = ({ access }: ColumnDetails, { access: ofAll }: RelationDetails): readonly string[] =>
+  [...new Set([...Object.keys(ofAll), ...Object.keys(access)])].flatMap((role) => {
+    const letters = access[role] ?? ''
+    const expected = (ofAll[role] ?? '').replace(/[^SIU]/g, '')
+    return letters === expected ? [] : [`${role}: ${letters === '' ? 'nothing' : rights(letters)}`]
+  })
 
 function valueText(
   { name, isNullable, default: given, generated, identity }: ColumnDetails,

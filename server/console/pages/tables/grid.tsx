@@ -41,7 +41,7 @@ const firstWidth = 52
 const narrowest = 60
 
 const widthOf = ({ name, details }: GridColumn): number => {
-  const wide = details?.baseType === 'uuid' ? 290 : details?.category === 'S' || details?.category === 'U' ? 220 : 150
+  const wide = details?.baseType === 'uuid' ? 130 : details?.category === 'S' || details?.category === 'U' ? 220 : 150
   return Math.max(details?.category === 'B' ? 100 : wide, Math.min(name.length * 8 + 44, 260))
 }
 

@@ -1,6 +1,7 @@
 // Why a row is hidden or a write was refused.
 import { useState } from 'preact/hooks'
 import type { Viewer } from '../../api.ts'
+import { Explanation, type AskedRequest } from '../../explanation/explanation.tsx'
 import { Button, Dialog, Problem } from '../../parts.tsx'
 import type { Sent } from '../../rest/relation.ts'
 import { useViewer } from '../../viewer.tsx'
@@ -29,13 +30,22 @@ type WhyProps = {
   readonly onClose: () => void
 }
 
-/** Which policy decides, with which values. */
-export const WhyDialog = ({ title, sent, onClose }: WhyProps) => (
+/** Which policy decides, with which values, and a policy test of it. */
+export const WhyDialog = ({ title, sent, viewer, onClose }: WhyProps) => (
   <Dialog title={title} isWide onClose={onClose}>
     <p>
       <code>
         {sent.method} /{sent.path}
       </code>
     </p>
+    <Explanation request={askedOf(sent)} viewer={viewer} />
   </Dialog>
 )
+
+const askedOf = ({ method, path, headers, body }: Sent): AskedRequest => ({
+  request: `${method} /${path}`,
+  headers: [...headers, ...(body === undefined ? [] : [['Content-Type', 'application/json'] as const])].map(
+    ([name, value]) => `${name}: ${value}`,
+  ),
+  ...(body === undefined ? {} : { body }),
+})

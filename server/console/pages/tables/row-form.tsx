@@ -75,7 +75,6 @@ export function InsertDialog({ relation, onInsert, onClose }: InsertProps) {
             />
           ))}
         </div>
-        <Refusal error={error} />
         <div class="actions">
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" kind="primary" isBusy={isBusy}>
@@ -83,6 +82,8 @@ export function InsertDialog({ relation, onInsert, onClose }: InsertProps) {
           </Button>
         </div>
       </form>
+      {/* Not in the form: its dialogs have forms of their own. */}
+      <Refusal error={error} />
     </Dialog>
   )
 }
