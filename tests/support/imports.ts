@@ -30,7 +30,7 @@ export type SourceFile = {
 export function readSource(): readonly SourceFile[] {
   return readdirSync(server, { recursive: true, encoding: 'utf8' })
     .map((path) => path.replaceAll('\\', '/'))
-    .filter((path) => path.endsWith('.ts'))
+    .filter((path) => /\.tsx?$/.test(path))
     .sort()
     .map((path) => parseSource(path, readFileSync(join(server, path), 'utf8')))
 }

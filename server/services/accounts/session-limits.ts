@@ -13,7 +13,8 @@ export type SessionLimits = {
   readonly singlePerUser: boolean
 }
 
-type LimitSettings = Pick<
+/** The settings that limit sessions. */
+export type LimitSettings = Pick<
   AuthSettings,
   'authSessionsTimebox' | 'authSessionsInactivityTimeout' | 'authSessionsAllowLowAal' | 'authSessionsSinglePerUser'
 >

@@ -7,6 +7,7 @@ import { policyRoutes } from './policy-routes.ts'
 import { schemaRoutes } from './schema-routes.ts'
 import { sessionRoutes } from './session-routes.ts'
 import { sqlRoutes } from './sql-routes.ts'
+import { userRoutes } from './user-routes.ts'
 
 export function consoleRoutes(settings: ConsoleSettings): readonly Route[] {
   const sessions = createConsoleSessions(settings)
@@ -19,11 +20,13 @@ export function consoleRoutes(settings: ConsoleSettings): readonly Route[] {
       )
     },
   }
+  const { access } = sessions
   return [
     ...fileRoutes(),
     ...sessionRoutes(parts, sessions),
-    ...schemaRoutes(parts, sessions),
-    ...sqlRoutes(parts, sessions.access),
-    ...policyRoutes(parts, sessions.access),
+    ...schemaRoutes(parts, access),
+    ...sqlRoutes(parts, access),
+    ...policyRoutes(parts, access),
+    ...userRoutes(parts, access),
   ]
 }

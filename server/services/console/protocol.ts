@@ -55,3 +55,24 @@ export type Overview = {
   /** Files of policy tests in the project. */
   readonly policyTests: number
 }
+
+/** `GET /console/api/users?ids=…` has one for each user with an app_role. */
+export type UserAppRole = { readonly id: string; readonly app_role: string }
+
+/** `GET /console/api/users/{id}` */
+export type UserDetails = {
+  readonly app_role: string | null
+  /** Those that have not ended, newest first. */
+  readonly sessions: readonly {
+    readonly id: string
+    /** Times are texts in the response. */
+    readonly createdAt: Date | string
+    readonly refreshedAt: Date | string | null
+    readonly expiresAt: Date | string | null
+    readonly hasCookie: boolean
+    readonly userAgent: string | null
+  }[]
+}
+
+/** Body of `PUT /console/api/users/{id}/app-role` */
+export type AppRoleRequest = { readonly app_role: string | null }

@@ -1,12 +1,11 @@
 // `/console/api/schema` and `/console/api/types`: what the pages about tables and about the API show.
 import { Failure } from '../../http/envelope.ts'
-import { defineEnvelopeRoute, type QueryParameters } from '../../http/envelope-dialect.ts'
+import { defineEnvelopeRoute, type Access, type QueryParameters } from '../../http/envelope-dialect.ts'
 import type { Route } from '../../http/route.ts'
 import { dto, failure, success } from '../../http/service-response.ts'
 import { sqlState } from '../../postgres/database-error.ts'
 import type { RunQuery } from '../../postgres/run-query.ts'
-import type { ConsoleParts } from './console-settings.ts'
-import type { ConsoleSessions } from './console-sessions.ts'
+import type { ConsoleCaller, ConsoleParts } from './console-settings.ts'
 import { readRelation, readSchema, type SchemaSource } from './schema.ts'
 
 type SchemaQuery = { readonly schemas?: string }
@@ -28,7 +27,7 @@ const relationQuery: QueryParameters<RelationQuery> = {
 
 const listed = ({ schemas }: SchemaQuery): readonly string[] | undefined => schemas?.split(',')
 
-export function schemaRoutes(parts: ConsoleParts, { access }: ConsoleSessions): readonly Route[] {
+export function schemaRoutes(parts: ConsoleParts, access: Access<ConsoleCaller>): readonly Route[] {
   const read = <T>(use: (source: SchemaSource) => Promise<T>): Promise<T> => {
     const { schemaCache, config } = parts.snapshot()
     return parts.database.read((query: RunQuery) => use({ query, cache: schemaCache, exposed: config.dbSchemas }))

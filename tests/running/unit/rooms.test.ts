@@ -17,7 +17,14 @@ const arrows: Readonly<Record<string, Arrows>> = {
   // Helpers for clients. They run in browsers, so they import nothing of the server.
   client: { values: [] },
   // The page of the console, which runs in browsers, too.
-  console: { values: [], types: ['services/console/protocol.ts'] },
+  console: {
+    values: [],
+    types: [
+      'services/console/protocol.ts',
+      'services/console/policy-protocol.ts',
+      'services/console/schema-protocol.ts',
+    ],
+  },
   catalogue: { values: ['text'] },
   identity: { values: ['text', 'common'] },
   rest: { values: ['catalogue', 'identity', 'text', 'common'] },
