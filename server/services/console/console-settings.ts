@@ -1,30 +1,10 @@
 // What the console is made from.
 import type { ApiKeyLookup } from '../../identity/api-key/api-key-lookup.ts'
 import type { JwtVerifier } from '../../identity/jwt/jwt.ts'
-import type { KeySource } from '../../identity/jwt/key-set.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { LoadedSettings, Snapshot } from '../../rest/snapshot.ts'
-import type { LimitSettings } from '../accounts/session-limits.ts'
+import type { ConsoleConfig } from './console-config.ts'
 import type { ConsoleTools } from './console-tools.ts'
-
-/** The settings that the console reads. */
-export type ConsoleConfig = KeySource &
-  LimitSettings & {
-    readonly console: 'development' | 'on' | 'off'
-    readonly services: readonly string[]
-    readonly restBasePath: string
-    readonly imageBasePath: string
-    readonly trustedProxies: number
-    readonly dbAnonRole: string | null
-    readonly dbSchemas: readonly string[]
-    readonly dbExtraSearchPath: readonly string[]
-    readonly jwtAud: string | null
-    /** Folders of the project; null: found by their names. */
-    readonly migrationsDir: string | null
-    readonly schemasDir: string | null
-    /** Folder of the development keys. */
-    readonly dataDir: string
-  }
 
 export type ConsoleSettings = {
   readonly database: Database

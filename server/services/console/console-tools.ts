@@ -1,7 +1,7 @@
 // What the console needs of the command line, which is passed in: services import nothing of the tools.
 import type { DatabaseTools } from './database-tools.ts'
 import type { Database } from '../../postgres/database.ts'
-import type { ConsoleConfig } from './console-settings.ts'
+import type { ConsoleConfig } from './console-config.ts'
 import type { Overview } from './protocol.ts'
 
 export type ConsoleTools = DatabaseTools & {

@@ -4,7 +4,8 @@ import { unknownPath } from '../../http/envelope.ts'
 import { envelopeDialect, type EnvelopeTools } from '../../http/envelope-dialect.ts'
 import { isLocalRequest } from '../../http/local-request.ts'
 import { createRouter, originalTarget, type Guard, type Router } from '../../http/router.ts'
-import type { ConsoleConfig, ConsoleSettings } from './console-settings.ts'
+import type { ConsoleConfig } from './console-config.ts'
+import type { ConsoleSettings } from './console-settings.ts'
 
 /** Whether the server has the console at all. */
 export const isConsoleOpen = (
