@@ -1,6 +1,6 @@
 // Makes transactions of the messages of one stream, and hands them over one by one. While one is being processed, the
 // connection is paused, so that a slow receiver costs no memory.
-import type { LogChange, LogTransaction } from './log-transaction.ts'
+import type { LogChange, LogRelation, LogTransaction } from './log-transaction.ts'
 import { LogDecoder, MalformedLog } from './pgoutput.ts'
 import type { ReplicationStream, StreamHandlers } from './replication-stream.ts'
 
@@ -13,6 +13,8 @@ export type LogSessionOptions = {
   readonly longestSilence?: number
 }
 
+/** Messages that are read before others have their turn. The socket would read two megabytes at once. */
+const mostAtOnce = 500
 /** Milliseconds between confirmations. */
 const confirmInterval = 1000
 /** As PostgreSQL's `wal_receiver_timeout`. */
@@ -22,12 +24,31 @@ const defaultSilence = 60_000
 type OpenTransaction = {
   readonly xid: number
   readonly most: number
+  readonly relations: Set<LogRelation>
   changes: LogChange[]
+  /** Of its messages. */
   bytes: number
+  size: number
 }
+
+/** Bytes that a change takes besides its message, and a value of its rows, which refers to the message. */
+const [changeSize, valueSize] = [200, 100]
 
 /** Types of messages with a change: insert, update, delete. */
 const isChange = (type: number | undefined): boolean => type === 0x49 || type === 0x55 || type === 0x44
+
+function keepChange(open: OpenTransaction, change: LogChange, length: number): void {
+  open.relations.add(change.relation)
+  open.changes.push(change)
+  const rows = change.kind === 'update' && change.old ? 2 : 1
+  open.size += changeSize + length + rows * valueSize * change.relation.columns.length
+}
+
+function forgetChanges(open: OpenTransaction): void {
+  open.relations.clear()
+  open.changes = []
+  open.size = changeSize
+}
 
 export class LogSession implements StreamHandlers {
   readonly #stream: ReplicationStream
@@ -37,6 +58,8 @@ export class LogSession implements StreamHandlers {
   /** Messages that arrived with a transaction that is being processed. */
   #waiting: Buffer[] = []
   #open: OpenTransaction | undefined
+  /** Messages since others have had their turn. */
+  #atOnce = 0
   /** Time of the commit of the transaction that is being processed. */
   #processed: bigint | undefined
   #position: bigint
@@ -79,6 +102,7 @@ export class LogSession implements StreamHandlers {
   onBytes = (lsn: bigint, bytes: Buffer): void => {
     this.#heard = performance.now()
     if (lsn > this.#known) this.#known = lsn
+    if (++this.#atOnce === mostAtOnce) this.#rest()
     if (this.#processed === undefined) this.#take(bytes)
     else this.#waiting.push(bytes)
   }
@@ -90,6 +114,14 @@ export class LogSession implements StreamHandlers {
   }
 
   onAsked = (): void => this.#confirm(false)
+
+  #rest(): void {
+    this.#stream.pause()
+    setImmediate(() => {
+      this.#atOnce = 0
+      if (this.#processed === undefined && !this.#hasEnded) this.#stream.resume()
+    })
+  }
 
   /** Nothing is handed over after this. */
   end(): void {
@@ -131,20 +163,27 @@ export class LogSession implements StreamHandlers {
     const message = this.#decoder.decode(bytes)
     switch (message.kind) {
       case 'begin':
-        this.#open = { xid: message.xid, most: this.#options.mostBytes(), changes: [], bytes: 0 }
+        this.#open = {
+          xid: message.xid,
+          most: this.#options.mostBytes(),
+          relations: new Set(),
+          changes: [],
+          bytes: 0,
+          size: changeSize,
+        }
         break
       case 'change':
         if (!open) throw new MalformedLog('the log has a change outside a transaction')
         open.bytes += bytes.length
-        if (open.bytes > open.most) open.changes = []
-        else open.changes.push(message.change)
+        if (open.bytes > open.most) forgetChanges(open)
+        else keepChange(open, message.change, bytes.length)
         break
       case 'commit': {
         if (!open) throw new MalformedLog('the log has a commit outside a transaction')
         this.#open = undefined
         const { commit, end, time } = message
-        const isTooLarge = open.bytes > open.most
-        this.#handOver({ xid: open.xid, commit, end, time, changes: open.changes, isTooLarge })
+        const { xid, changes, relations, size } = open
+        this.#handOver({ xid, commit, end, time, changes, relations, size, isTooLarge: open.bytes > open.most })
         break
       }
       case 'other':

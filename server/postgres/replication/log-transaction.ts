@@ -54,6 +54,10 @@ export type LogTransaction = {
   /** Microseconds since 1970. */
   readonly time: bigint
   readonly changes: readonly LogChange[]
+  /** The tables that were changed. */
+  readonly relations: ReadonlySet<LogRelation>
+  /** Bytes of memory that the changes take, estimated. */
+  readonly size: number
   /** Whether changes are left out, because there were more bytes than the reader keeps. Then `changes` is empty. */
   readonly isTooLarge: boolean
 }

@@ -227,7 +227,8 @@ export class LogFeed {
   }
 
   async #handOut(transactions: readonly LogTransaction[]): Promise<void> {
-    for (const { changes } of transactions) {
+    for (const { changes, relations } of transactions) {
+      if (![...relations].some(isOfMessages)) continue
       for (const change of changes) {
         if (change.kind === 'insert' && isOfMessages(change.relation)) this.#options.onMessage(messageOf(change))
       }

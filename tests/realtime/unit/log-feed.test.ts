@@ -11,6 +11,8 @@ const transaction = (xid: number): LogTransaction => ({
   end: BigInt(xid),
   time: 0n,
   changes: [],
+  relations: new Set(),
+  size: 0,
   isTooLarge: false,
 })
 

@@ -8,15 +8,12 @@ export type BufferedTransaction = {
   readonly transaction: LogTransaction
 }
 
-/** Bytes of a change, and of a value, besides its text. */
-const [changeBytes, valueBytes] = [200, 100]
-
 export type BufferLimits = { readonly bytes: () => number; readonly seconds: () => number }
 
 export class ChangeBuffer {
   readonly #limits: BufferLimits
   readonly #now: () => number
-  #entries: (BufferedTransaction & { readonly bytes: number; readonly time: number })[] = []
+  #entries: (BufferedTransaction & { readonly time: number })[] = []
   #bytes = 0
   #sequence = 0
   /** All changes after it are in the buffer; undefined before the log is read. */
@@ -56,10 +53,9 @@ export class ChangeBuffer {
   }
 
   add(transaction: LogTransaction): BufferedTransaction {
-    const bytes = bytesOf(transaction)
-    const entry = { sequence: ++this.#sequence, transaction, bytes, time: this.#now() }
+    const entry = { sequence: ++this.#sequence, transaction, time: this.#now() }
     this.#entries.push(entry)
-    this.#bytes += bytes
+    this.#bytes += transaction.size
     this.#evict()
     return entry
   }
@@ -68,10 +64,10 @@ export class ChangeBuffer {
     const before = this.#now() - this.#limits.seconds() * 1000
     const most = this.#limits.bytes()
     let count = 0
-    for (const { bytes, time, transaction } of this.#entries) {
+    for (const { time, transaction } of this.#entries) {
       if (this.#bytes <= most && time >= before) break
       count++
-      this.#bytes -= bytes
+      this.#bytes -= transaction.size
       this.#start = lastChangeOf(transaction)
     }
     if (count > 0) this.#entries.splice(0, count)
@@ -114,16 +110,3 @@ const lastChangeOf = ({ commit, changes }: LogTransaction): ChangePosition => ({
   commit,
   index: Math.max(changes.length - 1, 0),
 })
-
-const bytesOf = ({ changes }: LogTransaction): number =>
-  changes.reduce(
-    (sum, change) =>
-      sum +
-      changeBytes +
-      (change.kind === 'delete' ? 0 : tupleBytes(change.row)) +
-      (change.kind === 'insert' || !change.old ? 0 : tupleBytes(change.old)),
-    changeBytes,
-  )
-
-const tupleBytes = (tuple: readonly (Buffer | null | undefined)[]): number =>
-  tuple.reduce((sum, value) => sum + valueBytes + (value?.length ?? 0), 0)

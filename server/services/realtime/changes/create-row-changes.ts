@@ -442,12 +442,12 @@ class Changes implements RunningRowChanges {
       if (entries.length > 0) await this.#take(entries)
     }
     for (const transaction of transactions) {
-      const isDescribedAnew = transaction.changes.some(
-        ({ relation }) => (relations.get(relation.oid) ?? relation) !== relation,
+      const isDescribedAnew = [...transaction.relations].some(
+        (relation) => (relations.get(relation.oid) ?? relation) !== relation,
       )
       // The first ones after a subscription may be left out for it.
       if (isDescribedAnew || transaction.isTooLarge || this.#starting.size > 0) await takeTogether()
-      for (const { relation } of transaction.changes) {
+      for (const relation of transaction.relations) {
         if (relations.get(relation.oid) === relation) continue
         relations.set(relation.oid, relation)
         this.#catalogue.noteRelation(relation)
