@@ -82,7 +82,8 @@ function TableRows({ place, viewer, relation, detailsError, parameters, isHidden
   const [selected, setSelected] = useState<ReadonlySet<number>>(new Set())
   const [error, setError] = useState<unknown>()
   const [shown, setShown] = useState<Shown>()
-  const [filtersOpen, setFiltersOpen] = useState(parameters.length > 0)
+  const [chosenOpen, setFiltersOpen] = useState<boolean>()
+  const filtersOpen = chosenOpen ?? parameters.length > 0
   useEffect(() => {
     setSelected(new Set())
     setError(undefined)
