@@ -1,0 +1,40 @@
+// Values as people read them.
+
+const dateAndTime = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' })
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' })
+
+/** Seconds of the units in which times are told. */
+const units = [
+  ['year', 31_557_600],
+  ['month', 2_629_800],
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+] as const
+
+/** `3 days ago` or `in 2 hr` */
+export function relativeTime(at: Date, now = Date.now()): string {
+  const seconds = (at.getTime() - now) / 1000
+  const [unit, size] = units.find(([, length]) => Math.abs(seconds) >= length) ?? (['second', 1] as const)
+  return relative.format(Math.round(seconds / size), unit)
+}
+
+/** A time, with its date when the pointer is on it. */
+export function Time({ at }: { readonly at: string | Date | null | undefined }) {
+  if (at === undefined || at === null) return <span class="faint">never</span>
+  const date = new Date(at)
+  return (
+    <time dateTime={date.toISOString()} title={dateAndTime.format(date)}>
+      {relativeTime(date)}
+    </time>
+  )
+}
+
+const number = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
+const byteUnits = ['B', 'kB', 'MB', 'GB', 'TB'] as const
+
+/** `1.5 MB` */
+export function bytesText(bytes: number): string {
+  const power = bytes < 1000 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), byteUnits.length - 1)
+  return `${number.format(bytes / 1000 ** power)} ${byteUnits[power] ?? 'B'}`
+}
