@@ -98,7 +98,7 @@ function Actions({ user, action, onChanged }: PartProps) {
             isDisabled={isSent}
             onClick={() => action.run(() => sendRecovery(user.email).then(() => setSent(true)))}
           >
-            {isSent ? 'Mail sent' : 'Send a mail to reset the password'}
+            {isSent ? 'Mail sent' : 'Reset password by mail'}
           </Button>
           <Button onClick={() => open('link')}>Sign-in link</Button>
         </>
