@@ -16,6 +16,7 @@ export const pages: readonly Page[] = [
   { name: '', title: 'Home', services: [], load: () => import('./pages/home/page.tsx') },
   { name: 'tables', title: 'Tables', services: ['rest'], load: () => import('./pages/tables/page.tsx') },
   { name: 'sql', title: 'SQL', services: [], load: () => import('./pages/sql/page.tsx') },
+  { name: 'policies', title: 'Policies', services: [], load: () => import('./pages/policies/page.tsx') },
   { name: 'explain', title: 'Explain', services: ['rest'], load: () => import('./pages/explain/page.tsx') },
   { name: 'users', title: 'Users', services: ['auth', 'auth-v1'], load: () => import('./pages/users/page.tsx') },
   { name: 'api', title: 'API', services: ['rest'], load: () => import('./pages/api/page.tsx') },
