@@ -1,7 +1,6 @@
 // The sign-in service at `/auth/v1`, beside the cookie service at `/auth`.
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/config-sources.ts'
-import { listensOnLoopback } from '../config/loopback.ts'
 import type { Router } from '../http/router.ts'
 import type { JwtSettings, JwtVerifier } from '../identity/jwt/jwt.ts'
 import { verificationSecret } from '../identity/jwt/key-set.ts'
@@ -14,7 +13,7 @@ import type { SessionSettings } from '../services/accounts/session.ts'
 import { cookieRules } from '../services/auth/cookie-rules.ts'
 import { createAuth, type AuthOptions, type AuthService } from '../services/auth/create-auth.ts'
 import { createTokenDoor } from '../services/auth/token-door.ts'
-import { embeddedVariable } from './embedded-environment.ts'
+import { isDevelopment } from './embedded-environment.ts'
 import { workerIndex } from './workers.ts'
 
 /** The settings of the verifier, with the keys of `/auth/v1` beside those of PostgREST's setting. */
@@ -64,7 +63,7 @@ export function startSignIn({ config, env, current, ...options }: SignInOptions)
     keys: () => current().config,
     verifier: () => current().verifier,
     trustedProxies: config.trustedProxies,
-    isDevelopment: env[embeddedVariable] !== undefined && listensOnLoopback(config),
+    isDevelopment: isDevelopment(config, env),
     ownOrigin: `http://localhost:${config.serverPort}`,
   })
   // Reports problems of the settings, the mail server and templates, once for all workers.

@@ -2,10 +2,11 @@
 import { SecondChanceCache } from '../../common/second-chance-cache.ts'
 import { requestScope } from '../../common/request-scope.ts'
 import type { OperationConfig } from '../../config/config.ts'
-import type { Caller, Database, PipelineStatement, RestTransaction, SettingsStatement } from '../../rest/database.ts'
+import type { Database, PipelineStatement, SettingsStatement } from '../../rest/database.ts'
 import type { Log } from './log.ts'
 import { redactPlan } from './redacted-plan.ts'
 import type { RequestSummary, SlowRoundTrip } from './request-record.ts'
+import { isExplainable, isOwn, isSettings, planOf } from './statement-plan.ts'
 
 export type SlowQueryOptions = {
   readonly plan: OperationConfig['slowQueryPlan']
@@ -52,10 +53,10 @@ export class SlowQueries {
   }
 
   /** Whether a plan is wanted, and it is neither too soon for one nor a burden. */
-  #mayExplain({ text }: PipelineStatement): boolean {
+  #mayExplain(main: PipelineStatement): boolean {
     const { plan, database } = this.#options
-    if (plan === 'none' || this.#isExplaining || !explainable.test(text) || database.statistics.waiting > 0)
-      return false
+    if (plan === 'none' || this.#isExplaining || !isExplainable(main) || database.statistics.waiting > 0) return false
+    const { text } = main
     const now = performance.now()
     const explained = this.#explained.get(text)
     if (now - this.#last < planPause || now - (explained?.at ?? -Infinity) < samePause) return false
@@ -65,57 +66,14 @@ export class SlowQueries {
     return true
   }
 
-  /** The plan of a statement with its parameters, role and claims. Nothing is executed. */
-  async #explain(settings: SettingsStatement, { text, values }: PipelineStatement): Promise<unknown> {
+  async #explain(settings: SettingsStatement, main: PipelineStatement): Promise<unknown> {
     const { plan, database } = this.#options
     this.#isExplaining = true
     try {
-      const transaction: RestTransaction = {
-        settings,
-        before: [planTimeout],
-        statements: [{ text: `EXPLAIN (FORMAT JSON) ${text}`, values, isUnprepared: true, hasNoEffect: true }],
-        isolation: null,
-        readOnly: true,
-        hasNoEffect: true,
-        rollback: true,
-        caller: nobody,
-        checkResult: undefined,
-        stats: undefined,
-      }
-      const { rows } = await database.run(transaction, { prepare: false, sharing: 'none' })
-      const document: unknown = JSON.parse(rows[0]?.[0]?.[0]?.toString() ?? 'null')
+      const document = await planOf(database, settings, main)
       return plan === 'full' ? document : redactPlan(document)
     } finally {
       this.#isExplaining = false
     }
   }
-}
-
-const explainable = /^\s*(select|with|insert|update|delete|merge|values)\b/i
-
-const isSettings = (statement: PipelineStatement): statement is SettingsStatement => 'checksSession' in statement
-
-/** Whether a statement is neither the settings of a transaction nor one of its commands. */
-const isOwn = (statement: PipelineStatement): boolean =>
-  !isSettings(statement) && !(statement.isUnprepared === true && statement.hasNoEffect === true)
-
-/** Limits planning, which may evaluate immutable functions of users. It comes after the timeout of the role. */
-const planTimeout: PipelineStatement = {
-  text: "select pg_catalog.set_config('statement_timeout', '1000', true)",
-  values: [],
-  isUnprepared: true,
-  hasNoEffect: true,
-}
-
-/** Plans are determined for the log, whose statements are not logged themselves. */
-const nobody: Caller = {
-  isGone: false,
-  onGone: () => () => undefined,
-  observer: {
-    timesStatements: false,
-    note: undefined,
-    connectionTaken: () => undefined,
-    statementEnded: () => undefined,
-    roundTripEnded: () => undefined,
-  },
 }

@@ -1,10 +1,10 @@
 // `rowhouse keys`: manages API keys.
 import { InvalidArgumentError, type Command } from 'commander'
-import { sqlState } from '../../postgres/database-error.ts'
 import { CommandError } from './command-error.ts'
 import type { ApiKey, ApiKeyLimits } from '../../identity/api-key/api-key.ts'
 import { allowedLimit, keyLimitNames, parseLimit, type LimitName } from '../../identity/limits.ts'
 import type { Dependencies, DatabaseOperations } from './dependencies.ts'
+import { requireKeys, withKeyRights } from './key-rights.ts'
 import { printable, textTable } from './text-table.ts'
 
 type Shared = { readonly json?: true; readonly config?: string }
@@ -22,22 +22,12 @@ export function addKeys(program: Command, dependencies: Dependencies): void {
     use: (session: DatabaseOperations) => Promise<T>,
   ): Promise<T> => {
     const config = dependencies.loadConfig(file)
-    try {
-      return await dependencies.withDatabase(config, { role: 'owner', creates: false }, async (session) => {
-        const { rows } = await session.query("select to_regclass('auth.api_keys') is not null as migrated")
-        if (rows[0]?.migrated === true) return await use(session)
-        throw new CommandError('This database has no table for keys yet. Run `rowhouse migrate` first.')
-      })
-    } catch (error) {
-      // insufficient_privilege
-      if (sqlState(error) !== '42501') throw error
-      throw new CommandError(
-        config.migrationDatabaseUrl === null
-          ? 'The role that serves requests may not manage keys. Set MIGRATION_DATABASE_URL to a connection string of the role that ran the migrations.'
-          : `The role in MIGRATION_DATABASE_URL may not manage keys (${(error as Error).message}). Use the role that ran the migrations.`,
-        { cause: error },
-      )
-    }
+    return withKeyRights(config, () =>
+      dependencies.withDatabase(config, { role: 'owner', creates: false }, async (session) => {
+        await requireKeys(session.query)
+        return use(session)
+      }),
+    )
   }
   const keys = program.command('keys').description('create, list, limit and revoke API keys').helpCommand(false)
 

@@ -2,9 +2,11 @@
 import type { FileStatus, ProjectStatus } from '../migrations/project-migrations.ts'
 import { printable, textTable } from './text-table.ts'
 
-/** Whether the files differ from what took effect, so that `migrate` would refuse them or go on with one. */
-export const needsAttention = ({ files }: ProjectStatus): boolean =>
-  files.some(({ state }) => state === 'edited' || state === 'extended' || state === 'incomplete')
+/** Whether a file differs from what took effect, so that `migrate` would refuse it or go on with it. */
+export const isChanged = ({ state }: FileStatus): boolean =>
+  state === 'edited' || state === 'extended' || state === 'incomplete'
+
+export const needsAttention = ({ files }: ProjectStatus): boolean => files.some(isChanged)
 
 const states: Readonly<Record<FileStatus['state'], string>> = {
   applied: 'applied',

@@ -2,6 +2,7 @@
 import { runCheck, type CheckSettings } from '../check/run-check.ts'
 import type { RunClientQuery } from '../../catalogue/introspection.ts'
 import type { DoctorFinding } from './finding.ts'
+import { slowestStatements } from './slowest-statements.ts'
 
 /** The lints of `rowhouse check` about the speed of policies. */
 const costly: ReadonlySet<string> = new Set([
@@ -30,10 +31,7 @@ export async function policyFindings(query: RunClientQuery, settings: CheckSetti
 }
 
 /** Statements of which a run takes this long on average, in milliseconds, and that ran this often. */
-const slow = { mean: 50, calls: 20 }
-const shown = 200
-
-type StatementRow = { readonly text: string; readonly calls: number; readonly mean: number; readonly total: number }
+const slow = { mean: 50, calls: 20, most: 5, length: 200 }
 
 /**
  * The slowest statements of the serving role and the roles that it switches to, if pg_stat_statements is installed.
@@ -41,26 +39,8 @@ type StatementRow = { readonly text: string; readonly calls: number; readonly me
  * @returns undefined when it is not installed, or not loaded
  */
 export async function statementFindings(query: RunClientQuery, login: string): Promise<DoctorFinding[] | undefined> {
-  // The library has settings where it is loaded. Not every owner may read shared_preload_libraries.
-  const { rows: found } = await query(
-    `select pg_catalog.quote_ident(n.nspname) as schema from pg_catalog.pg_extension e join pg_catalog.pg_namespace n on n.oid = e.extnamespace
-     where e.extname = 'pg_stat_statements'
-       and exists (select from pg_catalog.pg_settings where name = 'pg_stat_statements.max')`,
-  )
-  const schema = found[0]?.schema
-  if (typeof schema !== 'string') return undefined
-  const { rows } = await query(
-    `select pg_catalog.left(pg_catalog.regexp_replace(query, '\\s+', ' ', 'g'), ${shown}) as text, calls::float8 as calls,
-       mean_exec_time as mean, total_exec_time as total
-     from ${schema}.pg_stat_statements
-     where dbid = (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database())
-       and calls >= ${slow.calls} and mean_exec_time >= ${slow.mean}
-       and userid in (select oid from pg_catalog.pg_roles where rolname = $1 union
-         select m.roleid from pg_catalog.pg_auth_members m join pg_catalog.pg_roles r on r.oid = m.member where r.rolname = $1)
-     order by total_exec_time desc limit 5`,
-    [login],
-  )
-  return (rows as readonly StatementRow[]).map(({ text, calls, mean, total }) => ({
+  const statements = await slowestStatements(query, login, slow)
+  return statements?.map(({ text, calls, mean, total }) => ({
     area: 'policies',
     code: 'slow_statement',
     level: 'WARN',
