@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { performance } from 'node:perf_hooks'
+import type { RestResponse } from '../rest/response/result.ts'
 
 /** The logged fields of a request. */
 export type RequestLine = {
@@ -16,6 +17,11 @@ export type RequestLine = {
   readonly requestId: string
   /** Whether the client disconnected before the whole response was sent. */
   readonly aborted: boolean
+  /** The path with names of parameters in place of values. Not in the log, as are the following. */
+  readonly route?: string | undefined
+  readonly source?: IncomingMessage | undefined
+  /** The response of the REST API. */
+  readonly response?: RestResponse
 }
 
 /** A request that has ended, for metrics and traces. */
@@ -29,8 +35,8 @@ export type RequestLog = {
   /** Whether requests with this status are logged. */
   wants(status: number): boolean
   write(line: RequestLine): void
-  /** Called for each request at its end. */
-  ended?(request: EndedRequest, response: ServerResponse): void
+  /** Called for each request at its end. Read each time. */
+  readonly ended?: ((request: EndedRequest, response: ServerResponse) => void) | undefined
 }
 
 type Note = {
@@ -126,6 +132,8 @@ function writeLine(this: NotedResponse): void {
     role,
     requestId,
     aborted: !this.writableFinished,
+    route,
+    source: this.req,
   }
   if (isLogged) log.write(line)
   log.ended?.({ line, route }, this)

@@ -5,7 +5,7 @@ import { sendFailure, unknownPath } from '../http/envelope.ts'
 import { exactRouter, isAmbiguous } from '../http/exact-router.ts'
 import type { Log } from './operations/log.ts'
 import type { RequestRecorder } from './operations/request-recorder.ts'
-import { logRequests } from '../http/request-log.ts'
+import { logRequests, type EndedRequest } from '../http/request-log.ts'
 import { mounted, type Router } from '../http/router.ts'
 import { isBelow } from '../adapters/base-path.ts'
 import { realtimePath } from '../services/realtime/dialect.ts'
@@ -70,10 +70,13 @@ export function createApp({
   log,
   recorder,
 }: AppOptions): RequestListener {
+  const ended = recorder && ((request: EndedRequest, response: ServerResponse) => recorder.ended(request, response))
   const logRequest = logRequests({
     wants: log.wants,
     write: log.write,
-    ...(recorder && { ended: (request, response) => recorder.ended(request, response) }),
+    get ended() {
+      return recorder?.isActive ? ended : undefined
+    },
   })
   const servesRoot = restBasePath === '/'
   // If one path is below the other, the longer one takes precedence.
@@ -107,13 +110,13 @@ export function createApp({
     request.url = target
     if (rest && isRest(target)) {
       if (refuse(request, response, target, true)) return
-      if (recorder) recorder.rest(request, response, () => rest(request, response))
+      if (recorder?.isActive) recorder.rest(request, response, () => rest(request, response))
       else rest(request, response)
       return
     }
     if (refuse(request, response, target, false)) return
     response.setHeader('Server', serverName)
-    if (recorder) recorder.service(request, response, () => serve(request, response, target))
+    if (recorder?.isActive) recorder.service(request, response, () => serve(request, response, target))
     else serve(request, response, target)
   }
 }

@@ -14,6 +14,7 @@ import { authenticate } from '../identity/authenticate.ts'
 import type { ApiKeyChanges } from '../identity/api-key/api-key-changes.ts'
 import type { ApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
 import type { JwtVerifier } from '../identity/jwt/jwt.ts'
+import type { ReplicaStatistics } from '../postgres/replicas/replica.ts'
 import type { Engine } from '../rest/engine.ts'
 import type { Answering } from '../rest/rest-request.ts'
 import type { Snapshot } from '../rest/snapshot.ts'
@@ -22,7 +23,7 @@ import type { SessionSettings } from '../services/accounts/session.ts'
 import { sessionLimits } from '../services/accounts/session-limits.ts'
 import { createAnalysis, type AnalysisService } from '../services/analysis/analysis.ts'
 import type { AuthService } from '../services/auth/create-auth.ts'
-import { createConsole, isConsoleOpen } from '../services/console/create-console.ts'
+import { createConsole } from '../services/console/create-console.ts'
 import type { ConsoleSettings } from '../services/console/console-settings.ts'
 import { databaseFailure } from '../services/database-failure.ts'
 import { serviceDocumentHandler } from '../services/openapi/service-document.ts'
@@ -34,7 +35,7 @@ import type { Validator } from '../validation/validator.ts'
 import { createApp, type AppOptions } from './app.ts'
 import { startSignIn, withAuth } from './auth-service.ts'
 import { toPoolConfig } from './connection-setting.ts'
-import { embeddedVariable } from './embedded-environment.ts'
+import { embeddedVariable, isDevelopment } from './embedded-environment.ts'
 import { withExplanations } from './explanations.ts'
 import type { ServiceSettings } from './live-settings.ts'
 import { NotReady } from './operations/health.ts'
@@ -42,6 +43,7 @@ import type { Log } from './operations/log.ts'
 import type { LoadShedding } from './overload/load-shedding.ts'
 import type { Metrics } from './operations/metrics.ts'
 import type { RequestRecorder } from './operations/request-recorder.ts'
+import type { RequestTail } from './operations/request-tail.ts'
 import { observeRest } from './operations/observer.ts'
 import { observeRefusals, RefusalBatch } from './overload/refusals.ts'
 import { exemptFromShedding } from './overload/load-shedding.ts'
@@ -66,12 +68,16 @@ export type CompositionOptions = {
   readonly log: Log
   /** Undefined: nothing is recorded of requests. */
   readonly recorder?: RequestRecorder | undefined
+  /** The requests that the console watches; undefined without a console. */
+  readonly tail: RequestTail | undefined
   readonly env: Environment
   /** Connection string of the login role. */
   readonly uri: string
   readonly isEnding: () => boolean
   readonly explain: ServeTools['explain']
   readonly console: ServeTools['console']
+  readonly configFile: string | undefined
+  readonly replicas: () => readonly ReplicaStatistics[]
 }
 
 /** The listener of all routes, and the services that must be stopped; undefined are those that the server lacks. */
@@ -165,19 +171,25 @@ export async function compose(options: CompositionOptions): Promise<Composition>
 
 /** The console, if the server has it. */
 function startConsole(parts: Parts, auth: AuthService | undefined, tools: EnvelopeTools): Router | undefined {
-  const { config, isDevelopment } = parts
-  if (!isConsoleOpen(config, isDevelopment)) return undefined
+  const { config, env, configFile, tail: requests, isDevelopment } = parts
+  if (!requests) return undefined
   const ownerUri = isDevelopment ? config.migrationDatabaseUrl : null
   const snapshot = (): Snapshot<ServiceSettings> => parts.engine.snapshot
   const settings: ConsoleSettings = {
     ...parts,
     snapshot,
     isDevelopment,
+    requests,
+    replicas: () =>
+      parts.replicas().map(({ lagSeconds, ...replica }) => ({
+        ...replica,
+        lagSeconds: Number.isFinite(lagSeconds) ? lagSeconds : null,
+      })),
     hasMailbox: auth?.context.mailer.mailbox !== undefined,
     secureCookies: parts.sessions.secureCookies,
     version,
     ownerUri,
-    tools: lazy(() => parts.console({ ...parts, ownerUri, config: () => snapshot().config, snapshot })),
+    tools: lazy(() => parts.console({ ...parts, env, configFile, ownerUri, config: parts.current, snapshot })),
   }
   return createConsole(settings, tools)
 }
@@ -282,7 +294,7 @@ function partsOf(options: CompositionOptions): Parts {
       trustedProxies: config.trustedProxies,
       sessionLimits: () => sessionLimits(engine.snapshot.config),
     },
-    isDevelopment: options.env[embeddedVariable] !== undefined && listensOnLoopback(config),
+    isDevelopment: isDevelopment(config, options.env),
     allowedOrigins: () => engine.snapshot.config.serverCorsAllowedOrigins,
     has: (service) => config.services.includes(service),
     onError: (error) => log.write({ kind: 'failure', error, requestId: null }),
@@ -292,7 +304,19 @@ function partsOf(options: CompositionOptions): Parts {
 
 /** The routes that are described by tables: all but those of the REST API, `/auth/v1`, `/storage/v1` and the analysis. */
 async function tablesOf(
-  { engine, database, lookupApiKey, shedding, config, isDevelopment, sessions, allowedOrigins, has, isEnding }: Parts,
+  {
+    engine,
+    database,
+    lookupApiKey,
+    shedding,
+    config,
+    isDevelopment,
+    tail,
+    sessions,
+    allowedOrigins,
+    has,
+    isEnding,
+  }: Parts,
   signIn: ReturnType<typeof startSignIn> | undefined,
   unusableAnalysis: AnalysisService['unusable'],
 ): Promise<readonly RouteTable[]> {
@@ -311,7 +335,7 @@ async function tablesOf(
     version,
     restBasePath: config.restBasePath,
     hasMailbox: signIn?.auth.context.mailer.mailbox !== undefined,
-    hasConsole: isConsoleOpen(config, isDevelopment),
+    hasConsole: tail !== undefined,
     isDevelopment,
     imageBasePath: has('analysis') ? config.imageBasePath : null,
     checks: {

@@ -51,14 +51,22 @@ export type ExplainingOptions = {
   readonly onRequest: (observation: RestObservation) => void
 }
 
-/** The database and the settings that the console works with. */
-export type ConsoleToolsOptions = {
+/** The settings that are served, for tools that look at them. */
+export type ServedSettings = {
+  /** The current ones. */
+  readonly config: Config
   readonly env: Environment
+  readonly configFile: string | undefined
   /** Connection string of the login role. */
   readonly uri: string
+}
+
+/** The database and the settings that the console works with. */
+export type ConsoleToolsOptions = Omit<ServedSettings, 'config'> & {
+  /** The current settings. */
+  readonly config: () => Config
   /** Connection string of the role that owns the schemas, during development; otherwise null. */
   readonly ownerUri: string | null
-  readonly config: () => Config
   readonly database: ScratchDatabase
   readonly snapshot: () => Snapshot
   readonly validator: BodyValidator

@@ -114,7 +114,16 @@ export async function serve(options: ServeOptions, tools: ServeTools): Promise<v
     if (served && given.config.migrateOnStart) await tools.migrate(served)
     const start = config.serverWorkers > 1 && worker === undefined ? serveByWorkers : serveHere
     const { address, failed, drain } = await start(
-      { env, configFile, loaded, uri, log, explain: tools.explain, console: tools.console, archive: archive?.status },
+      {
+        env,
+        configFile,
+        loaded,
+        uri,
+        log,
+        explain: tools.explain,
+        console: tools.console,
+        archive: archive?.status,
+      },
       stops,
     )
     if (served) {

@@ -5,6 +5,7 @@ import { compose } from './composition.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Environment } from '../config/config-sources.ts'
 import { toPoolConfig, toReplicaConfigs } from './connection-setting.ts'
+import { isDevelopment } from './embedded-environment.ts'
 import type { Database } from '../postgres/database.ts'
 import { createPool, type Observe } from '../postgres/pool.ts'
 import { replicaOf } from '../postgres/replicas/connect-replicas.ts'
@@ -13,6 +14,7 @@ import type { ReplicatedDatabase } from '../postgres/replicas/replicated-databas
 import { ApiKeyChanges } from '../identity/api-key/api-key-changes.ts'
 import { createApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
 import { createJwtVerifier } from '../identity/jwt/jwt.ts'
+import { isConsoleOpen } from '../services/console/create-console.ts'
 import type { RealtimeService } from '../services/realtime/create-realtime.ts'
 import { PeerNotices } from '../services/realtime/peer-notice.ts'
 import type { UpgradeHandler } from '../http/upgrade.ts'
@@ -23,7 +25,7 @@ import { LoadShedding } from './overload/load-shedding.ts'
 import { logRefusals } from './overload/refusals.ts'
 import type { Metrics } from './operations/metrics.ts'
 import { unreadMetrics } from './operations/unread-metrics.ts'
-import { createRecorder, exportReport, hasAdmin } from './recording.ts'
+import { createRecorder, createTail, exportReport, hasAdmin } from './recording.ts'
 import { createTracer } from './operations/tracing/tracer.ts'
 import { logConnections, logJwtCache, observeRest, observeEngine } from './operations/observer.ts'
 import { listensOnLoopback } from '../config/loopback.ts'
@@ -66,7 +68,7 @@ export type Service = ServiceParts & {
   readonly upgrade: UpgradeHandler
   /** The service at `/realtime/v1`, if the server has it. */
   readonly realtime: RealtimeService | undefined
-  /** Closes upgraded connections, and tells their clients that the server stops. */
+  /** Closes upgraded connections and the console's streams, and tells their clients that the server stops. */
   readonly closeSockets: () => void
 }
 
@@ -81,7 +83,7 @@ export async function startService({
   configFile,
   loaded,
   uri,
-  log,
+  log: given,
   explain,
   console,
   isEnding = () => false,
@@ -92,9 +94,11 @@ export async function startService({
   const { config: first } = loaded
   const tracer = await createTracer(
     first,
-    exportReport(log, () => metrics),
+    exportReport(given, () => metrics),
   )
-  const recorder = createRecorder(first, tracer, log, () => ({ metrics, database }))
+  const tail = isConsoleOpen(first, isDevelopment(first, env)) ? createTail(first, tracer, () => database) : undefined
+  const log = tail?.logged(given) ?? given
+  const recorder = createRecorder(first, tracer, tail, log, () => ({ metrics, database }))
   const observe = recorder?.observe
   const database: ServingDatabase = new ServingDatabase(
     createPool(toPoolConfig(uri, env), loaded.config, observe),
@@ -207,7 +211,10 @@ export async function startService({
       log,
       metrics,
       recorder,
+      tail,
+      replicas: () => replicated?.statistics ?? [],
       env,
+      configFile,
       uri,
     }
     const composition = await compose({ ...options, isEnding, explain, console })
@@ -222,6 +229,7 @@ export async function startService({
       upgrade: (request, socket, head) =>
         realtime?.upgrade(request, socket, head) === true || analysis?.upgrade(request, socket, head) === true,
       closeSockets: () => {
+        tail?.end()
         analysis?.closeSockets()
         realtime?.closeSockets()
       },

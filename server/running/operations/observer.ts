@@ -128,12 +128,14 @@ export function observeRest(
     const { status } = response
     const { method } = request
     if (isStreamed(response.body)) response.body.onEnd?.((end) => exportEnded(request, end))
-    const record = request.source instanceof IncomingMessage ? recordOf(request.source) : undefined
+    const source = request.source instanceof IncomingMessage ? request.source : undefined
+    const record = source && recordOf(source)
+    const routeName = route === undefined ? undefined : `${request.basePath}/${route}`
     metrics.requestAnswered({ method, route, role, status, seconds: milliseconds / 1000, ids: record?.ids })
     record?.answered({
       method,
       path: pathOf(request.basePath + request.target),
-      route: route === undefined ? undefined : `${request.basePath}/${route}`,
+      route: routeName,
       role,
       requestId: requestIdOf(request.header('x-request-id')),
     })
@@ -161,6 +163,9 @@ export function observeRest(
       role: role ?? null,
       requestId,
       aborted: request.isAborted,
+      route: routeName,
+      source,
+      response,
     })
   }
 }

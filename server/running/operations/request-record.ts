@@ -13,6 +13,15 @@ export type SlowRoundTrip = {
   readonly milliseconds: number
 }
 
+/** Statements that were sent together, and when they ran, as `performance.now()` returns it. */
+export type RoundTrip = {
+  readonly statements: readonly PipelineStatement[]
+  readonly since: number
+  readonly until: number
+  /** SQLSTATE of the error of a statement, or the name of another error. */
+  readonly error: string | undefined
+}
+
 /** A request, as far as logs and metrics describe it. */
 export type RequestSummary = {
   readonly method: string
@@ -32,10 +41,14 @@ export type Recording = {
   readonly slow: (roundTrip: SlowRoundTrip, request: RequestSummary | undefined) => void
   /** Where the database learns of the trace. */
   readonly notePlace: TraceNote['place'] | undefined
+  /** Whether the round trips of requests that begin now are kept, because people watch them. */
+  readonly keepsRoundTrips: () => boolean
 }
 
 /** Slow round trips of one request that are logged. */
 const maxSlow = 10
+/** Round trips of one request that are kept. */
+const maxKept = 20
 
 export class RequestRecord implements StatementObserver, RequestScope {
   readonly timesStatements: boolean
@@ -43,6 +56,12 @@ export class RequestRecord implements StatementObserver, RequestScope {
   readonly span: RequestSpan | undefined
   readonly #recording: Recording
   readonly #slow: SlowRoundTrip[] = []
+  /** When it began, as `performance.now()`. */
+  readonly begun = performance.now()
+  /** Undefined if none are kept. */
+  readonly roundTrips: RoundTrip[] | undefined
+  /** Milliseconds for which it has waited for connections. */
+  waited = 0
   #summary: RequestSummary | undefined
 
   /** @param span undefined without traces */
@@ -52,6 +71,7 @@ export class RequestRecord implements StatementObserver, RequestScope {
     this.timesStatements = span?.isSampled === true
     const { notePlace: place } = recording
     this.note = this.timesStatements && span && place ? { place, traceparent: span.traceparent } : undefined
+    this.roundTrips = recording.keepsRoundTrips() ? [] : undefined
   }
 
   /** Of the span, if it is sampled. */
@@ -60,6 +80,7 @@ export class RequestRecord implements StatementObserver, RequestScope {
   }
 
   connectionTaken(since: number, until: number): void {
+    this.waited += until - since
     if (this.timesStatements) this.span?.connectionTaken(since, until)
   }
 
@@ -73,6 +94,9 @@ export class RequestRecord implements StatementObserver, RequestScope {
     const first = statements[0]
     if (error && first && this.timesStatements && sqlState(error) === undefined && !('server' in error)) {
       this.span?.statement(first, since, until, error.name)
+    }
+    if (this.roundTrips && this.roundTrips.length < maxKept) {
+      this.roundTrips.push({ statements, since, until, error: error && (sqlState(error) ?? error.name) })
     }
     if (until - since < this.#recording.threshold || this.#slow.length >= maxSlow) return
     const roundTrip = { statements, milliseconds: until - since }

@@ -1,9 +1,9 @@
-// Records requests for traces, metrics and the log of slow statements. Without any of them there is no recorder, so that requests
-// pay nothing.
+// Records requests for traces, metrics, the log of slow statements, and people who watch them in the console. Without any of them
+// there is no recorder, or it is not active, so that requests pay nothing.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { observerOf, setObserver } from '../../adapters/request-observer.ts'
 import { requestScope } from '../../common/request-scope.ts'
-import type { ObserveSocket } from '../../common/socket-observer.ts'
+import { unobservedSocket, type ObserveSocket } from '../../common/socket-observer.ts'
 import type { EndedRequest } from '../../http/request-log.ts'
 import type { StatementObserver } from '../../rest/database.ts'
 import { knownMethod } from './known-method.ts'
@@ -20,8 +20,14 @@ export class RequestRecorder {
     this.#background = new BackgroundRecord(options)
   }
 
+  /** Whether requests that begin now are recorded. */
+  get isActive(): boolean {
+    return this.#options.isAlwaysActive || this.#options.keepsRoundTrips()
+  }
+
   /** Observes the statements that begin now in the context of a request, or in none. */
-  readonly observe = (): StatementObserver => {
+  readonly observe = (): StatementObserver | undefined => {
+    if (!this.isActive) return undefined
     const scope = requestScope.getStore()
     return scope instanceof RequestRecord ? scope : this.#background
   }
@@ -39,7 +45,8 @@ export class RequestRecorder {
   }
 
   /** Records a request that upgrades its connection, and the messages on it. */
-  readonly socket: ObserveSocket = (request, route) => recordSocket(this.#options, request, route)
+  readonly socket: ObserveSocket = (request, route) =>
+    this.isActive ? recordSocket(this.#options, request, route) : unobservedSocket
 
   /** Call this at the end of a request to another service than the REST API. */
   ended({ line, route }: EndedRequest, response: ServerResponse): void {

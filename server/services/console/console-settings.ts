@@ -5,6 +5,8 @@ import type { Database } from '../../postgres/database.ts'
 import type { LoadedSettings, Snapshot } from '../../rest/snapshot.ts'
 import type { ConsoleConfig } from './console-config.ts'
 import type { ConsoleTools } from './console-tools.ts'
+import type { ReplicaState } from './operation-protocol.ts'
+import type { RequestSource } from './request-source.ts'
 
 export type ConsoleSettings = {
   readonly database: Database
@@ -20,6 +22,8 @@ export type ConsoleSettings = {
   readonly version: string
   /** Connection string of the role that owns the schemas, during development; otherwise null. */
   readonly ownerUri: string | null
+  readonly requests: RequestSource
+  readonly replicas: () => readonly ReplicaState[]
   /** What the command line can do, loaded when it is needed. */
   readonly tools: () => Promise<ConsoleTools>
   readonly warn: (message: string) => void

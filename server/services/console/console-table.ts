@@ -5,6 +5,8 @@ import { createConsoleSessions } from './console-sessions.ts'
 import type { ConsoleParts, ConsoleSettings } from './console-settings.ts'
 import { policyRoutes } from './policy-routes.ts'
 import { schemaRoutes } from './schema-routes.ts'
+import { operationRoutes } from './operation-routes.ts'
+import { requestRoutes } from './request-routes.ts'
 import { sessionRoutes } from './session-routes.ts'
 import { sqlRoutes } from './sql-routes.ts'
 import { userRoutes } from './user-routes.ts'
@@ -28,5 +30,7 @@ export function consoleRoutes(settings: ConsoleSettings): readonly Route[] {
     ...sqlRoutes(parts, access),
     ...policyRoutes(parts, access),
     ...userRoutes(parts, access),
+    ...requestRoutes(parts, access),
+    ...operationRoutes(parts, access),
   ]
 }

@@ -2,9 +2,11 @@
 import type { DatabaseTools } from './database-tools.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { ConsoleConfig } from './console-config.ts'
+import type { OperationTools } from './operation-tools.ts'
 import type { Overview } from './protocol.ts'
 
 export type ConsoleTools = DatabaseTools & {
+  readonly operations: OperationTools
   /** The keys of the development mode, from the data folder; null if it has none. */
   readonly developmentKeys: (dataDir: string) => Promise<Overview['keys']>
   /** Number of files with policy tests in the project. */

@@ -5,11 +5,21 @@ import type { ServiceName } from '../../config/config.ts'
 import type { ConsoleToolsOptions } from '../../running/serve-tools.ts'
 import type { ConsoleTools } from '../../services/console/console-tools.ts'
 import { createDatabaseTools } from './database-tools.ts'
+import { createOperationTools } from './operation-tools.ts'
 
 export function createConsoleTools(options: ConsoleToolsOptions): ConsoleTools {
+  const { env, configFile, uri } = options
   const tools = createDatabaseTools(options)
   return {
     ...tools,
+    operations: createOperationTools({
+      env,
+      configFile,
+      uri,
+      get config() {
+        return options.config()
+      },
+    }),
     developmentKeys: async (dataDir) => {
       const keys = await readDevelopmentKeys(join(dataDir, keysFile))
       return keys && { publishable: keys.publishableKey, secret: keys.secretKey, user: keys.user.key }
