@@ -21,8 +21,11 @@ const arrows: Readonly<Record<string, Arrows>> = {
     values: [],
     types: [
       'services/console/protocol.ts',
+      'services/console/operation-protocol.ts',
       'services/console/policy-protocol.ts',
+      'services/console/request-protocol.ts',
       'services/console/schema-protocol.ts',
+      'services/console/sql-protocol.ts',
     ],
   },
   catalogue: { values: ['text'] },
