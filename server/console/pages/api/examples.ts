@@ -103,19 +103,23 @@ export const callBody = ({ parameters }: RoutineSummary): string =>
       .map(({ name, type }) => [name, sampleOfType(type)] as const),
   )
 
+/** A name as the key of a type: without quotes, or with those that need fewer escapes. */
+function keysOf(name: string): readonly string[] {
+  const double = JSON.stringify(name)
+  const single = double.slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")
+  return [name, double, `'${single}'`]
+}
+
 /** The part of generated types that describes a relation or a function; undefined if it is not there. */
 export function typesOf(types: string, path: readonly string[]): string | undefined {
   let lines: readonly string[] = types.split('\n')
-  for (const name of path) {
-    const first = lines.findIndex((line) => {
-      const text = line.trimStart()
-      return text.startsWith(`${name}: `) || text.startsWith(`${JSON.stringify(name)}: `)
-    })
+  for (const [depth, name] of path.entries()) {
+    const indent = '  '.repeat(depth + 1)
+    const keys = keysOf(name).map((key) => `${indent}${key}: `)
+    const first = lines.findIndex((line) => keys.some((key) => line.startsWith(key)))
     if (first < 0) return undefined
-    const indent = /^ */.exec(lines[first] ?? '')?.[0] ?? ''
     const length = lines.slice(first + 1).findIndex((line) => line !== '' && !line.startsWith(`${indent} `)) + 1
     lines = lines.slice(first, first + Math.max(1, length + (lines[first + length]?.startsWith(`${indent}}`) ? 1 : 0)))
   }
-  const margin = /^ */.exec(lines[0] ?? '')?.[0].length ?? 0
-  return lines.map((line) => line.slice(margin)).join('\n')
+  return lines.map((line) => line.slice(2 * path.length)).join('\n')
 }
