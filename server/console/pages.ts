@@ -19,6 +19,7 @@ export const pages: readonly Page[] = [
   { name: 'policies', title: 'Policies', services: [], load: () => import('./pages/policies/page.tsx') },
   { name: 'explain', title: 'Explain', services: ['rest'], load: () => import('./pages/explain/page.tsx') },
   { name: 'users', title: 'Users', services: ['auth', 'auth-v1'], load: () => import('./pages/users/page.tsx') },
+  { name: 'files', title: 'Files', services: ['storage'], load: () => import('./pages/files/page.tsx') },
   { name: 'api', title: 'API', services: ['rest'], load: () => import('./pages/api/page.tsx') },
 ]
 
