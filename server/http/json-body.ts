@@ -1,5 +1,6 @@
 // Receives, reads and validates JSON bodies.
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { readJsonBytes, type JsonFault } from '../text/json-text.ts'
 import type { DtoValidator } from '../validation/validator.ts'
 import type { Fault } from '../validation/fault.ts'
@@ -38,6 +39,9 @@ export type JsonBodyRules = {
   readonly invalid: (first: Fault, all: readonly Fault[]) => Error
 }
 
+/** Bytes of a body of which others have their turn between its parsing and its validation. */
+const largeBody = 64 * 1024
+
 /** @returns a reader that throws the errors of the rules */
 export const jsonBodyReader =
   ({ receive, checkType, checkReceived, mostSigns, nullIsEmpty, notJson, invalid }: JsonBodyRules): JsonBodyReader =>
@@ -50,6 +54,7 @@ export const jsonBodyReader =
     const reading = readJsonBytes(bytes, mostSigns)
     if (reading.kind === 'fault') throw notJson(reading.fault)
     const { text } = reading
+    if (bytes.length > largeBody) await nextTurn()
     const value = nullIsEmpty === true ? (reading.value ?? {}) : reading.value
     const faults = validate(value)
     const [fault] = faults

@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { WebSocket } from 'ws'
+import { longestTurnDuring } from '../support/longest-turn.ts'
 import { dial, hourToken, push, startRealtimeServer, type RealtimeClient } from '../support/realtime.ts'
 import { until } from '../support/until.ts'
 
@@ -113,6 +114,47 @@ t.test('messages of many values, and of great depth', async (t) => {
     `{"topic":"realtime:room","event":"broadcast","ref":"1","payload":{"event":"e","payload":${'['.repeat(20_000)}${']'.repeat(20_000)}}}`,
   )
   t.strictSame(await old.events(), [])
+})
+
+t.test('frames of megabytes delay others little', async (t) => {
+  const join = (config: object): string => JSON.stringify(['1', '1', 'realtime:room', 'phx_join', { config }])
+  const binding = { event: '*', schema: 'public', table: 'items', filter: `id=eq.${'x'.repeat(100)}` }
+  const frames: Readonly<Record<string, string>> = {
+    bindings: join({ postgres_changes: Array.from({ length: 10_000 }, (_, n) => ({ ...binding, table: `t${n}` })) }),
+    values: join({ values: Array.from({ length: 90_000 }, () => 1) }),
+    'too many values': join({ values: Array.from({ length: 2_000_000 }, () => 1) }),
+    names: join(Object.fromEntries(Array.from({ length: 45_000 }, (_, n) => [`n${n}`, 1]))),
+    text: join({ text: 'ä'.repeat(2_000_000) }),
+  }
+  for (const [name, frame] of Object.entries(frames)) {
+    const client = await open(t)
+    const longest = await longestTurnDuring(async () => {
+      client.sendRaw(frame)
+      await client.events()
+    })
+    t.ok(longest < 120, `${name}: ${Math.round(longest)} ms of this process, client and server`)
+  }
+  const client = await open(t)
+  client.sendRaw(frames.bindings ?? '')
+  t.match(await client.next('phx_reply'), {
+    payload: { status: 'error', response: { reason: /^RealtimeDisabledForConfiguration: A channel has at most 1000/ } },
+  })
+})
+
+t.test('thousands of broadcasts in a request delay others little', async (t) => {
+  const { url } = await startRealtimeServer(t)
+  const messages = Array.from({ length: 9000 }, (_, n) => ({ topic: 'room', event: 'e', payload: { n } }))
+  const body = JSON.stringify({ messages })
+  // Tokens are counted.
+  const sender = await hourToken('anon', { sub: 'a sender' })
+  const send = async (body: string): Promise<void> => {
+    const headers = { Authorization: `Bearer ${sender}`, 'Content-Type': 'application/json' }
+    t.equal((await fetch(`${url}/realtime/v1/api/broadcast`, { method: 'POST', headers, body })).status, 202)
+  }
+  // The first request compiles the schema of bodies.
+  await send(JSON.stringify({ messages: messages.slice(0, 500) }))
+  const longest = await longestTurnDuring(() => send(body))
+  t.ok(longest < 120, `${Math.round(longest)} ms`)
 })
 
 t.test('payloads that are too large', async (t) => {

@@ -14,6 +14,7 @@ import {
   type SerializerVersion,
 } from './frames.ts'
 import { ChannelChanges } from './channel-changes.ts'
+import { mostConditions, tooManyConditions } from './changes/row-changes.ts'
 import type { ChannelPolicies } from './policies/channel-policies.ts'
 import type { Member, Room } from './hub.ts'
 import type { JoinRequest } from './join.ts'
@@ -302,7 +303,9 @@ export class Channel implements Member {
   }
 
   async #subscribe({ identity }: Credential): Promise<ChannelChanges | undefined> {
-    if (this.request.bindings.length === 0) return undefined
+    const { length } = this.request.bindings
+    if (length === 0) return undefined
+    if (length > mostConditions) throw new ChannelRefused('RealtimeDisabledForConfiguration', tooManyConditions)
     this.#changes = new ChannelChanges(this, this.#parts.changes, this.#parts.statistics)
     await this.#changes.start(identity)
     return this.#changes

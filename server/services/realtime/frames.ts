@@ -1,6 +1,6 @@
 // Messages of the WebSocket: objects (version 1.0.0), arrays and binary frames (version 2.0.0).
 import { isUtf8 } from 'node:buffer'
-import { hasMoreSigns } from '../../text/json-text.ts'
+import { hasSigns } from '../../text/sign-count.ts'
 
 /** The serialiser that a client asked for with `vsn`. */
 export type SerializerVersion = 1 | 2
@@ -36,8 +36,8 @@ const broadcastHeader = 5
 /** The longest text whose length is one byte. */
 const longestText = 255
 
-/** Commas, colons and brackets of a message: more take too long to parse. Short messages cannot have too many. */
-const mostSigns = 300_000
+/** Commas and colons of a message: more values take too long to parse. Depth alone is harmless. */
+const mostSigns = 100_000
 
 /**
  * Reads a text message, whose bytes are valid UTF-8.
@@ -72,7 +72,7 @@ const refOf = (value: unknown): Ref => (typeof value === 'string' || typeof valu
 
 /** The value of JSON; undefined if it is not valid, or would take too long. */
 function parsed(json: Buffer): unknown {
-  if (hasMoreSigns(json, mostSigns)) return undefined
+  if (hasSigns(json, ',:', mostSigns)) return undefined
   try {
     return JSON.parse(json.toString()) as unknown
   } catch {

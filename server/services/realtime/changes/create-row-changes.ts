@@ -18,6 +18,8 @@ import { TableCatalogue } from './published-table.ts'
 import {
   ChangesRefused,
   ChangesUnavailable,
+  mostConditions,
+  tooManyConditions,
   type ChangeFailure,
   type ChangeSubscription,
   type RowChanges,
@@ -66,8 +68,7 @@ export type RunningRowChanges = RowChanges & {
 
 /** Milliseconds until the publication is looked at again while it lacks a table of a subscription. */
 const publicationInterval = 2000
-/** Bindings of a subscription, and the conditions of their filters: many of them cost a statement. */
-const mostConditions = 1000
+
 export function createRowChanges(options: RowChangesOptions): RunningRowChanges {
   return new Changes(options)
 }
@@ -182,10 +183,10 @@ class Changes implements RunningRowChanges {
 
   async subscribe({ bindings, identity, since, signal, receiver }: SubscribeOptions): Promise<ChangeSubscription> {
     if (this.#isStopped) throw new ChangesUnavailable('The server is shutting down.')
-    if (bindings.length > mostConditions) throw new ChangesRefused(tooMany)
+    if (bindings.length > mostConditions) throw new ChangesRefused(tooManyConditions)
     const read = bindings.map(readBinding)
     if (read.reduce((sum, { filters }) => sum + 1 + filters.length, 0) > mostConditions)
-      throw new ChangesRefused(tooMany)
+      throw new ChangesRefused(tooManyConditions)
     const after = since === undefined ? undefined : readPosition(since)
     if (since !== undefined && !after) {
       throw new ChangesRefused(
@@ -524,7 +525,5 @@ function noLongerPublished({ schema, table }: Binding, isThere: boolean): string
   const name = table === '*' ? '…' : qualified({ schema, name: table })
   return `Changes do not come any more: the table is not in the publication ${publication}. Add it: ${verb} publication ${publication} ${part} ${name};`
 }
-const tooMany = `A channel has at most ${mostConditions} bindings to changes and conditions of their filters`
-
 const notPublished = (binding: Binding): string =>
   `Unable to subscribe to changes with given parameters. Please check Realtime is enabled for the given connect parameters: [${describedBinding(binding)}]`

@@ -34,6 +34,10 @@ export type ChangeSubscription = {
   readonly end: () => void
 }
 
+/** Maximum number of bindings of a subscription and of the conditions of their filters: many of them cost a statement. */
+export const mostConditions = 1000
+export const tooManyConditions = `A channel has at most ${mostConditions} bindings to changes and conditions of their filters`
+
 export type SubscribeOptions = {
   /** The bindings as the client sent them: `{event, schema, table, filter, select}`. */
   readonly bindings: readonly unknown[]
