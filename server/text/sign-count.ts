@@ -14,12 +14,13 @@ function hasSignsInText(text: string, signs: string, count: number): boolean {
   return false
 }
 
-/** A search for each of many signs takes ten times as long. */
+/** A search for each of many signs takes ten times as long, and an iterator twice. */
 function hasSignsInBytes(bytes: Buffer, signs: string, count: number): boolean {
   const isSign = new Uint8Array(256)
   for (const sign of signs) isSign[sign.charCodeAt(0)] = 1
   let found = 0
-  for (let at = 0; at < bytes.length; at++) {
+  const { length } = bytes
+  for (let at = 0; at < length; at++) {
     found += isSign[bytes[at] ?? 0] ?? 0
     if (found >= count) return true
   }
