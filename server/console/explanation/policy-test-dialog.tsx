@@ -12,10 +12,13 @@ type PolicyTestProps = {
   readonly viewer: Viewer
   /** What the request gets now; asked for when it is missing. */
   readonly explanation?: ShownExplanation
+  /** What the test expects at first; by default what the request gets now. */
+  readonly expected?: Expected
   readonly onClose: () => void
 }
 
-type Expected = Pick<NewPolicyTest, 'status' | 'rows' | 'error'>
+/** What a test expects of its response. */
+export type Expected = Pick<NewPolicyTest, 'status' | 'rows' | 'error'>
 
 /** What a request gets, as a test expects it. */
 export function expectationOf({ response, rows }: ShownExplanation): Expected {
@@ -25,12 +28,11 @@ export function expectationOf({ response, rows }: ShownExplanation): Expected {
   return { status: response.status, ...(typeof code === 'string' ? { error: code } : {}) }
 }
 
-export function PolicyTestDialog({ request: asked, viewer, explanation, onClose }: PolicyTestProps) {
-  const first = explanation ? expectationOf(explanation) : {}
+export function PolicyTestDialog({ request: asked, viewer, explanation, expected: first, onClose }: PolicyTestProps) {
   const [request, setRequest] = useState(asked.request)
   const [name, setName] = useState('')
   const [byClaims, setByClaims] = useState(false)
-  const [expected, setExpected] = useState<Expected>(first)
+  const [expected, setExpected] = useState<Expected>(first ?? (explanation ? expectationOf(explanation) : {}))
   const [error, setError] = useState<unknown>()
   const [isBusy, setBusy] = useState(false)
   const [path, setPath] = useState<string>()

@@ -1,6 +1,7 @@
 // What the pages of SQL and policies need of the command line. Their errors are failures whose message is for people.
 import type { Identity } from '../../identity/identity.ts'
 import type {
+  AcceptedMutant,
   CheckReport,
   ExplainRequest,
   FixReport,
@@ -29,6 +30,8 @@ export type DatabaseTools = {
   readonly policyTests: () => Promise<PolicyTests>
   /** Adds a test to the files of the project. Returns the path of the file. */
   readonly addPolicyTest: (test: NewPolicyTest) => Promise<string>
+  /** Adds a mutant that no test needs to notice. Returns the path of the file. */
+  readonly acceptMutant: (accepted: AcceptedMutant) => Promise<string>
   /**
    * Starts a run of the policy tests, which goes on as long as it is asked for.
    *

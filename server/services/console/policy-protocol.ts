@@ -107,6 +107,9 @@ export type NewPolicyTest = {
   readonly error?: string
 }
 
+/** Body of `POST /console/api/policy-tests/accepted`: a mutant that no test needs to notice. */
+export type AcceptedMutant = { readonly mutant: string; readonly reason: string }
+
 /** `GET /console/api/policy-tests` */
 export type PolicyTests = {
   /** Folder of the tests, which may not exist. */
@@ -144,6 +147,10 @@ export type RunMutant = {
   readonly object: string
   /** The policy that is changed, if it is one. */
   readonly policy: string | null
+  /** The command whose rows the change is about; null for all of them. */
+  readonly command: SqlCommand | null
+  /** The roles that may notice it; null if that is any. */
+  readonly roles: readonly string[] | null
   readonly sql: readonly string[]
   readonly outcome: 'noticed' | 'unnoticed' | 'accepted'
   /** Name of the test that noticed it. */

@@ -6,7 +6,7 @@ import { done, dto, failure, success } from '../../http/service-response.ts'
 import { goneSignal } from './client-gone.ts'
 import type { ConsoleCaller, ConsoleParts } from './console-settings.ts'
 import { requireDevelopment } from './development.ts'
-import type { ExplainRequest, FixRequest, NewPolicyTest, RunRequest } from './policy-protocol.ts'
+import type { AcceptedMutant, ExplainRequest, FixRequest, NewPolicyTest, RunRequest } from './policy-protocol.ts'
 import { viewerIdentity } from './viewer.ts'
 
 const onlyDevelopment = failure('This is possible during development only.')
@@ -89,6 +89,23 @@ const testRoutes = (parts: ConsoleParts, access: Access<ConsoleCaller>): readonl
       requireDevelopment(parts)
       const path = await (await parts.tools()).addPolicyTest(body)
       await parts.record(caller, 'write policy test', { path, name: body.name })
+      return { details: { path } }
+    },
+  }),
+  defineEnvelopeRoute({
+    method: 'post',
+    path: '/console/api/policy-tests/accepted',
+    id: 'consoleAcceptMutant',
+    tag: 'console',
+    summary: 'Accept that no policy test notices a weaker rule',
+    access,
+    body: dto<AcceptedMutant>('ConsoleAcceptedDto'),
+    success: success(201, 'The path of the file.', { type: 'object' }),
+    errors: { 403: onlyDevelopment, 422: unusable },
+    handler: async ({ caller, body }) => {
+      requireDevelopment(parts)
+      const path = await (await parts.tools()).acceptMutant(body)
+      await parts.record(caller, 'accept mutant', { path, ...body })
       return { details: { path } }
     },
   }),

@@ -12,7 +12,7 @@ import { explainFully } from '../explain/offline.ts'
 import { parseRequest } from '../explain/request-line.ts'
 import { Turns } from '../explain/turns.ts'
 import { createMigration } from '../migrations/new-migration.ts'
-import { addTest } from '../policy-tests/add-test.ts'
+import { acceptMutant, addTest } from '../policy-tests/add-test.ts'
 import { withEmbeddedLaboratory } from '../policy-tests/embedded-laboratory.ts'
 import { readProjectTests } from '../policy-tests/whole-run.ts'
 import { checkDatabase, writeFixes } from './check-database.ts'
@@ -61,6 +61,7 @@ export function createDatabaseTools(options: ConsoleToolsOptions): DatabaseTools
       forPeople(async () => createMigration(await folderForNew(config()), name, `${sql.trim()}\n`)),
     policyTests: () => policyTests(config(), runs),
     addPolicyTest: (test) => forPeople(async () => addTest((await readProjectTests(config())).tests, { ...test })),
+    acceptMutant: (accepted) => forPeople(async () => acceptMutant((await readProjectTests(config())).tests, accepted)),
     startRun: (request) => forPeople(() => runs.start(request, config(), env)),
     currentRun: () => runs.current,
     cancelRun: () => runs.cancel(),

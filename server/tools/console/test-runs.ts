@@ -146,11 +146,13 @@ class Run {
 
   #mutant({ mutant, noticedBy, error, accepted }: JudgedMutant): void {
     this.#continue()
-    const { id, schema, object, sql } = mutant
+    const { id, schema, object, sql, command, roles } = mutant
     this.#mutants.push({
       id,
       object: `${schema}.${object}`,
       policy: /: policy "(.*)": /.exec(id)?.[1] ?? null,
+      command: command === undefined || command === 'all' ? null : command,
+      roles,
       sql,
       outcome: noticedBy ? 'noticed' : accepted ? 'accepted' : 'unnoticed',
       by: noticedBy?.name ?? null,

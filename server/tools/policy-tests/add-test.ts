@@ -16,7 +16,20 @@ const head = ' Tests of single requests. Run them with `rowhouse test`.'
  * @returns the path of the file
  * @throws TestFileError if the file or the test is invalid; nothing is written then
  */
-export async function addTest(folder: string, test: Readonly<Record<string, unknown>>): Promise<string> {
+export const addTest = (folder: string, test: Readonly<Record<string, unknown>>): Promise<string> =>
+  addEntry(folder, 'tests', test)
+
+/** Adds a mutant that no test needs to notice to the same file. */
+export const acceptMutant = (
+  folder: string,
+  { mutant, reason }: { readonly mutant: string; readonly reason: string },
+): Promise<string> => addEntry(folder, 'accepted', { mutant, reason })
+
+async function addEntry(
+  folder: string,
+  list: 'tests' | 'accepted',
+  entry: Readonly<Record<string, unknown>>,
+): Promise<string> {
   const path = join(folder, requests)
   const before = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
@@ -27,10 +40,10 @@ export async function addTest(folder: string, test: Readonly<Record<string, unkn
   if (before !== undefined) parseTestFile(path, before, validate)
   if (!isMap(document.contents)) document.contents = document.createNode({})
   if (before === undefined) document.commentBefore = head
-  if (!isSeq(document.get('tests', true))) document.set('tests', document.createNode([]))
-  document.addIn(['tests'], document.createNode(test))
-  const tests = document.get('tests', true)
-  if (isCollection(tests)) tests.flow = false
+  if (!isSeq(document.get(list, true))) document.set(list, document.createNode([]))
+  document.addIn([list], document.createNode(entry))
+  const entries = document.get(list, true)
+  if (isCollection(entries)) entries.flow = false
   if (isCollection(document.contents)) document.contents.flow = false
   const after = document.toString({ lineWidth: 0 })
   parseTestFile(path, after, validate)

@@ -1,8 +1,10 @@
 // Weaker rules, and whether a test noticed them: those that no test notices come first, beside the text of their policy.
 import { useState } from 'preact/hooks'
-import type { CheckReport, MatrixPolicy, RunMutant } from '../../../services/console/policy-protocol.ts'
-import { PolicyTestDialog } from '../../explanation/policy-test-dialog.tsx'
-import { Badge, Button, Snippet } from '../../parts.tsx'
+import type { AcceptedMutant, CheckReport, MatrixPolicy, RunMutant } from '../../../services/console/policy-protocol.ts'
+import { consoleApi, type Viewer } from '../../api.ts'
+import type { AskedRequest } from '../../explanation/explanation.tsx'
+import { PolicyTestDialog, type Expected } from '../../explanation/policy-test-dialog.tsx'
+import { Badge, Button, Dialog, Field, Problem, Snippet } from '../../parts.tsx'
 import { useSession } from '../../session.tsx'
 import { useViewer } from '../../viewer.tsx'
 
@@ -16,9 +18,14 @@ export function Mutants({ kind, mutants, report }: MutantsProps) {
   const { restPath } = useSession()
   const { viewer } = useViewer()
   const [testing, setTesting] = useState<RunMutant>()
-  const unnoticed = mutants.filter(({ outcome }) => outcome === 'unnoticed')
+  const [accepting, setAccepting] = useState<RunMutant>()
+  // Policies first: they decide about rows.
+  const unnoticed = mutants
+    .filter(({ outcome }) => outcome === 'unnoticed')
+    .sort((a, b) => Number(b.policy !== null) - Number(a.policy !== null))
   const others = mutants.filter(({ outcome }) => outcome !== 'unnoticed')
   const [good, bad] = kind === 'mutants' ? ['noticed', 'not noticed'] : ['exercised', 'not exercised']
+  const suggested = testing && suggestionFor(testing, restPath === '/' ? '' : restPath)
   return (
     <>
       <h3>
@@ -37,7 +44,10 @@ export function Mutants({ kind, mutants, report }: MutantsProps) {
               <Snippet text={mutant.sql.map((text) => `${text};`).join('\n')} />
             </div>
           </div>
-          <Button onClick={() => setTesting(mutant)}>Write a test for it</Button>
+          <p class="bar">
+            <Button onClick={() => setTesting(mutant)}>Write a test for it</Button>
+            <Button onClick={() => setAccepting(mutant)}>Accept it</Button>
+          </p>
         </article>
       ))}
       {others.length > 0 && (
@@ -57,14 +67,44 @@ export function Mutants({ kind, mutants, report }: MutantsProps) {
           </ul>
         </details>
       )}
-      {testing && (
+      {suggested && (
         <PolicyTestDialog
-          viewer={viewer}
-          request={{ request: requestFor(testing, restPath === '/' ? '' : restPath) }}
+          viewer={suggested.viewer ?? viewer}
+          request={suggested.request}
+          expected={suggested.expected}
           onClose={() => setTesting(undefined)}
         />
       )}
+      {accepting && <AcceptDialog mutant={accepting} onClose={() => setAccepting(undefined)} />}
     </>
+  )
+}
+
+function AcceptDialog({ mutant: { id }, onClose }: { readonly mutant: RunMutant; readonly onClose: () => void }) {
+  const [reason, setReason] = useState('')
+  const [error, setError] = useState<unknown>()
+  return (
+    <Dialog title="Accept that no test notices it" onClose={onClose}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          const body: AcceptedMutant = { mutant: id, reason }
+          consoleApi('policy-tests/accepted', { method: 'POST', body }).then(onClose, setError)
+        }}
+      >
+        <p>{id}</p>
+        <Field label="Why it is right as it is">
+          <input required value={reason} onInput={({ currentTarget }) => setReason(currentTarget.value)} />
+        </Field>
+        <Problem error={error} />
+        <div class="actions">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" kind="primary">
+            Accept
+          </Button>
+        </div>
+      </form>
+    </Dialog>
   )
 }
 
@@ -89,9 +129,33 @@ function PolicyText({ policy }: { readonly policy: MatrixPolicy | undefined }) {
   )
 }
 
-/** A request that may notice the mutant: a read of its table, or a call of its function. */
-function requestFor({ object, id }: RunMutant, restPath: string): string {
+type Suggestion = {
+  readonly request: AskedRequest
+  readonly viewer: Viewer | undefined
+  readonly expected: Expected
+}
+
+/** A test that may notice the mutant: people complete it with the row that it is about. */
+export function suggestionFor({ object, id, command, roles }: RunMutant, restPath: string): Suggestion {
   const name = encodeURIComponent(object.slice(object.indexOf('.') + 1))
-  if (/: (?:grant|revoke) execute/.test(id)) return `POST ${restPath}/rpc/${name}`
-  return `GET ${restPath}/${name}`
+  const isGrant = /: (?:grant|revoke) /.test(id)
+  const [role] = roles ?? []
+  const viewer: Viewer | undefined =
+    isGrant && role !== undefined && role !== 'public' ? { kind: 'role', role } : undefined
+  // Without the privilege, the request is refused before any row is looked at.
+  const expected = id.includes(': grant ') ? { error: '42501' } : {}
+  if (/: (?:grant|revoke) execute /.test(id)) {
+    return { request: { request: `POST ${restPath}/rpc/${name.replace(/\(.*$/, '')}`, body: '{}' }, viewer, expected }
+  }
+  const path = `${restPath}/${name}`
+  switch (command) {
+    case 'insert':
+      return { request: { request: `POST ${path}`, body: '{}' }, viewer, expected }
+    case 'update':
+      return { request: { request: `PATCH ${path}`, body: '{}' }, viewer, expected }
+    case 'delete':
+      return { request: { request: `DELETE ${path}` }, viewer, expected }
+    default:
+      return { request: { request: `GET ${path}` }, viewer, expected }
+  }
 }
