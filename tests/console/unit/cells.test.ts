@@ -1,5 +1,6 @@
 // Rows and filters of the console's grid, without a browser.
 import t from 'tap'
+import { typesOf } from '../../../server/console/pages/api/examples.ts'
 import { jsonOf, objectOf, parseRows, prettyJson, textOf } from '../../../server/console/rest/cells.ts'
 import {
   equals,
@@ -86,4 +87,30 @@ t.test('orders', async (t) => {
   t.strictSame(orderOf('a.desc.nullslast,b'), { column: 'a', isDescending: true })
   t.strictSame(orderOf('"a.desc".asc'), { column: 'a.desc', isDescending: false })
   t.equal(orderOf(null), undefined)
+})
+
+t.test('the types of one table are found in all types', async (t) => {
+  const types = [
+    'export type Database = {',
+    '  public: {',
+    '    Tables: {',
+    '      a: {',
+    '        Row: {',
+    '          b: string',
+    '        }',
+    '      }',
+    `      '<i title="x">': {`,
+    '        Row: {}',
+    '      }',
+    '    }',
+    '    Functions: {',
+    '      b: { Args: never; Returns: string }',
+    '    }',
+    '  }',
+    '}',
+  ].join('\n')
+  t.equal(typesOf(types, ['public', 'Tables', 'a']), 'a: {\n  Row: {\n    b: string\n  }\n}')
+  t.equal(typesOf(types, ['public', 'Tables', '<i title="x">']), `'<i title="x">': {\n  Row: {}\n}`)
+  t.equal(typesOf(types, ['public', 'Functions', 'b']), 'b: { Args: never; Returns: string }')
+  t.equal(typesOf(types, ['public', 'Tables', 'Row']), undefined)
 })
