@@ -155,9 +155,21 @@ function withRoutes(
   return Object.fromEntries(paths)
 }
 
+/** First how to sign in, then what one does as a user; the database; operations last. */
+const serviceOrder: readonly string[] = ['sign-in', 'accounts', 'storage', 'realtime', 'reports', 'image analysis']
+const lastTag = 'operations'
+
+const placeOf = (tag: string): number => {
+  const index = serviceOrder.indexOf(tag)
+  return index < 0 ? serviceOrder.length : index
+}
+
 function tagsOf({ tables, routines, operations }: DescribedService): readonly JsonObject[] {
-  const descriptions = new Map<string, string | null>(operations.map(({ tag }) => [tag, null]))
+  const services = [...new Set(operations.map(({ tag }) => tag))].sort((a, b) => placeOf(a) - placeOf(b))
+  const descriptions = new Map<string, string | null>()
+  for (const tag of services) if (tag !== lastTag) descriptions.set(tag, null)
   for (const { name, description } of tables) descriptions.set(name, description)
   if (routines.length > 0) descriptions.set('functions', 'Functions of the database.')
+  if (services.includes(lastTag) && !descriptions.has(lastTag)) descriptions.set(lastTag, null)
   return Array.from(descriptions, ([name, text]) => ({ name, ...(text === null ? {} : { description: text }) }))
 }
