@@ -1,16 +1,14 @@
 // Why a request returns these rows, or none: runs it as the viewer without effect, and shows what decided its result.
 import { useState } from 'preact/hooks'
-import type { ExplainRequest, ShownExplanation, ShownRelation } from '../../services/console/policy-protocol.ts'
+import type { ShownExplanation, ShownRelation } from '../../services/console/policy-protocol.ts'
 import { consoleApi, type Viewer } from '../api.ts'
 import { Badge, Button, Loading, Problem, Snippet, useLoaded } from '../parts.tsx'
 import { useSession } from '../session.tsx'
 import { viewerLabel } from '../viewer.tsx'
+import { callerOf, type AskedRequest } from './asked-request.ts'
 import { Denial } from './denial.tsx'
 import { milliseconds, PlanView } from './plan-view.tsx'
 import { PolicyTestDialog } from './policy-test-dialog.tsx'
-
-/** A request to explain. */
-export type AskedRequest = Pick<ExplainRequest, 'request' | 'headers' | 'body'>
 
 type ExplanationProps = { readonly request: AskedRequest; readonly viewer: Viewer }
 
@@ -43,10 +41,6 @@ export function Explanation({ request, viewer }: ExplanationProps) {
     </section>
   )
 }
-
-/** The viewer as the routes of the console name it. */
-export const callerOf = (viewer: Viewer): ExplainRequest['caller'] =>
-  viewer.kind === 'role' ? { role: viewer.role } : { user: viewer.id }
 
 type ExplainedProps = ExplanationProps & {
   readonly explanation: ShownExplanation

@@ -5,7 +5,7 @@ import { consoleApi, type Viewer } from '../api.ts'
 import { Button, Dialog, Field, Problem } from '../parts.tsx'
 import { href } from '../router.ts'
 import { viewerLabel } from '../viewer.tsx'
-import { callerOf, type AskedRequest } from './explanation.tsx'
+import { callerOf, type AskedRequest } from './asked-request.ts'
 
 type PolicyTestProps = {
   readonly request: AskedRequest

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { AcceptedMutant, CheckReport, MatrixPolicy, RunMutant } from '../../../services/console/policy-protocol.ts'
 import { consoleApi, type Viewer } from '../../api.ts'
-import type { AskedRequest } from '../../explanation/explanation.tsx'
+import type { AskedRequest } from '../../explanation/asked-request.ts'
 import { PolicyTestDialog, type Expected } from '../../explanation/policy-test-dialog.tsx'
 import { Badge, Button, Dialog, Field, Problem, Snippet } from '../../parts.tsx'
 import { useSession } from '../../session.tsx'

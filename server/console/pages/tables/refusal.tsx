@@ -1,7 +1,8 @@
 // Why a row is hidden or a write was refused.
 import { useState } from 'preact/hooks'
 import type { Viewer } from '../../api.ts'
-import { Explanation, type AskedRequest } from '../../explanation/explanation.tsx'
+import type { AskedRequest } from '../../explanation/asked-request.ts'
+import { Explanation } from '../../explanation/explanation.tsx'
 import { Button, Dialog, Problem } from '../../parts.tsx'
 import type { Sent } from '../../rest/relation.ts'
 import { useViewer } from '../../viewer.tsx'
