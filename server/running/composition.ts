@@ -205,7 +205,10 @@ const startRealtime = (parts: Parts): RealtimeService =>
   createRealtime({
     ...parts,
     settings: parts.current,
-    logConnection: toPoolConfig(parts.config.realtimeDatabaseUrl ?? parts.uri, parts.env),
+    logConnection:
+      parts.config.realtimeDatabaseUrl === null
+        ? toPoolConfig(parts.uri, parts.env, 'read-write')
+        : toPoolConfig(parts.config.realtimeDatabaseUrl, parts.env),
     observeSocket: parts.recorder?.socket,
     isOverloaded: () => {
       const reason = parts.shedding.reasonFor('GET', false)

@@ -1,4 +1,4 @@
-// A TCP proxy in front of the database that can be closed.
+// A TCP proxy in front of the database, or of the program, that can be closed.
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import type { Test } from 'tap'
 
@@ -11,8 +11,12 @@ export type Gate = {
   readonly open: () => Promise<void>
 }
 
-/** Starts closed, on a free port. */
-export async function createGate(t: Pick<Test, 'teardown'>, target: number): Promise<Gate> {
+/**
+ * Starts closed, on a free port.
+ *
+ * @param target port, asked for each connection if it is a function
+ */
+export async function createGate(t: Pick<Test, 'teardown'>, target: number | (() => number)): Promise<Gate> {
   const sockets = new Set<Socket>()
   const pairs = new Set<{ readonly near: Socket; readonly far: Socket }>()
   let server: Server | undefined
@@ -23,7 +27,7 @@ export async function createGate(t: Pick<Test, 'teardown'>, target: number): Pro
   }
   const open = async (): Promise<void> => {
     server = createServer((near) => {
-      const far = connect(target, '127.0.0.1')
+      const far = connect(typeof target === 'number' ? target : target(), '127.0.0.1')
       keep(near)
       keep(far)
       near.pipe(far).pipe(near)
