@@ -47,7 +47,7 @@ t.test('SIGTERM under clients of supabase-js', async (t) => {
         if (message.code !== undefined) gaps.push(message)
       })
       .on('presence', { event: 'sync' }, () => undefined)
-      .subscribe((status) => {
+      .subscribe((status: string) => {
         states.push(status)
         if (status === 'SUBSCRIBED') void channel.track({})
       })
