@@ -1,6 +1,6 @@
 // Runs SQL as the viewer: rolled back, unless committing is chosen.
 import type { SQLNamespace } from '@codemirror/lang-sql'
-import { useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { ConsoleSchema } from '../../../services/console/schema-protocol.ts'
 import type { SqlCaller, SqlRequest, SqlRun } from '../../../services/console/sql-protocol.ts'
 import { consoleApi, type Viewer } from '../../api.ts'
@@ -24,10 +24,10 @@ type Opened = 'history' | 'migration'
 const timeouts = [10, 30, 120] as const
 
 export default function SqlPage() {
-  const { query } = useRoute()
+  const linked = useRoute().query.get('sql')
   const { isDevelopment } = useSession()
   const { viewer } = useViewer()
-  const [text, setText] = useState(() => query.get('sql') ?? sessionStorage.getItem(draftKey) ?? example)
+  const [text, setText] = useState(() => linked ?? sessionStorage.getItem(draftKey) ?? example)
   const [isOwner, setOwner] = useState(false)
   const [commits, setCommits] = useState(false)
   const [timeout, setTimeoutSeconds] = useState<number>(timeouts[0])
@@ -36,6 +36,9 @@ export default function SqlPage() {
   const { value: schema } = useLoaded((signal) => consoleApi<ConsoleSchema>('schema', { signal }), [])
   const names = useMemo(() => namesOf(schema), [schema])
   const { run, isRunning, error, offset, start, cancel } = useRun()
+  useEffect(() => {
+    if (linked !== null) editor.current?.replace(linked)
+  }, [linked])
   const caller: SqlCaller = isOwner ? { owner: true } : callerOf(viewer)
   const execute = (mode: Mode): void => {
     const chosen = editor.current?.chosen() ?? { text, offset: 0 }
