@@ -21,6 +21,7 @@ export const pages: readonly Page[] = [
   { name: 'users', title: 'Users', services: ['auth', 'auth-v1'], load: () => import('./pages/users/page.tsx') },
   { name: 'files', title: 'Files', services: ['storage'], load: () => import('./pages/files/page.tsx') },
   { name: 'api', title: 'API', services: ['rest'], load: () => import('./pages/api/page.tsx') },
+  { name: 'requests', title: 'Requests', services: [], load: () => import('./pages/requests/page.tsx') },
   { name: 'reports', title: 'Reports', services: ['reports'], load: () => import('./pages/reports/page.tsx') },
 ]
 
