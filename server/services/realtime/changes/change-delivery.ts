@@ -4,7 +4,8 @@ import type { LogChange, LogRelation } from '../../../postgres/replication/log-t
 import { isOfMessages } from '../log-feed.ts'
 import type { Audience, Subscriber } from './audience.ts'
 import type { BufferedTransaction } from './change-buffer.ts'
-import { evaluate, type Delivery, type EvaluatedChange, type EvaluationTools } from './evaluation.ts'
+import type { EvaluatedChange } from './change-item.ts'
+import { evaluate, type Delivery, type EvaluationTools } from './evaluation.ts'
 import { isBefore, positionText, type ChangePosition } from './position.ts'
 
 /** Changes that are evaluated together. The event loop serves others between two batches. */

@@ -3,19 +3,19 @@
 import { inParallel } from '../../../common/in-parallel.ts'
 import { isUnreachable, sqlState } from '../../../postgres/database-error.ts'
 import type { Database } from '../../../postgres/database.ts'
-import type { LogChange, LogRelation, LogTuple } from '../../../postgres/replication/log-transaction.ts'
+import type { LogRelation } from '../../../postgres/replication/log-transaction.ts'
 import type { CheckBatch } from '../policies/check-batch.ts'
 import type { Audience, Viewer } from './audience.ts'
+import { itemsOf, rowsOf, type ChangeItem, type EvaluatedChange } from './change-item.ts'
 import { answer, matches, type Question } from './filter.ts'
 import type { Binding, ChangeKind } from './filter-text.ts'
 import type { LoggedRow } from './logged-row.ts'
 import type { Projection, TableFault } from './projection.ts'
 import type { CompiledBinding, RoleTable, TableCatalogue } from './published-table.ts'
 import { ChangesRefused, type ChangeEvent, type ChangeFailure } from './row-changes.ts'
+import { eventOf, keptEvent, type Look } from './shared-event.ts'
+import { shownDeletedRows, shownRows, type ShownRows } from './shown-rows.ts'
 import { isOfSession, persist, Visibility } from './visibility.ts'
-
-/** A change of the table, with what its event says of it. */
-export type EvaluatedChange = { readonly change: LogChange; readonly position: string; readonly time: string }
 
 /** An event for an audience, and indexes of the bindings that it matches. */
 export type Delivery = {
@@ -41,21 +41,8 @@ export type EvaluationTools = {
   readonly onError: (error: unknown) => void
 }
 
-type Item = EvaluatedChange & {
-  readonly kind: ChangeKind
-  /** The new row; of DELETE, the old one. */
-  readonly row: LoggedRow
-  /** The old row of an update, if all of it is known. */
-  readonly fullOld: LoggedRow | undefined
-  /** What the log has of the old row. */
-  readonly old: LoggedRow | undefined
-  readonly events: Map<string, ChangeEvent>
-}
-
 type Member = { readonly audience: Audience; readonly bindings: readonly PreparedBinding[] }
 type PreparedBinding = CompiledBinding & { readonly index: number; readonly binding: Binding }
-
-const kinds = { insert: 'INSERT', update: 'UPDATE', delete: 'DELETE' } as const
 
 /** The SQLSTATE of a statement that took too long. */
 const queryCanceled = '57014'
@@ -133,7 +120,7 @@ class RoleEvaluation {
     const viewer = this.#tools.roleViewer(role)
     const members = await this.#prepare(table, viewer, audiences)
     if (members.length === 0) return
-    const items = this.#items(table)
+    const items = itemsOf(table, this.#relation, this.#changes)
     await this.#ask(role, members, items.flatMap(rowsOf))
     await this.#convert(table, viewer, items.flatMap(rowsOf))
     const { select } = table.access
@@ -168,21 +155,6 @@ class RoleEvaluation {
       }),
     )
     return members.flat()
-  }
-
-  #items(table: RoleTable): Item[] {
-    const { replicaIdentity } = this.#relation
-    const rowOf = table.rows(this.#relation)
-    return this.#changes.map((given): Item => {
-      const { change } = given
-      const isKeyOnly = replicaIdentity !== 'full'
-      const old = oldRowOf(change, isKeyOnly, rowOf)
-      const fullOld = change.kind === 'update' && change.old && !isKeyOnly ? old : undefined
-      const logged = change.kind === 'delete' ? rowOf(change.old, isKeyOnly) : rowOf(change.row, false)
-      // A large value that has not changed is in the old row, if all of that is logged.
-      const row = fullOld ? logged.completed(fullOld.values) : logged
-      return { ...given, kind: kinds[change.kind], row, old, fullOld, events: new Map() }
-    })
   }
 
   /** Lets the database decide the conditions that need it, for the values of all rows. */
@@ -246,7 +218,12 @@ class RoleEvaluation {
     }
   }
 
-  async #decide(table: RoleTable, viewer: Viewer, members: readonly Member[], items: readonly Item[]): Promise<void> {
+  async #decide(
+    table: RoleTable,
+    viewer: Viewer,
+    members: readonly Member[],
+    items: readonly ChangeItem[],
+  ): Promise<void> {
     const audiences = members.map(({ audience }) => audience)
     try {
       await this.#decideFor(table, viewer, members, items, audiences)
@@ -259,7 +236,7 @@ class RoleEvaluation {
     table: RoleTable,
     viewer: Viewer,
     members: readonly Member[],
-    items: readonly Item[],
+    items: readonly ChangeItem[],
     audiences: readonly Audience[],
   ): Promise<void> {
     const { checks, onCheck, onError } = this.#tools
@@ -280,8 +257,12 @@ class RoleEvaluation {
         members.some(({ bindings }) => bindings.some((binding) => this.#mayMatch(binding, item))),
     )
     if (wanted.length === 0) return
-    const shown = fault ? new Shown(new Map()) : await this.#show(table, visibility, members, wanted)
-    if (fault) await this.#showDeleted(visibility, wanted, shown)
+    const shown = fault
+      ? await shownDeletedRows(visibility, wanted)
+      : await shownRows(visibility, wanted, async (rows) => {
+          await this.#ask(table.role, members, rows)
+          await this.#convert(table, viewer, rows)
+        })
     const indexes = new Map(items.map((item, index) => [item, index]))
     for (const item of wanted) {
       const deliveries = this.#deliveries[indexes.get(item) ?? 0]
@@ -292,91 +273,14 @@ class RoleEvaluation {
     }
   }
 
-  #mayMatch({ conditions, binding }: PreparedBinding, item: Item): boolean {
+  #mayMatch({ conditions, binding }: PreparedBinding, item: ChangeItem): boolean {
     if (!isFor(binding, item.kind)) return false
     const test = (row: LoggedRow): boolean =>
       conditions.every((one) => matches(one, row.text(one.column), this.#answers) !== false)
     return test(item.row) || (binding.reportsLeaving && item.fullOld !== undefined && test(item.fullOld))
   }
 
-  /** Finds out what the viewer sees of the rows, and reads what is missing in them. */
-  async #show(
-    table: RoleTable,
-    visibility: Visibility,
-    members: readonly Member[],
-    items: readonly Item[],
-  ): Promise<Shown> {
-    const { columns, select } = table.access
-    const isAlways = select.kind === 'always'
-    const isReadable = (index: number): boolean => columns[index]?.isReadable === true
-    const stored = items.filter(({ kind }) => kind !== 'DELETE')
-    const missing = [...columns.keys()].filter(
-      (index) => isReadable(index) && stored.some(({ row }) => !row.isKnown(index)),
-    )
-    const incomplete = stored.filter(({ row }) => missing.some((index) => !row.isKnown(index)))
-    const found = await visibility.lookUp(
-      incomplete.map(({ row }) => row),
-      missing,
-    )
-    const rows = new Map<Item, LoggedRow>()
-    for (const item of incomplete) {
-      const texts = found.get(item.row)
-      if (!texts) continue
-      const values = columns.map((_, index) => {
-        const place = missing.indexOf(index)
-        const text = place < 0 ? undefined : texts[place]
-        return typeof text === 'string' ? Buffer.from(text) : text
-      })
-      rows.set(item, item.row.completed(values))
-    }
-    const completed = [...rows.values()]
-    if (completed.length > 0) {
-      await this.#ask(table.role, members, completed)
-      await this.#convert(table, visibility.viewer, completed)
-    }
-    const shown = new Shown(rows)
-    if (isAlways) {
-      shown.showsAll = true
-      return shown
-    }
-    if (select.kind === 'never') return shown
-    await this.#check(visibility, items, shown)
-    // Of rows that the policies cannot decide, those that were found in the table are visible.
-    for (const item of rows.keys()) if (!visibility.isDecidable(shown.completed(item))) shown.visible.add(item.row)
-    return shown
-  }
-
-  async #check(visibility: Visibility, items: readonly Item[], shown: Shown): Promise<void> {
-    // That a row is visible now does not mean that it was: what was read from the table only completes the logged row.
-    const stored = items.filter(({ kind }) => kind !== 'DELETE').map((item) => ({ item, row: shown.completed(item) }))
-    const old = items.flatMap((item) => (item.kind === 'DELETE' ? [item.row] : item.fullOld ? [item.fullOld] : []))
-    const visible = await visibility.check(
-      [...stored.map(({ row }) => row), ...old].filter((row) => visibility.isDecidable(row)),
-    )
-    for (const { item, row } of stored) if (visible.has(row)) shown.visible.add(item.row)
-    for (const row of old) if (visible.has(row)) shown.visible.add(row)
-    // The check may have found out that its conditions need stored rows.
-    const undecided = stored
-      .filter(({ item, row }) => row === item.row && !visibility.isDecidable(row))
-      .map(({ row }) => row)
-    const found = await visibility.lookUp(undecided, [])
-    for (const row of found.keys()) shown.visible.add(row)
-    for (const row of old) if (!visibility.isDecidable(row)) shown.undecided.add(row)
-  }
-
-  /** The same for deleted rows of a table whose other rows are not shown. */
-  async #showDeleted(visibility: Visibility, items: readonly Item[], shown: Shown): Promise<void> {
-    const { select } = visibility.table.access
-    if (select.kind === 'always') shown.showsAll = true
-    else if (select.kind === 'expression')
-      await this.#check(
-        visibility,
-        items.filter(({ kind }) => kind === 'DELETE'),
-        shown,
-      )
-  }
-
-  #add(deliveries: Delivery[] | undefined, { audience, bindings }: Member, item: Item, shown: Shown): void {
+  #add(deliveries: Delivery[] | undefined, { audience, bindings }: Member, item: ChangeItem, shown: ShownRows): void {
     let groups: Map<Projection, { event: ChangeEvent; bindings: number[] }> | undefined
     for (const prepared of bindings) {
       const look = this.#look(prepared, item, shown)
@@ -391,7 +295,7 @@ class RoleEvaluation {
   }
 
   /** What a binding shows of a change: undefined if nothing. */
-  #look({ conditions, binding }: PreparedBinding, item: Item, shown: Shown): Look | undefined {
+  #look({ conditions, binding }: PreparedBinding, item: ChangeItem, shown: ShownRows): Look | undefined {
     if (!isFor(binding, item.kind)) return undefined
     const test = (row: LoggedRow): boolean =>
       conditions.every((one) => matches(one, row.text(one.column), this.#answers) === true)
@@ -406,52 +310,6 @@ class RoleEvaluation {
   }
 }
 
-/** `key`: all of the new row, and the key of the old one. `leaving`: the old row only. */
-type Look = 'all' | 'key' | 'leaving'
-
-/** What a viewer sees of rows. */
-class Shown {
-  showsAll = false
-  readonly visible = new Set<LoggedRow>()
-  /** Deleted rows of which too little is known for a decision. */
-  readonly undecided = new Set<LoggedRow>()
-  readonly #completed: ReadonlyMap<Item, LoggedRow>
-  readonly #events = new Map<Item, Map<string, ChangeEvent>>()
-
-  constructor(completed: ReadonlyMap<Item, LoggedRow>) {
-    this.#completed = completed
-  }
-
-  isVisible(row: LoggedRow): boolean {
-    return this.showsAll || this.visible.has(row)
-  }
-
-  /** The events of this viewer for a change. */
-  eventsOf(item: Item): Map<string, ChangeEvent> {
-    let events = this.#events.get(item)
-    if (!events) this.#events.set(item, (events = new Map<string, ChangeEvent>()))
-    return events
-  }
-
-  /** The new row, with the values that were read from the table. */
-  completed(item: Item): LoggedRow {
-    return this.#completed.get(item) ?? item.row
-  }
-}
-
-/** What the log has of the old row. It has nothing of an update that leaves the key as it is. */
-function oldRowOf(
-  change: LogChange,
-  isKeyOnly: boolean,
-  rowOf: (tuple: LogTuple, isKeyOnly: boolean) => LoggedRow,
-): LoggedRow | undefined {
-  if (change.kind === 'insert') return undefined
-  if (change.old) return rowOf(change.old, isKeyOnly)
-  return change.kind === 'update' ? rowOf(change.row, true) : undefined
-}
-
-const rowsOf = ({ row, old }: Item): LoggedRow[] => (old ? [row, old] : [row])
-
 const isFor = ({ event }: Binding, kind: ChangeKind): boolean => event === '*' || event === kind
 
 function faultOf({ hasKey, hasReadableKey }: RoleTable): TableFault | undefined {
@@ -462,7 +320,7 @@ function faultOf({ hasKey, hasReadableKey }: RoleTable): TableFault | undefined 
 function addFault(
   deliveries: Delivery[] | undefined,
   { audience, bindings }: Member,
-  item: Item,
+  item: ChangeItem,
   fault: TableFault,
 ): void {
   const [first] = bindings
@@ -471,29 +329,6 @@ function addFault(
   const { kind, time, position } = item
   const event = keptEvent(item.events, fault, position, () => first.projection.fault({ kind, time, position }, fault))
   deliveries?.push({ audience, event, bindings: matching })
-}
-
-function eventOf(item: Item, projection: Projection, look: Look, shown: Shown): ChangeEvent {
-  const { kind, time, position } = item
-  const row = shown.completed(item)
-  const data = (): string =>
-    projection.data({
-      kind,
-      time,
-      position,
-      row: kind === 'DELETE' || look === 'leaving' ? undefined : row,
-      old: kind === 'DELETE' ? row : item.old,
-      hasKeyOnly: look === 'key',
-    })
-  // Values that were read from the table may differ from viewer to viewer.
-  const events = row === item.row ? item.events : shown.eventsOf(item)
-  return keptEvent(events, `${projection.id} ${look}`, position, data)
-}
-
-function keptEvent(events: Map<string, ChangeEvent>, key: string, position: string, data: () => string): ChangeEvent {
-  let event = events.get(key)
-  if (!event) events.set(key, (event = { data: data(), position }))
-  return event
 }
 
 function byViewer(members: readonly Member[]): { readonly viewer: Viewer; readonly members: Member[] }[] {
