@@ -174,6 +174,32 @@ t.test('rows as somebody: filter, order, edit, insert, delete, in and out', asyn
     await waitFor(t, titles, ['renamed', 'changed meanwhile', 'shared by bob'], 'reloaded')
   })
 
+  await t.test('documents are edited in a dialog, and what a JSON Schema refuses is said at its place', async (t) => {
+    await page.click('#cell-0-7')
+    await page.focus('.grid')
+    await page.keyboard.press('Enter')
+    await page.waitForSelector('dialog textarea')
+    const retype = async (text: string): Promise<void> => {
+      await page.keyboard.down('Control')
+      await page.keyboard.press('a')
+      await page.keyboard.up('Control')
+      await page.keyboard.type(text)
+    }
+    await retype('{broken')
+    await press(page, 'Save', 'dialog')
+    await page.waitForSelector('dialog .problem')
+    await page.evaluate(() => document.querySelector('dialog textarea')?.focus())
+    await retype('{"b": 12345678901234567890}')
+    await press(page, 'Save', 'dialog')
+    await waitFor(t, async () => (await texts(page, 'settings'))[0], '{"b": 12345678901234567890}', 'a document')
+    await openPage(page, '#/tables/public/profiles', 'profiles')
+    await waitFor(t, async () => (await texts(page, 'avatar_url')).length, 1, 'her profile')
+    await edit(page, 0, 'avatar_url', 'nonsense')
+    t.ok(await shows(page, '/avatar_url', '.problem'), 'the place')
+    await openPage(page, '#/tables/public/tasks?order=id', 'tasks')
+    await waitFor(t, async () => (await titles()).length, 3, 'back')
+  })
+
   await t.test('a denied edit is explained', async (t) => {
     await edit(page, 2, 'title', 'stolen')
     t.ok(await shows(page, 'No policy lets this viewer change the row'))

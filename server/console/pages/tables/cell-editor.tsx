@@ -2,13 +2,16 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ColumnDetails } from '../../../services/console/schema-protocol.ts'
 import { isNull, isStructured, jsonOf, prettyJson, textOf } from '../../rest/cells.ts'
-import { Button, Dialog, Problem } from '../../parts.tsx'
+import { Button, Dialog } from '../../parts.tsx'
+import { Refusal } from './refusal.tsx'
 
 type Props = {
   readonly column: ColumnDetails
   readonly json: string | undefined
-  /** @param json the new value; undefined if it is unchanged */
-  readonly onDone: (json: string | undefined, move?: 1 | -1) => void
+  readonly onSave: (json: string) => Promise<void>
+  /** Receives the error of a value that was typed in its cell. */
+  readonly onRefused: (error: unknown) => void
+  readonly onClose: (move?: 1 | -1) => void
 }
 
 const longText = 80
@@ -24,7 +27,7 @@ const isLarge = (column: ColumnDetails, json: string | undefined): boolean => {
 export const CellEditor = (props: Props) =>
   isLarge(props.column, props.json) ? <LargeEditor {...props} /> : <LineEditor {...props} />
 
-function LineEditor({ column, json, onDone }: Props) {
+function LineEditor({ column, json, onSave, onRefused, onClose }: Props) {
   const [text, setText] = useState(textOf(json, column))
   const box = useRef<HTMLSpanElement>(null)
   const isDone = useRef(false)
@@ -36,7 +39,8 @@ function LineEditor({ column, json, onDone }: Props) {
   const end = (value: string | undefined, move?: 1 | -1): void => {
     if (isDone.current) return
     isDone.current = true
-    onDone(value, move)
+    onClose(move)
+    if (value !== undefined) onSave(value).catch(onRefused)
   }
   const save = (move?: 1 | -1): void => {
     const isSame = text === textOf(json, column) && (!isNull(json) || text === '')
@@ -109,23 +113,36 @@ export const choicesOf = ({ category, enumValues, isArray }: ColumnDetails): rea
   return category === 'E' && enumValues.length > 0 ? enumValues : undefined
 }
 
-function LargeEditor({ column, json, onDone }: Props) {
+/** Stays open until the value is accepted, with what is wrong at which place of a document. */
+function LargeEditor({ column, json, onSave, onClose }: Props) {
   const isDocument = isStructured(column)
   const [text, setText] = useState(() => {
     const shown = textOf(json, column)
     return isDocument && shown !== '' ? prettyJson(shown) : shown
   })
   const [error, setError] = useState<unknown>()
-  const attempt = (use: () => void): void => {
+  const [isBusy, setBusy] = useState(false)
+  const format = (): void => {
     try {
-      use()
+      setText(prettyJson(jsonOf(text, column)))
       setError(undefined)
     } catch (reason) {
       setError(reason)
     }
   }
+  const save = async (valueOf: () => string): Promise<void> => {
+    setBusy(true)
+    setError(undefined)
+    try {
+      await onSave(valueOf())
+      onClose()
+    } catch (reason) {
+      setError(reason)
+      setBusy(false)
+    }
+  }
   return (
-    <Dialog title={column.name} isWide onClose={() => onDone(undefined)}>
+    <Dialog title={column.name} isWide onClose={() => onClose()}>
       <p class="faint">
         <code>{column.type}</code> {column.comment}
       </p>
@@ -136,28 +153,27 @@ function LargeEditor({ column, json, onDone }: Props) {
         }}
         onSubmit={(event) => {
           event.preventDefault()
-          attempt(() => onDone(jsonOf(text, column)))
+          void save(() => jsonOf(text, column))
         }}
       >
         <textarea
+          autofocus
           rows={Math.min(24, Math.max(6, text.split('\n').length + 1))}
           aria-label={`New value of ${column.name}`}
           spellcheck={!isDocument}
           value={text}
           onInput={({ currentTarget }) => setText(currentTarget.value)}
         />
-        <Problem error={error} />
         <div class="actions">
-          {isDocument && (
-            <Button onClick={() => attempt(() => setText(prettyJson(jsonOf(text, column))))}>Format</Button>
-          )}
-          {column.isNullable && <Button onClick={() => onDone('null')}>Set to null</Button>}
-          <Button onClick={() => onDone(undefined)}>Cancel</Button>
-          <Button type="submit" kind="primary">
+          {isDocument && <Button onClick={format}>Format</Button>}
+          {column.isNullable && <Button onClick={() => void save(() => 'null')}>Set to null</Button>}
+          <Button onClick={() => onClose()}>Cancel</Button>
+          <Button type="submit" kind="primary" isBusy={isBusy}>
             Save
           </Button>
         </div>
       </form>
+      <Refusal error={error} />
     </Dialog>
   )
 }

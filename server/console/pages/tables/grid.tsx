@@ -138,6 +138,12 @@ export function Grid(props: Props) {
       event.preventDefault()
       return
     }
+    if ((event.ctrlKey || event.metaKey) && event.key === 'Enter') {
+      const row = rows[at.row]
+      const link = row && columns[at.column]?.linkOf?.(row)
+      if (link !== undefined) location.hash = link
+      return
+    }
     const act = event.ctrlKey || event.metaKey || event.altKey ? undefined : keys[event.key]
     if (!act) return
     event.preventDefault()

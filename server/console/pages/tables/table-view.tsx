@@ -1,7 +1,7 @@
 // The rows of one table or view, as the viewer.
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { ConsoleSchema, RelationDetails } from '../../../services/console/schema-protocol.ts'
-import { consoleApi, type Viewer } from '../../api.ts'
+import { ApiProblem, consoleApi, type Viewer } from '../../api.ts'
 import { Button, Confirm, Problem, useLoaded } from '../../parts.tsx'
 import type { Row } from '../../rest/cells.ts'
 import { orderOf, orderText, type Parameter } from '../../rest/filter.ts'
@@ -16,7 +16,7 @@ import { Grid } from './grid.tsx'
 import { RlsBadge } from './relation-list.tsx'
 import { Refusal, WhyDialog } from './refusal.tsx'
 import { InsertDialog, RowDialog } from './row-form.tsx'
-import { maxRows, useRows } from './rows.ts'
+import { maxRows, pageParameters, useRows } from './rows.ts'
 import { Content, Count, Unexposed } from './table-parts.tsx'
 import { ExportButtons, ImportDialog } from './transfer.tsx'
 import { deleteRows, insertRow, updateRow, WriteRefused } from './writes.ts'
@@ -71,7 +71,8 @@ type RowsProps = {
   readonly onChanged: () => void
 }
 
-type Shown = { readonly kind: 'insert' | 'import' | 'delete' } | { readonly kind: 'row' | 'hidden'; readonly row: Row }
+type Shown =
+  { readonly kind: 'insert' | 'import' | 'delete' | 'refused' } | { readonly kind: 'row' | 'hidden'; readonly row: Row }
 
 function TableRows({ place, viewer, relation, detailsError, parameters, isHiddenShown, all, onChanged }: RowsProps) {
   const { roles } = useSession()
@@ -105,12 +106,8 @@ function TableRows({ place, viewer, relation, detailsError, parameters, isHidden
     const row = rows.rows[index]
     if (!row || !target) return
     setError(undefined)
-    try {
-      const stored = await updateRow(target, row.cells, new Map([[column, json]]))
-      rows.replace(index, row.cells.size === stored.size ? stored : new Map([...row.cells, ...stored]))
-    } catch (reason) {
-      setError(reason)
-    }
+    const stored = await updateRow(target, row.cells, new Map([[column, json]]))
+    rows.replace(index, new Map([...row.cells, ...stored]))
   }
   const chosen = [...selected].flatMap((index) => rows.rows[index] ?? []).filter((row) => !row.isHidden)
   const remove = async (): Promise<void> => {
@@ -143,6 +140,7 @@ function TableRows({ place, viewer, relation, detailsError, parameters, isHidden
           {...{ place, viewer, parameters }}
           estimate={summary?.rows ?? null}
         />
+        {summary && <a href={href(['policies'])}>Policies</a>}
         {rows.time !== undefined && <small class="faint">{Math.round(rows.time)} ms</small>}
       </header>
       <div class="bar">
@@ -157,6 +155,11 @@ function TableRows({ place, viewer, relation, detailsError, parameters, isHidden
         {chosen.length > 0 && relation && relation.isDeletable && relation.primaryKey.length > 0 && (
           <Button kind="danger" onClick={() => setShown({ kind: 'delete' })}>
             Delete {chosen.length}
+          </Button>
+        )}
+        {selected.size === 1 && chosen[0] && (
+          <Button onClick={() => setShown({ kind: 'row', row: chosen[0]?.cells ?? new Map<string, string>() })}>
+            Open row
           </Button>
         )}
         {relation?.isInsertable && <Button onClick={() => setShown({ kind: 'import' })}>Import</Button>}
@@ -187,6 +190,11 @@ function TableRows({ place, viewer, relation, detailsError, parameters, isHidden
         </p>
       )}
       <Problem error={detailsError ?? rows.error} />
+      {rows.error instanceof ApiProblem && (
+        <p>
+          <Button onClick={() => setShown({ kind: 'refused' })}>Explain</Button>
+        </p>
+      )}
       {rows.refusal !== undefined && <Problem error={rows.refusal} />}
       {error !== undefined && (
         <div class="write-error">
@@ -214,10 +222,9 @@ function TableRows({ place, viewer, relation, detailsError, parameters, isHidden
               <CellEditor
                 column={details}
                 json={rows.rows[index]?.cells.get(name)}
-                onDone={(json, move) => {
-                  close(move)
-                  if (json !== undefined) void save(index, name, json)
-                }}
+                onSave={(json) => save(index, name, json)}
+                onRefused={setError}
+                onClose={close}
               />
             )
           }
@@ -225,7 +232,8 @@ function TableRows({ place, viewer, relation, detailsError, parameters, isHidden
       </Content>
       <p class="table-foot faint small" role="status">
         {rows.rows.length} rows loaded
-        {rows.isLoading ? ', loading …' : rows.rows.length >= maxRows ? '. Filter to find the others.' : ''}
+        {rows.isLoading ? ', loading …' : rows.rows.length >= maxRows ? '. Filter to find the others.' : '.'}
+        {rows.rows.length > 0 && ' Enter edits, Space selects, Ctrl+Enter follows a reference, Ctrl+C copies.'}
       </p>
       {shown?.kind === 'insert' && target && (
         <InsertDialog
@@ -260,6 +268,14 @@ function TableRows({ place, viewer, relation, detailsError, parameters, isHidden
       )}
       {shown?.kind === 'row' && relation && (
         <RowDialog relation={relation} row={shown.row} onClose={() => setShown(undefined)} />
+      )}
+      {shown?.kind === 'refused' && (
+        <WhyDialog
+          title={`Why ${viewerLabel(viewer)} is refused`}
+          sent={readOf(place, pageParameters(parameters))}
+          viewer={viewer}
+          onClose={() => setShown(undefined)}
+        />
       )}
       {shown?.kind === 'hidden' && relation && (
         <WhyDialog
