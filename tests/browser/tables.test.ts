@@ -203,7 +203,7 @@ t.test('rows as somebody: filter, order, edit, insert, delete, in and out', asyn
   await t.test('a denied edit is explained', async (t) => {
     await edit(page, 2, 'title', 'stolen')
     t.ok(await shows(page, 'No policy lets this viewer change the row'))
-    await press(page, 'Explain')
+    await press(page, 'Explain', 'main')
     t.ok(await shows(page, 'own_tasks', 'dialog'), 'the policy is named')
     await page.keyboard.press('Escape')
     await press(page, 'Dismiss')
