@@ -61,4 +61,4 @@ function Line({ upload }: { readonly upload: Upload }) {
 
 /** Storage sends nearly all errors with the status 400. */
 const isConflict = (error: unknown): boolean =>
-  error instanceof ApiProblem && (error.code === 'ResourceAlreadyExists' || error.status === 409)
+  error instanceof ApiProblem && (error.code === 'KeyAlreadyExists' || error.status === 409)
