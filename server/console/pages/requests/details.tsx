@@ -82,10 +82,7 @@ const Stage = ({ stage, total }: { readonly stage: RequestStage; readonly total:
       {stage.error !== null && <Badge kind="bad">{stage.error}</Badge>}
     </p>
     {stage.statements.map((text, index) => (
-      <details key={index} open={text.length < 400}>
-        <summary>Statement</summary>
-        <Snippet text={text} />
-      </details>
+      <Snippet key={index} text={text} />
     ))}
   </li>
 )

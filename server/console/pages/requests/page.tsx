@@ -152,7 +152,7 @@ const RequestTable = ({ entries, onChoose }: RequestTableProps) => (
             </td>
             <td>{entry.role ?? ''}</td>
             <td class="number">{entry.duration} ms</td>
-            <td class="number">{entry.database === null ? '' : `${entry.database} ms`}</td>
+            <td class="number">{entry.database === null || entry.database === 0 ? '' : `${entry.database} ms`}</td>
             <td class="number">{entry.rows ?? ''}</td>
           </tr>
         ))}

@@ -65,6 +65,8 @@ export function TimeChart({ label, unit, series, data, isPaused }: TimeChartProp
 const alignedData = (columns: readonly (readonly (number | null)[])[]): uPlot.AlignedData =>
   columns as unknown as uPlot.AlignedData
 
+const timeText = (seconds: number): string => new Date(seconds * 1000).toLocaleTimeString()
+
 function draw(
   element: HTMLElement,
   unit: string,
@@ -87,7 +89,7 @@ function draw(
       cursor: { show: false },
       scales: { y: { range: (_chart, _min, max) => [0, Math.max(1, max * 1.1)] } },
       axes: [
-        { ...axis, size: 24 },
+        { ...axis, size: 24, space: 90, values: (_chart, splits) => splits.map(timeText) },
         { ...axis, size: 56, values: (_chart, splits) => splits.map((value) => `${value} ${unit}`) },
       ],
       series: [
