@@ -1,12 +1,10 @@
 // One topic that a socket has joined.
-import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { isUnreachable, sqlState } from '../../postgres/database-error.ts'
-import { isJsonObject } from '../../text/json-object.ts'
-import { Allowance } from './allowance.ts'
 import {
   Broadcast,
   messageFrame,
+  objectJson,
   TextEvent,
   type ClientMessage,
   type Delivery,
@@ -14,11 +12,12 @@ import {
   type SerializerVersion,
 } from './frames.ts'
 import { ChannelChanges } from './channel-changes.ts'
+import { ChannelPresence, type PresenceChannel } from './channel-presence.ts'
+import { ChannelTokens } from './channel-tokens.ts'
 import { mostConditions, tooManyConditions } from './changes/row-changes.ts'
 import type { ChannelPolicies } from './policies/channel-policies.ts'
 import type { Member, Room } from './hub.ts'
 import type { JoinRequest } from './join.ts'
-import { presenceEntry } from './presence.ts'
 import { ChannelRefused } from './realtime-error.ts'
 import type { RealtimeParts } from './realtime-parts.ts'
 import { expiredText, joinError, sessionEnded, TokenRefused, type Credential } from './tokens.ts'
@@ -29,10 +28,6 @@ const mostEarly = 100
 /** Milliseconds within which broadcasts from the database must be available for clients that wait for them. */
 const readinessTimeout = 60_000
 const readinessPause = 1000
-/** New tokens that a channel accepts per second; of more, only the newest counts, after a pause of these milliseconds. */
-const tokensPerSecond = 0.5
-const tokenPause = 2000
-
 /** What a channel uses of its socket. */
 export type ChannelSocket = {
   readonly version: SerializerVersion
@@ -60,12 +55,11 @@ export class Channel implements Member {
   /** Its topic without `realtime:`. */
   readonly name: string
   readonly request: JoinRequest
-  readonly presenceKey: string
   readonly joinRef: Ref
   readonly #parts: RealtimeParts
   #credential: Credential
   #rights: ChannelRights = allRights
-  #isPresenceEnabled: boolean
+  readonly #presence: ChannelPresence
   /** What was sent to the topic before the join was answered; undefined afterwards. */
   #held: Delivery[] | undefined = []
   /** What the client has sent before. */
@@ -75,23 +69,21 @@ export class Channel implements Member {
   #changes: ChannelChanges | undefined
   /** Ids of stored messages that were sent again. */
   #replayed: ReadonlySet<string> | undefined
-  /** What the client tracks, as JSON. */
-  #tracked: string | undefined
-  #presenceCalls = 0
-  #presenceWindowEnd = 0
-  #nextToken: string | undefined
-  #isChangingToken = false
-  #tokens: Allowance | undefined
+  readonly #tokens: ChannelTokens
 
   constructor(socket: ChannelSocket, name: string, joinRef: Ref, request: JoinRequest, parts: RealtimeParts) {
     this.socket = socket
     this.name = name
     this.request = request
-    this.presenceKey = request.presenceKey ?? randomUUID()
     this.joinRef = joinRef
     this.#parts = parts
     this.#credential = socket.credential
-    this.#isPresenceEnabled = request.isPresenceEnabled
+    this.#presence = new ChannelPresence(this, parts)
+    this.#tokens = new ChannelTokens({
+      current: () => (this.#isEnded ? undefined : this.#credential.token),
+      apply: (token) => this.#apply(token),
+      onError: (error) => this.#endForToken(error),
+    })
   }
 
   get credential(): Credential {
@@ -110,7 +102,11 @@ export class Channel implements Member {
 
   /** Whether the client tracks its presence. */
   get isPresent(): boolean {
-    return this.#tracked !== undefined
+    return this.#presence.isTracked
+  }
+
+  get presenceRights(): PresenceChannel['presenceRights'] {
+    return this.#rights.presence
   }
 
   /** Joins, and answers the request. Never rejects. */
@@ -128,9 +124,9 @@ export class Channel implements Member {
       const stored = await this.#stored()
       const changes = await this.#subscribe(credential)
       if (this.#isEnded) return
-      this.#reply(ref, 'ok', `{"postgres_changes":${changes?.response ?? '[]'}}`)
+      this.reply(ref, 'ok', `{"postgres_changes":${changes?.response ?? '[]'}}`)
       for (const broadcast of stored) this.#write(broadcast)
-      if (this.#isPresenceEnabled) this.#sendPresence()
+      if (this.#presence.isEnabled) this.#presence.sendState()
       this.#release()
       changes?.announce()
       if (request.wantsReadiness) void this.#announceReadiness()
@@ -138,7 +134,7 @@ export class Channel implements Member {
       if (this.#isEnded) return
       const refused = joinError(error)
       if (!(refused instanceof ChannelRefused)) this.#parts.onError(error)
-      this.#reply(ref, 'error', JSON.stringify({ reason: reasonOf(refused) }))
+      this.reply(ref, 'error', JSON.stringify({ reason: reasonOf(refused) }))
       this.#parts.statistics.drop('not permitted')
       this.dispose()
     }
@@ -151,7 +147,7 @@ export class Channel implements Member {
       return
     }
     const { broadcast } = this.#rights
-    if (delivery.kind === 'broadcast' ? !broadcast.read : !this.#seesPresence) return
+    if (delivery.kind === 'broadcast' ? !broadcast.read : !this.#presence.isSeen) return
     if (delivery.id !== undefined && this.#replayed?.has(delivery.id) === true) return
     this.#write(delivery)
   }
@@ -170,10 +166,10 @@ export class Channel implements Member {
         this.#broadcast(message)
         return
       case 'presence':
-        this.#presence(message)
+        this.#presence.handle(message)
         return
       case 'access_token':
-        this.#accessToken(message.payload)
+        this.#tokens.receive(message.payload)
         return
       default:
         // As the original, which only logs them.
@@ -182,7 +178,7 @@ export class Channel implements Member {
   }
 
   leave({ ref }: ClientMessage): void {
-    this.#reply(ref, 'ok', '{}')
+    this.reply(ref, 'ok', '{}')
     this.#sendLast('phx_close')
     this.dispose()
   }
@@ -235,7 +231,8 @@ export class Channel implements Member {
     this.socket.write(messageFrame(this.socket.version, this.joinRef, null, this.topic, event, payload))
   }
 
-  #reply(ref: Ref, status: 'ok' | 'error', response: string): void {
+  /** Replies to a message of the client. */
+  reply(ref: Ref, status: 'ok' | 'error', response: string): void {
     this.socket.reply(this.joinRef, ref, this.topic, status, response)
   }
 
@@ -247,18 +244,6 @@ export class Channel implements Member {
   #write(delivery: Delivery): void {
     const frame = delivery.frame(this.socket.version)
     if (frame) this.socket.write(frame)
-  }
-
-  /** Whether the client gets `presence_state` and `presence_diff`. */
-  get #seesPresence(): boolean {
-    return this.#rights.presence.read && (this.#isPresenceEnabled || !this.request.isPrivate)
-  }
-
-  #sendPresence(): void {
-    if (!this.#seesPresence) return
-    // Changes before the state are part of it.
-    this.room.sendDiff()
-    this.push('presence_state', this.room.presence.stateJson())
   }
 
   /** Sends what was held, and handles what the client has sent meanwhile. */
@@ -276,7 +261,7 @@ export class Channel implements Member {
     try {
       const { identity } = credential
       const rights = await policies.decide({ identity, topic: this.name, headers: this.socket.headers })
-      if (rights.broadcast.read || (rights.presence.read && this.#isPresenceEnabled)) return rights
+      if (rights.broadcast.read || (rights.presence.read && this.#presence.isEnabled)) return rights
     } catch (error) {
       if (sqlState(error) === 'PGRST') throw new TokenRefused('ended', sessionEnded)
       if (isUnreachable(error)) throw new TokenRefused('unavailable', noDatabase, error)
@@ -343,7 +328,7 @@ export class Channel implements Member {
     const { isAcknowledged, isSelf } = this.request
     if (size > settings().realtimeMaxPayloadBytes) {
       statistics.drop('payload too large')
-      if (isAcknowledged) this.#reply(ref, 'error', '{"reason":"payload_size_exceeded"}')
+      if (isAcknowledged) this.reply(ref, 'error', '{"reason":"payload_size_exceeded"}')
       return
     }
     const delivery = binary
@@ -351,104 +336,18 @@ export class Channel implements Member {
       : new TextEvent('broadcast', this.name, 'broadcast', json ?? '')
     hub.publish(this.room, delivery, isSelf ? undefined : this)
     statistics.broadcasts++
-    if (isAcknowledged) this.#reply(ref, 'ok', '{}')
+    if (isAcknowledged) this.reply(ref, 'ok', '{}')
   }
 
-  #presence({ ref, payload }: ClientMessage): void {
-    const { event, payload: wanted = {} } = isJsonObject(payload) ? payload : {}
-    if (typeof event !== 'string') {
-      this.#reply(ref, 'ok', '{}')
-      return
-    }
-    if (!this.#countPresence()) {
-      this.#parts.statistics.drop('too many presence messages')
-      this.end('Client presence rate limit exceeded')
-      return
-    }
-    switch (event.toLowerCase()) {
-      case 'track':
-        this.#track(ref, wanted)
-        return
-      case 'untrack':
-        this.#tracked = undefined
-        this.#parts.hub.untrack(this)
-        this.#reply(ref, 'ok', '{}')
-        return
-      default:
-        this.#reply(ref, 'error', '{}')
-    }
-  }
-
-  #track(ref: Ref, wanted: unknown): void {
-    if (!this.#rights.presence.write) {
-      this.#parts.statistics.drop('not permitted')
-      this.#reply(ref, 'error', '{}')
-      return
-    }
-    const json = objectJson(wanted)
-    if (json === undefined) {
-      this.#reply(ref, 'error', '{"reason":"Presence track payload must be a map"}')
-      return
-    }
-    if (Buffer.byteLength(json) > this.#parts.settings().realtimeMaxPayloadBytes) {
-      this.#parts.statistics.drop('payload too large')
-      this.end('Track message size exceeded')
-      return
-    }
-    const isNew = !this.#isPresenceEnabled
-    this.#isPresenceEnabled = true
-    if (json !== this.#tracked) {
-      this.#tracked = json
-      const { presence } = this.room
-      presence.set(this, presenceEntry(this.presenceKey, json, presence.entryOf(this)))
-      this.#parts.hub.tracked(this)
-    }
-    this.#reply(ref, 'ok', '{}')
-    if (isNew) this.#sendPresence()
-  }
-
-  #countPresence(): boolean {
-    const { realtimePresenceMaxCalls: most, realtimePresenceWindowMs: window } = this.#parts.settings()
-    const now = performance.now()
-    if (now > this.#presenceWindowEnd) {
-      this.#presenceWindowEnd = now + window
-      this.#presenceCalls = 0
-    }
-    return ++this.#presenceCalls <= most
-  }
-
-  #accessToken(payload: unknown): void {
-    const { access_token: token } = isJsonObject(payload) ? payload : {}
-    if (typeof token !== 'string' || token.startsWith('sb_')) return
-    this.#nextToken = token
-    if (this.#isChangingToken || token === this.#credential.token) return
-    this.#isChangingToken = true
-    this.#tokens ??= new Allowance()
-    if (this.#tokens.take(1, tokensPerSecond, performance.now())) void this.#changeToken()
-    else setTimeout(() => void this.#changeToken(), tokenPause).unref()
-  }
-
-  /** Applies the newest token, until there is no newer one. */
-  async #changeToken(): Promise<void> {
-    try {
-      while (this.#nextToken !== undefined && !this.#isEnded) {
-        const token = this.#nextToken
-        this.#nextToken = undefined
-        if (token !== this.#credential.token) await this.#apply(token)
-      }
-    } catch (error) {
-      if (error instanceof TokenRefused || error instanceof ChannelRefused) {
-        this.#parts.statistics.drop('invalid token')
-        this.end(
-          error.message,
-          error instanceof TokenRefused && error.problem === 'unavailable' ? 'phx_error' : undefined,
-        )
-      } else {
-        this.#parts.onError(error)
-        this.end(noDatabase, 'phx_error')
-      }
-    } finally {
-      this.#isChangingToken = false
+  /** Ends the channel because the client's new token cannot be applied. */
+  #endForToken(error: unknown): void {
+    if (error instanceof TokenRefused || error instanceof ChannelRefused) {
+      this.#parts.statistics.drop('invalid token')
+      const mayCome = error instanceof TokenRefused && error.problem === 'unavailable'
+      this.end(error.message, mayCome ? 'phx_error' : undefined)
+    } else {
+      this.#parts.onError(error)
+      this.end(noDatabase, 'phx_error')
     }
   }
 
@@ -457,7 +356,7 @@ export class Channel implements Member {
     const rights = await this.#rightsOf(credential)
     const { broadcast, presence } = this.#rights
     const hasLostRight =
-      (broadcast.read && !rights.broadcast.read) || (this.#isPresenceEnabled && presence.read && !rights.presence.read)
+      (broadcast.read && !rights.broadcast.read) || (this.#presence.isEnabled && presence.read && !rights.presence.read)
     if (hasLostRight) {
       throw new ChannelRefused(
         'Unauthorized',
@@ -481,13 +380,3 @@ const noReplay = (message: string, cause?: unknown): ChannelRefused =>
 
 const reasonOf = (error: unknown): string =>
   error instanceof ChannelRefused ? `${error.code}: ${error.message}` : 'Unknown Error on Channel'
-
-/** Undefined if the value is no object, or too deep. */
-function objectJson(value: unknown): string | undefined {
-  if (!isJsonObject(value)) return undefined
-  try {
-    return JSON.stringify(value)
-  } catch {
-    return undefined
-  }
-}

@@ -1,5 +1,6 @@
 // Messages of the WebSocket: objects (version 1.0.0), arrays and binary frames (version 2.0.0).
 import { isUtf8 } from 'node:buffer'
+import { isJsonObject } from '../../text/json-object.ts'
 import { hasSigns } from '../../text/sign-count.ts'
 
 /** The serialiser that a client asked for with `vsn`. */
@@ -75,6 +76,16 @@ function parsed(json: Buffer): unknown {
   if (hasSigns(json, ',:', mostSigns)) return undefined
   try {
     return JSON.parse(json.toString()) as unknown
+  } catch {
+    return undefined
+  }
+}
+
+/** An object as JSON; undefined if the value is no object, or too deep. */
+export function objectJson(value: unknown): string | undefined {
+  if (!isJsonObject(value)) return undefined
+  try {
+    return JSON.stringify(value)
   } catch {
     return undefined
   }
