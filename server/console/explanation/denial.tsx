@@ -8,12 +8,12 @@ export const Denial = ({ denied: { privileges, rows } }: DenialProps) => (
   <div class="denial">
     {privileges.length > 0 && (
       <>
-        <h3>Missing privileges</h3>
+        <h2>Missing privileges</h2>
         <p>If the role should have them:</p>
         <Snippet text={privileges.map(({ grant }) => grant).join('\n')} />
       </>
     )}
-    {rows.length > 0 && <h3>{rows.some(({ kind }) => kind === 'new') ? 'Refused rows' : 'Hidden rows'}</h3>}
+    {rows.length > 0 && <h2>{rows.some(({ kind }) => kind === 'new') ? 'Refused rows' : 'Hidden rows'}</h2>}
     {rows.map(({ relation, kind, row, key, policies }, index) => (
       <div key={index} class="card">
         <p>

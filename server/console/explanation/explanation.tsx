@@ -66,7 +66,7 @@ function Explained({ explanation, request, viewer, onTrust }: ExplainedProps) {
       </div>
       {relations.length > 0 && (
         <>
-          <h3>What decides</h3>
+          <h2>What decides</h2>
           {relations.map((relation, index) => (
             <Relation key={index} relation={relation} />
           ))}

@@ -98,8 +98,10 @@ export function PolicyTestDialog({ request: asked, viewer, explanation, expected
                 type="checkbox"
                 checked={byClaims}
                 onChange={({ currentTarget }) => setByClaims(currentTarget.checked)}
-              />{' '}
-              by the claims of its token: the account is not in <code>seed.sql</code>
+              />
+              <span>
+                by the claims of its token: the account is not in <code>seed.sql</code>
+              </span>
             </label>
           )}
         </p>

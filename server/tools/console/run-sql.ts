@@ -103,6 +103,9 @@ class Run {
   readonly #notices: { severity: string; message: string }[] = []
   readonly #types = new Map<string, string>()
   #noticesCut = false
+  #line = 1
+  /** Characters whose line breaks are counted. */
+  #counted = 0
   #role = ''
 
   constructor(request: SqlRequest, identity: SqlIdentity, statements: readonly SqlStatement[]) {
@@ -161,7 +164,7 @@ class Run {
         }
         this.#results.push({
           sql: statement.text.slice(0, maxText),
-          line: this.#request.sql.slice(0, statement.start).split('\n').length,
+          line: this.#lineOf(statement),
           tag: prefix === '' ? tag : 'EXPLAIN',
           columns: prefix === '' ? columns && (await this.#described(client, columns)) : null,
           rows: prefix === '' ? rows : [],
@@ -175,6 +178,16 @@ class Run {
       }
     }
     return undefined
+  }
+
+  /** Line of the first word. Statements are asked for in their order. */
+  #lineOf({ start }: SqlStatement): number {
+    const { sql } = this.#request
+    for (let end = sql.indexOf('\n', this.#counted); end >= 0 && end < start; end = sql.indexOf('\n', end + 1)) {
+      this.#line++
+      this.#counted = end + 1
+    }
+    return this.#line
   }
 
   #prefixOf({ words: [first = ''], text }: SqlStatement): string {
