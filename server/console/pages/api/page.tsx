@@ -16,6 +16,7 @@ export default function Api() {
   return (
     <div class={isChosen ? 'tables has-table' : 'tables'}>
       <aside aria-label="Tables and functions">
+        {!isChosen && <h1 class="visually-hidden">API</h1>}
         <Problem error={error} />
         {value ? <Names schema={value} chosen={path.slice(1).join('/')} /> : error === undefined && <Loading />}
       </aside>

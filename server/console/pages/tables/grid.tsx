@@ -41,7 +41,14 @@ const firstWidth = 52
 const narrowest = 60
 
 const widthOf = ({ name, details }: GridColumn): number => {
-  const wide = details?.baseType === 'uuid' ? 130 : details?.category === 'S' || details?.category === 'U' ? 220 : 150
+  const wide =
+    details?.baseType === 'uuid'
+      ? 130
+      : /^(?:int8|numeric|timestamptz)$/.test(details?.baseType ?? '')
+        ? 180
+        : details?.category === 'S' || details?.category === 'U'
+          ? 220
+          : 150
   return Math.max(details?.category === 'B' ? 100 : wide, Math.min(name.length * 8 + 44, 260))
 }
 
@@ -179,7 +186,9 @@ export function Grid(props: Props) {
     >
       <div role="rowgroup" class="grid-head" style={{ minWidth: `${total}px` }}>
         <div role="row" class="grid-row" aria-rowindex={1} style={{ gridTemplateColumns: template }}>
-          <div role="columnheader" class="grid-number" aria-label="Selection" />
+          <div role="columnheader" class="grid-number">
+            <span class="visually-hidden">Row</span>
+          </div>
           {columns.map((column, index) => {
             const isOrdered = order?.column === column.name
             return (

@@ -19,6 +19,7 @@ export default function Tables() {
   return (
     <div class={isChosen ? 'tables has-table' : 'tables'}>
       <aside aria-label="Tables">
+        {!isChosen && <h1 class="visually-hidden">Tables</h1>}
         <Problem error={error} />
         {value ? (
           <RelationList

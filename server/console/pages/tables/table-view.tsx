@@ -232,6 +232,7 @@ function TableRows({ place, viewer, relation, detailsError, parameters, isHidden
       </Content>
       <p class="table-foot faint small" role="status">
         {rows.rows.length} rows loaded
+        {withHidden && `, ${rows.rows.filter(({ isHidden }) => isHidden).length} of them hidden`}
         {rows.isLoading ? ', loading …' : rows.rows.length >= maxRows ? '. Filter to find the others.' : '.'}
         {rows.rows.length > 0 && ' Enter edits, Space selects, Ctrl+Enter follows a reference, Ctrl+C copies.'}
       </p>
