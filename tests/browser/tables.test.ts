@@ -41,6 +41,9 @@ const sql = `
   insert into public."${markup.replaceAll('"', '""')}" values
     (1, ${quoted(markup)}, ${quoted(markup)}, jsonb_build_object('a', ${quoted(markup)}));
   grant all on public."${markup.replaceAll('"', '""')}" to service_role;
+  create view public.counts with (security_invoker) as
+    select owner, count(*) as number from public.tasks group by owner order by 2 desc;
+  grant select on public.counts to authenticated;
   create table public.million (id bigint primary key, name text not null);
   insert into public.million select i, 'Row ' || i from generate_series(1, 1000000) i;
   grant select on public.million to anon, service_role;
@@ -196,6 +199,47 @@ t.test('rows as somebody: filter, order, edit, insert, delete, in and out', asyn
     await waitFor(t, async () => (await texts(page, 'avatar_url')).length, 1, 'her profile')
     await edit(page, 0, 'avatar_url', 'nonsense')
     t.ok(await shows(page, '/avatar_url', '.problem'), 'the place')
+    await openPage(page, '#/tables/public/tasks?order=id', 'tasks')
+    await waitFor(t, async () => (await titles()).length, 3, 'back')
+  })
+
+  await t.test('the keyboard moves, edits one cell after the other, and follows references', async (t) => {
+    const active = (): Promise<string> =>
+      page.evaluate(() => document.querySelector('.grid')?.getAttribute('aria-activedescendant') ?? '')
+    await page.click('#cell-0-2')
+    await page.focus('.grid')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowRight')
+    await waitFor(t, active, 'cell-1-3', 'down and right')
+    await page.keyboard.press('End')
+    await waitFor(t, active, 'cell-1-7', 'to the end of the row')
+    await page.keyboard.press('Home')
+    await page.keyboard.press('ArrowUp')
+    await waitFor(t, active, 'cell-0-0', 'and back')
+    await page.click('#cell-0-2')
+    await page.focus('.grid')
+    await page.keyboard.press('Enter')
+    await page.waitForSelector('#cell-0-2 input')
+    await page.keyboard.type('typed')
+    await page.keyboard.press('Tab')
+    await page.waitForSelector('#cell-0-3 input')
+    await page.keyboard.press('Escape')
+    await waitFor(t, async () => (await titles())[0], 'typed', 'Tab saves')
+    t.equal(await page.$('.cell-editor'), null, 'Escape leaves')
+    await page.keyboard.down('Control')
+    await page.keyboard.press('Enter')
+    await page.keyboard.up('Control')
+    await page.waitForFunction(() => location.hash.startsWith('#/tables/public/teams?id=eq.1'))
+    await press(page, 'Policies (1)')
+    t.ok(await shows(page, 'for select to public', 'dialog'))
+    await page.keyboard.press('Escape')
+    await openPage(page, '#/tables/public/tasks?order=id', 'tasks')
+    await waitFor(t, async () => (await titles()).length, 3, 'back')
+  })
+
+  await t.test('a view without a key has pages, too', async (t) => {
+    await openPage(page, '#/tables/public/counts', 'counts')
+    await waitFor(t, () => texts(page, 'number'), ['2', '1'], 'its rows')
     await openPage(page, '#/tables/public/tasks?order=id', 'tasks')
     await waitFor(t, async () => (await titles()).length, 3, 'back')
   })

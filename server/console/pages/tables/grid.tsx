@@ -40,16 +40,14 @@ const overscan = 8
 const firstWidth = 52
 const narrowest = 60
 
-const widthOf = ({ name, details }: GridColumn): number => {
-  const wide =
-    details?.baseType === 'uuid'
-      ? 130
-      : /^(?:int8|numeric|timestamptz)$/.test(details?.baseType ?? '')
-        ? 180
-        : details?.category === 'S' || details?.category === 'U'
-          ? 220
-          : 150
-  return Math.max(details?.category === 'B' ? 100 : wide, Math.min(name.length * 8 + 44, 260))
+const wideTypes = new Set(['int8', 'numeric', 'timestamptz'])
+
+function widthOf({ name, details }: GridColumn): number {
+  const named = Math.min(name.length * 8 + 44, 260)
+  if (!details) return Math.max(150, named)
+  const { baseType, category } = details
+  const width = wideTypes.has(baseType) ? 180 : ({ B: 100, S: 220 }[category] ?? (baseType === 'uuid' ? 130 : 150))
+  return Math.max(width, named)
 }
 
 export function Grid(props: Props) {

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { ConsoleSchema, RelationDetails } from '../../../services/console/schema-protocol.ts'
 import type { Viewer } from '../../api.ts'
-import { Badge, Button, Empty, Loading, Problem } from '../../parts.tsx'
+import { Badge, Button, Dialog, Empty, Loading, Problem, Snippet } from '../../parts.tsx'
 import type { Parameter } from '../../rest/filter.ts'
 import type { Place } from '../../rest/relation.ts'
 import { href } from '../../router.ts'
@@ -64,6 +64,35 @@ export function Count({ place, viewer, parameters, estimate }: CountProps) {
     </>
   )
 }
+
+/** Which policies the relation has, with their conditions. */
+export const PoliciesDialog = ({ relation, onClose }: PoliciesProps) => (
+  <Dialog title={`Policies of ${relation.name}`} isWide onClose={onClose}>
+    {!relation.hasRls && (
+      <p>
+        <Badge kind="bad">no RLS</Badge> Row-level security is off: policies decide nothing, privileges everything.
+      </p>
+    )}
+    {relation.hasRls && relation.policies.length === 0 && (
+      <p>There is no policy, so only roles that bypass them see rows.</p>
+    )}
+    {relation.policies.map(({ name, command, isPermissive, roles, using, check }) => (
+      <section key={name} class="card">
+        <h3>{name}</h3>
+        <p class="small">
+          {isPermissive ? '' : 'restrictive, '}for {command.toLowerCase()} to {roles.join(', ')}
+        </p>
+        {using !== null && <Snippet text={`using ${using}`} />}
+        {check !== null && <Snippet text={`with check ${check}`} />}
+      </section>
+    ))}
+    <p>
+      <a href={href(['policies'])}>All policies, their tests and what they miss</a>
+    </p>
+  </Dialog>
+)
+
+type PoliciesProps = { readonly relation: RelationDetails; readonly onClose: () => void }
 
 type UnexposedProps = {
   readonly relation: RelationDetails | undefined

@@ -17,7 +17,7 @@ import { RlsBadge } from './relation-list.tsx'
 import { Refusal, WhyDialog } from './refusal.tsx'
 import { InsertDialog, RowDialog } from './row-form.tsx'
 import { maxRows, pageParameters, useRows } from './rows.ts'
-import { Content, Count, Unexposed } from './table-parts.tsx'
+import { Content, Count, PoliciesDialog, Unexposed } from './table-parts.tsx'
 import { ExportButtons, ImportDialog } from './transfer.tsx'
 import { deleteRows, insertRow, updateRow, WriteRefused } from './writes.ts'
 
@@ -72,7 +72,8 @@ type RowsProps = {
 }
 
 type Shown =
-  { readonly kind: 'insert' | 'import' | 'delete' | 'refused' } | { readonly kind: 'row' | 'hidden'; readonly row: Row }
+  | { readonly kind: 'insert' | 'import' | 'delete' | 'refused' | 'policies' }
+  | { readonly kind: 'row' | 'hidden'; readonly row: Row }
 
 function TableRows({ place, viewer, relation, detailsError, parameters, isHiddenShown, all, onChanged }: RowsProps) {
   const { roles } = useSession()
@@ -140,7 +141,9 @@ function TableRows({ place, viewer, relation, detailsError, parameters, isHidden
           {...{ place, viewer, parameters }}
           estimate={summary?.rows ?? null}
         />
-        {summary && <a href={href(['policies'])}>Policies</a>}
+        {relation && !relation.kind.endsWith('view') && (
+          <Button onClick={() => setShown({ kind: 'policies' })}>Policies ({relation.policies.length})</Button>
+        )}
         {rows.time !== undefined && <small class="faint">{Math.round(rows.time)} ms</small>}
       </header>
       <div class="bar">
@@ -269,6 +272,9 @@ function TableRows({ place, viewer, relation, detailsError, parameters, isHidden
       )}
       {shown?.kind === 'row' && relation && (
         <RowDialog relation={relation} row={shown.row} onClose={() => setShown(undefined)} />
+      )}
+      {shown?.kind === 'policies' && relation && (
+        <PoliciesDialog relation={relation} onClose={() => setShown(undefined)} />
       )}
       {shown?.kind === 'refused' && (
         <WhyDialog
