@@ -114,7 +114,7 @@ export async function compose(options: CompositionOptions): Promise<Composition>
     dialect: envelopeDialect,
     tools: toolsOfRoutes,
   })
-  const consoleRouter = startConsole(parts, signIn?.auth, toolsOfRoutes)
+  const consoleRouter = startConsole(parts, signIn?.auth, () => realtime, toolsOfRoutes)
   const storage = has('storage')
     ? await startStorage({
         ...shared,
@@ -170,7 +170,12 @@ export async function compose(options: CompositionOptions): Promise<Composition>
 }
 
 /** The console, if the server has it. */
-function startConsole(parts: Parts, auth: AuthService | undefined, tools: EnvelopeTools): Router | undefined {
+function startConsole(
+  parts: Parts,
+  auth: AuthService | undefined,
+  realtime: () => RealtimeService | undefined,
+  tools: EnvelopeTools,
+): Router | undefined {
   const { config, env, configFile, tail: requests, isDevelopment } = parts
   if (!requests) return undefined
   const ownerUri = isDevelopment ? config.migrationDatabaseUrl : null
@@ -180,6 +185,7 @@ function startConsole(parts: Parts, auth: AuthService | undefined, tools: Envelo
     snapshot,
     isDevelopment,
     requests,
+    realtime: async () => realtime()?.view(),
     replicas: () =>
       parts.replicas().map(({ lagSeconds, ...replica }) => ({
         ...replica,

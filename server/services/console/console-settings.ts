@@ -6,6 +6,7 @@ import type { LoadedSettings, Snapshot } from '../../rest/snapshot.ts'
 import type { ConsoleConfig } from './console-config.ts'
 import type { ConsoleTools } from './console-tools.ts'
 import type { ReplicaState } from './operation-protocol.ts'
+import type { RealtimeReport } from './realtime-protocol.ts'
 import type { RequestSource } from './request-source.ts'
 
 export type ConsoleSettings = {
@@ -23,6 +24,8 @@ export type ConsoleSettings = {
   /** Connection string of the role that owns the schemas, during development; otherwise null. */
   readonly ownerUri: string | null
   readonly requests: RequestSource
+  /** Undefined without realtime. */
+  readonly realtime: () => Promise<RealtimeReport | undefined>
   readonly replicas: () => readonly ReplicaState[]
   /** What the command line can do, loaded when it is needed. */
   readonly tools: () => Promise<ConsoleTools>

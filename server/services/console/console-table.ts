@@ -6,6 +6,7 @@ import type { ConsoleParts, ConsoleSettings } from './console-settings.ts'
 import { policyRoutes } from './policy-routes.ts'
 import { schemaRoutes } from './schema-routes.ts'
 import { operationRoutes } from './operation-routes.ts'
+import { realtimeRoutes } from './realtime-routes.ts'
 import { requestRoutes } from './request-routes.ts'
 import { sessionRoutes } from './session-routes.ts'
 import { sqlRoutes } from './sql-routes.ts'
@@ -31,6 +32,7 @@ export function consoleRoutes(settings: ConsoleSettings): readonly Route[] {
     ...policyRoutes(parts, access),
     ...userRoutes(parts, access),
     ...requestRoutes(parts, access),
+    ...realtimeRoutes(parts, access),
     ...operationRoutes(parts, access),
   ]
 }

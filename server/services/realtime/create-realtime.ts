@@ -9,6 +9,7 @@ import { createRouter } from '../../http/router.ts'
 import { isUnreachable } from '../../postgres/database-error.ts'
 import type { DtoValidator } from '../../validation/validator.ts'
 import { readRealtimeBody, realtimeCrossOrigin, realtimeDialect, realtimePath } from './dialect.ts'
+import type { RealtimeReport } from '../console/realtime-protocol.ts'
 import type { SerializerVersion } from './frames.ts'
 import { peerNames, type PeerNotices } from './peer-notice.ts'
 import { RealtimeError } from './realtime-error.ts'
@@ -38,6 +39,8 @@ export type RealtimeService = {
   /** Call this when the schema has changed. */
   readonly forgetTables: () => void
   readonly figures: () => RealtimeFigures
+  /** What it does at the moment, for people. */
+  readonly view: () => Promise<RealtimeReport>
   readonly stop: () => Promise<void>
 }
 
@@ -148,6 +151,7 @@ export function createRealtime(options: RealtimeOptions): RealtimeService {
     },
     forgetTables: () => ifStarted(({ changes }) => changes.forgetTables()),
     figures: () => ({ counts: statistics, log: running?.figures() }),
+    view: async () => (await import('./realtime-view.ts')).describeRealtime(statistics, running),
     stop: async () => {
       isEnding = true
       void stopKeeping()

@@ -53,6 +53,11 @@ export class Sockets {
     return this.#sockets.size
   }
 
+  /** The channels of all sockets. */
+  channels(): readonly Channel[] {
+    return [...this.#sockets].flatMap((socket) => [...socket.channels])
+  }
+
   /** @param answered called with the status of the response */
   open({ request, socket: carrier, head, version, credential }: Handshake, answered: (status: number) => void): void {
     let status = 400
