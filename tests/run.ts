@@ -1,5 +1,6 @@
 // Runs the tests: `npm test` those that every change should pass in a few minutes, `npm run test:browser` those that need
-// Chromium, `npm run test:rest` all others, and `npm run test:all` all. Further arguments go to tap.
+// Chromium, `npm run test:long` those that measure or take a minute, `npm run test:rest` all others, and `npm run test:all` all.
+// Further arguments go to tap.
 import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -28,16 +29,27 @@ const files = readdirSync('tests', { recursive: true, encoding: 'utf8' })
   .sort()
 const groupOf = (file: string): string | undefined => longGroups.find(([, pattern]) => pattern.test(file))?.[0]
 
+/** What measures time and memory, which a busy machine disturbs, and the longest drills: `.ci/run` leaves them out. */
+const longest =
+  /request-costs|young-generation|encoded-rows-attack|analysis-limits|realtime-isolation|rolling-restart|many-processes|storage-resumable-client|session-state/
+
 const partOf = (file: string): string =>
-  file.startsWith('tests/browser/') ? 'browser' : groupOf(file) === undefined ? 'short' : 'rest'
+  file.startsWith('tests/browser/')
+    ? 'browser'
+    : longest.test(file)
+      ? 'long'
+      : groupOf(file) === undefined
+        ? 'short'
+        : 'rest'
 
 const [which = 'short', ...options] = process.argv.slice(2)
 const chosen = files.filter((file) => partOf(file) === which)
 const { status } = spawnSync('tap', [...options, ...joinFiles(chosen)], { stdio: 'inherit' })
 
 if (which === 'short') {
-  const left = longGroups.map(([what]) => `${files.filter((file) => groupOf(file) === what).length} of ${what}`)
+  const rest = files.filter((file) => partOf(file) === 'rest')
+  const left = longGroups.map(([what]) => `${rest.filter((file) => groupOf(file) === what).length} of ${what}`)
   console.log(`# ${chosen.length} files of tests. Not run: ${left.join('; ')}. They run with: npm run test:rest`)
-  console.log('# Tests in a browser run with: npm run test:browser')
+  console.log('# Tests in a browser run with: npm run test:browser; those that take longest with: npm run test:long')
 }
 process.exitCode = status ?? 1
