@@ -22,7 +22,7 @@ export function joinFiles(files: readonly string[]): string[] {
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
   const alone = files.filter(
-    (file) => file.includes('/process/') || needsOwnProcess.test(readFileSync(new URL(file, root), 'utf8')),
+    (file) => /\/(?:process|browser)\//.test(file) || needsOwnProcess.test(readFileSync(new URL(file, root), 'utf8')),
   )
   const groups = new Map<string, string[]>()
   const counts = new Map<string, number>()
