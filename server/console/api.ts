@@ -13,8 +13,8 @@ export class ApiProblem extends Error {
   readonly fieldErrors: Readonly<Record<string, string>>
 
   constructor(status: number, body: unknown, fallback: string) {
-    const { message, msg, error, error_description, code, error_code, details, hint, line } = recordOf(body)
-    super(firstText(message, msg, error_description, error) ?? fallback)
+    const { message, msg, error, error_description, detail, code, error_code, details, hint, line } = recordOf(body)
+    super(firstText(message, msg, error_description, error, detail) ?? fallback)
     this.name = 'ApiProblem'
     this.status = status
     this.code = firstText(error_code, code) ?? null

@@ -38,3 +38,10 @@ export function bytesText(bytes: number): string {
   const power = bytes < 1000 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), byteUnits.length - 1)
   return `${number.format(bytes / 1000 ** power)} ${byteUnits[power] ?? 'B'}`
 }
+
+/** The set with the value, or without it if it was there. */
+export function toggled(values: ReadonlySet<string>, value: string): ReadonlySet<string> {
+  const next = new Set(values)
+  if (!next.delete(value)) next.add(value)
+  return next
+}

@@ -4,7 +4,7 @@ import { serviceRole, type Viewer } from '../../api.ts'
 import { FormDialog } from '../../forms.tsx'
 import { Badge, Button, Confirm, Empty, Field, Loading, Problem, useLoaded } from '../../parts.tsx'
 import { go, href, useRoute } from '../../router.ts'
-import { bytesText, Time } from '../../values.tsx'
+import { bytesText, Time, toggled } from '../../values.tsx'
 import { isSameViewer, viewerLabel } from '../../viewer.tsx'
 import { Download } from './download.tsx'
 import { LinkDialog } from './link-dialog.tsx'
@@ -237,11 +237,7 @@ function Entries({ entries, place, viewer, search, onChanged }: EntriesProps) {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const [opened, open] = useState<Opened>()
   const selected = entries.filter((entry) => chosen.has(entryKey(entry)))
-  const toggle = (entry: Entry): void => {
-    const next = new Set(chosen)
-    if (!next.delete(entryKey(entry))) next.add(entryKey(entry))
-    setChosen(next)
-  }
+  const toggle = (entry: Entry): void => setChosen((before) => toggled(before, entryKey(entry)))
   if (entries.length === 0) return <NoEntries viewer={viewer} search={search} />
   return (
     <>

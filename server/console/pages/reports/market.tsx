@@ -111,8 +111,18 @@ function VehiclePrices({ group, viewer, rest }: MarketProps & { readonly group: 
 function typicalVehicle({ reports }: VehicleGroup): Vehicle {
   const of = (name: 'year' | 'mileage' | 'lat' | 'lng'): number => median(reports.map((report) => report[name]))
   const { manufacturer = '', model = '' } = reports[0] ?? {}
-  return { manufacturer, model, year: of('year'), mileage: of('mileage'), lat: of('lat'), lng: of('lng') }
+  return {
+    manufacturer,
+    model,
+    year: of('year'),
+    mileage: of('mileage'),
+    lat: rounded(of('lat')),
+    lng: rounded(of('lng')),
+  }
 }
+
+/** Degrees: some ten metres. */
+const rounded = (degrees: number): number => Math.round(degrees * 1e4) / 1e4
 
 function useSettled<T>(value: T): T {
   const [settled, setSettled] = useState(value)

@@ -43,7 +43,13 @@ function optionsOf(colors: Colors): Omit<uPlot.Options, 'width' | 'height'> {
     cursor: { show: false },
     scales: { x: { time: false }, y: { range: (_chart, _min, max) => [0, Math.max(1, max * 1.05)] } },
     axes: [
-      axis(colors, { label: 'km', labelSize: 18, values: (_chart, splits) => splits.map(compactText) }),
+      axis(colors, {
+        size: 30,
+        label: 'km',
+        labelSize: 18,
+        labelGap: 0,
+        values: (_chart, splits) => splits.map(compactText),
+      }),
       axis(colors, { size: 60, values: (_chart, splits) => splits.map(compactText) }),
     ],
     bands: [{ series: [high, low], fill: `${colors('--link')}22` }],

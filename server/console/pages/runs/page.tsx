@@ -4,9 +4,9 @@ import { serviceRole, type Viewer } from '../../api.ts'
 import { useAction } from '../../forms.tsx'
 import { Badge, Button, Confirm, Dialog, Empty, Loading, Problem, useLoaded } from '../../parts.tsx'
 import { restPathOf } from '../../rest/relation.ts'
-import { go, useRoute } from '../../router.ts'
+import { go, href, useRoute } from '../../router.ts'
 import { useSession } from '../../session.tsx'
-import { Time } from '../../values.tsx'
+import { Time, toggled } from '../../values.tsx'
 import { isSameViewer, useViewer, viewerLabel } from '../../viewer.tsx'
 import { BoxedImage } from './boxed-image.tsx'
 import { CoverageChart } from './coverage-chart.tsx'
@@ -53,18 +53,23 @@ export default function Runs() {
 function AnalyseButton({ viewer, onDone }: { readonly viewer: Viewer; readonly onDone: () => void }) {
   const { analysisPath, services } = useSession()
   const input = useRef<HTMLInputElement>(null)
+  const [isKept, setKept] = useState(false)
   const { error, isBusy, run } = useAction()
   if (analysisPath === null) return null
-  const isUser = viewer.kind === 'user'
+  if (viewer.kind !== 'user') return <span class="faint small">Runs belong to users: look as one to add a run.</span>
   const send = (files: FileList | null): void => {
     const [file] = files ?? []
-    if (file) run(() => analyse(viewer, analysisPath, file, services.includes('storage')).then(onDone))
+    if (file) run(() => analyse(viewer, analysisPath, file, isKept).then(onDone))
   }
   return (
     <>
-      <Problem error={error} />
-      {!isUser && <span class="faint small">Runs belong to users: look as one to add a run.</span>}
-      <Button kind="primary" isBusy={isBusy} isDisabled={!isUser} onClick={() => input.current?.click()}>
+      {services.includes('storage') && (
+        <label>
+          <input type="checkbox" checked={isKept} onChange={({ currentTarget }) => setKept(currentTarget.checked)} />{' '}
+          Keep the image
+        </label>
+      )}
+      <Button kind="primary" isBusy={isBusy} onClick={() => input.current?.click()}>
         Analyse an image
       </Button>
       <input
@@ -78,6 +83,17 @@ function AnalyseButton({ viewer, onDone }: { readonly viewer: Viewer; readonly o
           currentTarget.value = ''
         }}
       />
+      {error !== undefined && (
+        <div class="full">
+          <Problem error={error} />
+          {isKept && (
+            <p class="faint">
+              Kept images are files in a folder with the id of the user: a bucket for them needs the policies “Own
+              folder” of <a href={href(['files'])}>Files</a>.
+            </p>
+          )}
+        </div>
+      )}
     </>
   )
 }
@@ -130,11 +146,7 @@ function RunList({ runs, viewer, rest, onChanged }: ListProps) {
               <input
                 type="checkbox"
                 checked={chosen.has(run.id)}
-                onChange={() => {
-                  const next = new Set(chosen)
-                  if (!next.delete(run.id)) next.add(run.id)
-                  setChosen(next)
-                }}
+                onChange={() => setChosen((before) => toggled(before, run.id))}
               />{' '}
               Compare
             </label>
