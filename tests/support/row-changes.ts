@@ -6,11 +6,8 @@ import { connectionConfig } from '../../server/postgres/connection/pool-config.t
 import { Database } from '../../server/postgres/database.ts'
 import { createPool } from '../../server/postgres/pool.ts'
 import { LogReader } from '../../server/postgres/replication/log-reader.ts'
-import {
-  createRowChanges,
-  publication,
-  type RunningRowChanges,
-} from '../../server/services/realtime/changes/create-row-changes.ts'
+import { createRowChanges, type RunningRowChanges } from '../../server/services/realtime/changes/create-row-changes.ts'
+import { publication } from '../../server/services/realtime/changes/publication.ts'
 import type {
   ChangeEvent,
   ChangeFailure,

@@ -1,19 +1,18 @@
 // Row changes: subscriptions to tables of a publication, whose events come from the log.
 import { parseLsn } from '../../../common/wal-position.ts'
-import { lastingIdentity, claimsText, type Identity } from '../../../identity/identity.ts'
-import { isUnreachable, sqlState } from '../../../postgres/database-error.ts'
+import type { Identity } from '../../../identity/identity.ts'
 import type { Database } from '../../../postgres/database.ts'
 import type { LogRelation, LogTransaction } from '../../../postgres/replication/log-transaction.ts'
-import { qualified } from '../../../rest/sql/identifier.ts'
 import type { FeedState, LogFeed } from '../log-feed.ts'
-import { describePublished, publishedTables, type PublishedRelations } from '../policies/relation-policies.ts'
+import type { PublishedRelations } from '../policies/relation-policies.ts'
 import { CheckBatch } from '../policies/check-batch.ts'
-import { CallerSettings, filterTime } from '../policies/row-check.ts'
-import { audienceOf, Audiences, isNamed, Subscriber, Viewer, viewerKey } from './audience.ts'
+import { audienceOf, Audiences, Subscriber } from './audience.ts'
+import { BindingCheck } from './binding-check.ts'
 import { ChangeBuffer, type BufferedTransaction } from './change-buffer.ts'
 import { batchSize, ChangeDelivery, type Recipients } from './change-delivery.ts'
-import { describedBinding, readBinding, type Binding } from './filter-text.ts'
+import { readBinding } from './filter-text.ts'
 import { positionText, readPosition, type ChangePosition } from './position.ts'
+import { PublicationWatch } from './publication.ts'
 import { TableCatalogue } from './published-table.ts'
 import {
   ChangesRefused,
@@ -26,9 +25,7 @@ import {
   type SubscribeOptions,
 } from './row-changes.ts'
 import { Beginning, Resumption, type Start } from './start.ts'
-
-/** The publication whose tables can be subscribed to. */
-export const publication = 'supabase_realtime'
+import { Viewers } from './viewers.ts'
 
 export type RowChangesOptions = {
   readonly database: Pick<Database, 'runWith' | 'runForEach'>
@@ -66,9 +63,6 @@ export type RunningRowChanges = RowChanges & {
   readonly statistics: RowChangesStatistics
 }
 
-/** Milliseconds until the publication is looked at again while it lacks a table of a subscription. */
-const publicationInterval = 2000
-
 export function createRowChanges(options: RowChangesOptions): RunningRowChanges {
   return new Changes(options)
 }
@@ -78,11 +72,9 @@ class Changes implements RunningRowChanges {
   readonly #buffer: ChangeBuffer
   readonly #audiences = new Audiences()
   readonly #catalogue: TableCatalogue
-  readonly #settings: CallerSettings
-  readonly #viewers = new Map<string, Viewer>()
-  readonly #roleViewers = new Map<string, Viewer>()
-  readonly #filterViewers = new Map<string, Viewer>()
-  readonly #filterSettings: CallerSettings
+  readonly #viewers: Viewers
+  readonly #check: BindingCheck
+  readonly #publication: PublicationWatch
   readonly #delivery: ChangeDelivery
   /** Subscribers that do not get every transaction yet: what was committed before they subscribed may be read later. */
   readonly #starting = new Set<Subscriber>()
@@ -93,7 +85,6 @@ class Changes implements RunningRowChanges {
   #checkedRows = 0
   #uses = 0
   #isStopped = false
-  #publicationTimer: NodeJS.Timeout | undefined
 
   constructor(options: RowChangesOptions) {
     const { database, feed, settings, onError } = options
@@ -103,15 +94,22 @@ class Changes implements RunningRowChanges {
       seconds: () => settings().realtimeReplaySeconds,
     })
     this.#catalogue = new TableCatalogue(database)
-    this.#settings = new CallerSettings(options.checksSessions)
-    this.#filterSettings = new CallerSettings(options.checksSessions, [], filterTime)
+    this.#viewers = new Viewers(options.checksSessions)
+    this.#check = new BindingCheck({ database, feed, catalogue: this.#catalogue, viewers: this.#viewers })
+    this.#publication = new PublicationWatch({
+      database,
+      feed,
+      subscribers: this.#audiences.subscribers,
+      onFailure: (subscriber, failure) => this.#fail([subscriber], failure),
+      onError,
+    })
     this.#delivery = new ChangeDelivery({
       tools: {
         database,
         checks: new CheckBatch(database),
         catalogue: this.#catalogue,
-        roleViewer: (role) => this.#roleViewer(role),
-        filterViewer: (role) => this.#filterViewer(role),
+        roleViewer: (role) => this.#viewers.ofRole(role),
+        filterViewer: (role) => this.#viewers.ofFilters(role),
         onFailure: ({ subscribers }, failure) => this.#fail(subscribers, failure),
         onCheck: (rows) => {
           this.#checks++
@@ -153,32 +151,7 @@ class Changes implements RunningRowChanges {
 
   forgetTables(): void {
     this.#catalogue.forget()
-    if (this.#audiences.subscribers.size > 0) void this.#checkPublication()
-  }
-
-  /** Tells subscribers that their table has left the publication, or has come back. */
-  async #checkPublication(): Promise<void> {
-    try {
-      const tables = await publishedTables(this.#options.database, publication)
-      if (tables) this.#options.feed.readWith(publication)
-      for (const subscriber of [...this.#audiences.subscribers]) {
-        const binding = subscriber.bindings.find((one) => !tables?.some((table) => isNamed(one, table)))
-        if (subscriber.isUnpublished === (binding !== undefined)) continue
-        subscriber.isUnpublished = binding !== undefined
-        const failure: ChangeFailure = binding
-          ? { code: 'Unavailable', message: noLongerPublished(binding, tables !== undefined) }
-          : { code: 'Gap', message: publishedAgain }
-        this.#fail([subscriber], failure)
-      }
-      clearTimeout(this.#publicationTimer)
-      // Nothing says when a table is added to a publication.
-      if (hasSome(this.#audiences.subscribers, ({ isUnpublished }) => isUnpublished)) {
-        this.#publicationTimer = setTimeout(() => void this.#checkPublication(), publicationInterval).unref()
-      }
-    } catch (error) {
-      // Without the database, its subscribers hear of that.
-      if (!isUnreachable(error)) this.#options.onError(error)
-    }
+    void this.#publication.check()
   }
 
   async subscribe({ bindings, identity, since, signal, receiver }: SubscribeOptions): Promise<ChangeSubscription> {
@@ -195,8 +168,8 @@ class Changes implements RunningRowChanges {
     }
     const release = this.#use()
     try {
-      const described = await this.#checkWhileReading(read, identity, signal)
-      const subscriber = new Subscriber(read, receiver, this.#viewer(identity))
+      const described = await this.#check.whileReading(read, identity, signal)
+      const subscriber = new Subscriber(read, receiver, this.#viewers.take(identity))
       this.#audiences.add(subscriber)
       subscriber.start = this.#startOf(described, after, subscriber)
       this.#starting.add(subscriber)
@@ -216,7 +189,7 @@ class Changes implements RunningRowChanges {
 
   async stop(): Promise<void> {
     this.#isStopped = true
-    clearTimeout(this.#publicationTimer)
+    this.#publication.stop()
     for (const subscriber of [...this.#audiences.subscribers]) this.#end(subscriber, () => undefined)
     await this.#options.feed.stop()
   }
@@ -239,102 +212,24 @@ class Changes implements RunningRowChanges {
     subscriber.isEnded = true
     this.#audiences.delete(subscriber)
     this.#starting.delete(subscriber)
-    this.#releaseViewer(subscriber.viewer)
+    this.#viewers.release(subscriber.viewer)
     release()
   }
 
   async #changeIdentity(subscriber: Subscriber, identity: Identity): Promise<void> {
-    await this.#check(subscriber.bindings, identity)
+    await this.#check.check(subscriber.bindings, identity)
     // What is being evaluated now is for the previous token: it is handed out before.
     for (let batch = this.#batchOf(subscriber); batch; batch = this.#batchOf(subscriber)) await batch
     if (subscriber.isEnded) return
     const before = subscriber.viewer
     this.#audiences.delete(subscriber)
-    subscriber.viewer = this.#viewer(identity)
+    subscriber.viewer = this.#viewers.take(identity)
     this.#audiences.add(subscriber)
-    this.#releaseViewer(before)
+    this.#viewers.release(before)
   }
 
   #batchOf(subscriber: Subscriber): Promise<void> | undefined {
     return subscriber.batch ?? this.#batch
-  }
-
-  #viewer(identity: Identity): Viewer {
-    const key = viewerKey(identity.role, claimsText(identity))
-    let viewer = this.#viewers.get(key)
-    if (!viewer) this.#viewers.set(key, (viewer = new Viewer(identity, this.#settings)))
-    viewer.users++
-    return viewer
-  }
-
-  #releaseViewer(viewer: Viewer): void {
-    if (--viewer.users === 0) this.#viewers.delete(viewer.key)
-  }
-
-  #roleViewer(role: string): Viewer {
-    return viewerOf(role, this.#roleViewers, this.#settings)
-  }
-
-  #filterViewer(role: string): Viewer {
-    return viewerOf(role, this.#filterViewers, this.#filterSettings)
-  }
-
-  /** Checks again if the log was not read all the time: what was committed meanwhile may be missing. */
-  async #checkWhileReading(
-    bindings: readonly Binding[],
-    identity: Identity,
-    signal: AbortSignal,
-  ): Promise<PublishedRelations> {
-    const { feed } = this.#options
-    for (;;) {
-      await feed.whenReading(signal)
-      const { state } = feed
-      const described = await this.#check(bindings, identity, signal)
-      signal.throwIfAborted()
-      feed.readWith(publication)
-      if (feed.state === state) return described
-    }
-  }
-
-  /**
-   * Checks that the tables, columns and values of bindings fit.
-   *
-   * @throws ChangesRefused, ChangesUnavailable
-   */
-  async #check(bindings: readonly Binding[], identity: Identity, signal?: AbortSignal): Promise<PublishedRelations> {
-    const { role } = identity
-    try {
-      const described = await describePublished(this.#options.database, role, publication, bindings)
-      const tables = described.relations.map((access) => this.#catalogue.keep(access, role))
-      // One after the other: other subscribers and requests need the database, too.
-      for (const binding of bindings) {
-        const named = tables.filter(({ access }) => isNamed(binding, access))
-        if (named.length === 0) throw new ChangesRefused(notPublished(binding))
-        for (const table of named) {
-          signal?.throwIfAborted()
-          await this.#compile(table, binding)
-        }
-      }
-      return described
-    } catch (error) {
-      if (error instanceof ChangesRefused || error instanceof ChangesUnavailable || signal?.aborted === true)
-        throw error
-      if (isUnreachable(error)) throw new ChangesUnavailable('The database cannot be reached.')
-      const state = sqlState(error)
-      if (state === undefined) throw error
-      throw new ChangesRefused(`ERROR ${state} ${error instanceof Error ? error.message : ''}`)
-    }
-  }
-
-  async #compile(table: ReturnType<TableCatalogue['keep']>, binding: Binding): Promise<void> {
-    try {
-      await table.compile(binding, this.#filterViewer(table.role))
-    } catch (error) {
-      if (!(error instanceof ChangesRefused)) throw error
-      throw new ChangesRefused(
-        `Unable to subscribe to changes with given parameters. An exception happened so please check your connect parameters: [${describedBinding(binding)}]. Exception: ${error.message}`,
-      )
-    }
   }
 
   /** A new subscriber begins with what its check has not seen, or after the last position that the client has seen. */
@@ -504,26 +399,9 @@ class Changes implements RunningRowChanges {
   }
 }
 
-/** The viewer with a role and no claims. */
-function viewerOf(role: string, viewers: Map<string, Viewer>, settings: CallerSettings): Viewer {
-  let viewer = viewers.get(role)
-  if (!viewer) viewers.set(role, (viewer = new Viewer(lastingIdentity(role, {}), settings)))
-  return viewer
-}
-
 const unreadable = 'Changes are missing: they could not be read.'
 
 function hasSome<T>(all: ReadonlySet<T>, test: (one: T) => boolean): boolean {
   for (const one of all) if (test(one)) return true
   return false
 }
-
-const publishedAgain = 'Changes may be missing: a table was not published for a while. Further changes follow.'
-
-function noLongerPublished({ schema, table }: Binding, isThere: boolean): string {
-  const [verb, part] = isThere ? ['alter', 'add table'] : ['create', 'for table']
-  const name = table === '*' ? '…' : qualified({ schema, name: table })
-  return `Changes do not come any more: the table is not in the publication ${publication}. Add it: ${verb} publication ${publication} ${part} ${name};`
-}
-const notPublished = (binding: Binding): string =>
-  `Unable to subscribe to changes with given parameters. Please check Realtime is enabled for the given connect parameters: [${describedBinding(binding)}]`

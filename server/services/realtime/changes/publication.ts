@@ -1,0 +1,70 @@
+// The publication whose tables can be subscribed to, and what becomes of subscriptions whose table leaves it.
+import { isUnreachable } from '../../../postgres/database-error.ts'
+import type { Database } from '../../../postgres/database.ts'
+import { qualified } from '../../../rest/sql/identifier.ts'
+import type { LogFeed } from '../log-feed.ts'
+import { publishedTables } from '../policies/relation-policies.ts'
+import { isNamed, type Subscriber } from './audience.ts'
+import type { Binding } from './filter-text.ts'
+import type { ChangeFailure } from './row-changes.ts'
+
+export const publication = 'supabase_realtime'
+
+/** Milliseconds until the publication is looked at again while it lacks a table of a subscription. */
+const interval = 2000
+
+type PublicationParts = {
+  readonly database: Pick<Database, 'runWith'>
+  readonly feed: LogFeed
+  readonly subscribers: ReadonlySet<Subscriber>
+  readonly onFailure: (subscriber: Subscriber, failure: ChangeFailure) => void
+  readonly onError: (error: unknown) => void
+}
+
+export class PublicationWatch {
+  readonly #parts: PublicationParts
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(parts: PublicationParts) {
+    this.#parts = parts
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer)
+  }
+
+  /** Tells subscribers that their table has left the publication, or has come back. */
+  async check(): Promise<void> {
+    const { database, feed, subscribers, onFailure, onError } = this.#parts
+    if (subscribers.size === 0) return
+    try {
+      const tables = await publishedTables(database, publication)
+      if (tables) feed.readWith(publication)
+      for (const subscriber of [...subscribers]) {
+        const binding = subscriber.bindings.find((one) => !tables?.some((table) => isNamed(one, table)))
+        if (subscriber.isUnpublished === (binding !== undefined)) continue
+        subscriber.isUnpublished = binding !== undefined
+        const failure: ChangeFailure = binding
+          ? { code: 'Unavailable', message: noLongerPublished(binding, tables !== undefined) }
+          : { code: 'Gap', message: publishedAgain }
+        onFailure(subscriber, failure)
+      }
+      clearTimeout(this.#timer)
+      // Nothing says when a table is added to a publication.
+      if ([...subscribers].some(({ isUnpublished }) => isUnpublished)) {
+        this.#timer = setTimeout(() => void this.check(), interval).unref()
+      }
+    } catch (error) {
+      // Without the database, its subscribers hear of that.
+      if (!isUnreachable(error)) onError(error)
+    }
+  }
+}
+
+const publishedAgain = 'Changes may be missing: a table was not published for a while. Further changes follow.'
+
+function noLongerPublished({ schema, table }: Binding, isThere: boolean): string {
+  const [verb, part] = isThere ? ['alter', 'add table'] : ['create', 'for table']
+  const name = table === '*' ? '…' : qualified({ schema, name: table })
+  return `Changes do not come any more: the table is not in the publication ${publication}. Add it: ${verb} publication ${publication} ${part} ${name};`
+}
