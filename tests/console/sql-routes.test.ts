@@ -152,7 +152,10 @@ t.test('a test is written, run, and notices a mutant', async (t) => {
     by: 'Bob cannot see the note of Ann',
     policy: 'own_notes',
   })
-  t.ok(run.mutants.some(({ outcome }) => outcome === 'unnoticed'))
+  const unnoticed = run.mutants.find(({ outcome }) => outcome === 'unnoticed')
+  const accepted = await call('POST', 'policy-tests/accepted', { mutant: unnoticed?.id, reason: 'as it should be' })
+  t.match([accepted.status, accepted.body.details], [201, { path: /requests\.yaml$/ }])
+  t.match((await call('GET', 'policy-tests')).body.details, { files: [{ accepted: [{ mutant: unnoticed?.id }] }] })
   t.ok(run.mutants.every(({ object }) => object === 'public.notes'))
 })
 
@@ -174,6 +177,7 @@ t.test('outside of development', async (t) => {
     migrations: { name: 'x', sql: 'select 1' },
     'check/fixes': {},
     'policy-tests': { name: 'x', as: 'anon', request: 'GET /', status: 200 },
+    'policy-tests/accepted': { mutant: 'x', reason: 'y' },
     'policy-tests/run': { kind: 'tests' },
   }
   for (const [path, body] of Object.entries(bodies)) t.equal((await client.call('POST', path, body)).status, 403, path)

@@ -33,7 +33,7 @@ export class TestRuns {
    * @throws Failure 409 while another one runs; the errors of the files
    */
   async start(request: RunRequest, config: Config, env: Environment): Promise<PolicyTestRun> {
-    if (this.#current?.isRunning === true) throw new Failure(409, 'Another run of the policy tests has not ended')
+    if (this.#current?.isBusy === true) throw new Failure(409, 'Another run of the policy tests has not ended')
     const run = new Run(request, this.#patience)
     this.#current = run
     await run.begin(config, env)
@@ -56,10 +56,16 @@ class Run {
   #error: string | null = null
   #recorded: PolicyTestRun['recorded'] = null
   #timer: NodeJS.Timeout | undefined
+  /** Whether its databases exist: those of a cancelled run are still removed. */
+  #isBusy = true
 
   constructor(request: RunRequest, patienceTime: number) {
     this.#request = request
     this.#patience = patienceTime
+  }
+
+  get isBusy(): boolean {
+    return this.#isBusy
   }
 
   get isRunning(): boolean {
@@ -168,6 +174,7 @@ class Run {
 
   #end(state: 'done' | 'failed', error: string | null): void {
     clearTimeout(this.#timer)
+    this.#isBusy = false
     if (this.isRunning) this.#state = state
     this.#error = error
     this.#stage = ''

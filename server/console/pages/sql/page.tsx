@@ -44,6 +44,8 @@ export default function SqlPage() {
     const chosen = editor.current?.chosen() ?? { text, offset: 0 }
     rememberRun(chosen.text, isOwner ? 'the owner' : viewerLabel(viewer))
     start(requestOf(chosen.text, caller, { mode, commits, timeout }), chosen.offset)
+    // Chosen for one run: the next one is rolled back again.
+    if (mode === 'run') setCommits(false)
   }
   return (
     <div class="sql">
