@@ -107,6 +107,8 @@ async function edit(page: Page, row: number, column: string, text: string): Prom
     (name) => [...document.querySelectorAll('.grid-header b')].findIndex((it) => it.textContent === name),
     column,
   )
+  // Editable once the columns are known, too.
+  await page.waitForSelector(`#cell-${row}-${index}[aria-readonly=false]`)
   await page.click(`#cell-${row}-${index}`)
   await page.focus('.grid')
   await page.keyboard.press('Enter')
@@ -178,6 +180,7 @@ t.test('rows as somebody: filter, order, edit, insert, delete, in and out', asyn
   })
 
   await t.test('documents are edited in a dialog, and what a JSON Schema refuses is said at its place', async (t) => {
+    await page.waitForSelector('#cell-0-7[aria-readonly=false]')
     await page.click('#cell-0-7')
     await page.focus('.grid')
     await page.keyboard.press('Enter')
@@ -206,6 +209,7 @@ t.test('rows as somebody: filter, order, edit, insert, delete, in and out', asyn
   await t.test('the keyboard moves, edits one cell after the other, and follows references', async (t) => {
     const active = (): Promise<string> =>
       page.evaluate(() => document.querySelector('.grid')?.getAttribute('aria-activedescendant') ?? '')
+    await page.waitForSelector('#cell-0-2[aria-readonly=false]')
     await page.click('#cell-0-2')
     await page.focus('.grid')
     await page.keyboard.press('ArrowDown')
@@ -340,7 +344,9 @@ t.test('a hidden row is greyed and explained; markup does nothing; a million row
     await lookAs(page, 'service_role')
     await openPage(page, `#/tables/public/${encodeURIComponent(markup)}`, markup)
     await waitFor(t, () => texts(page, markup), [markup], 'the row')
+    await page.waitForSelector('#cell-0-3[aria-readonly=false]')
     await page.click('#cell-0-3')
+    await page.focus('.grid')
     await page.keyboard.press('Enter')
     t.ok(await shows(page, 'Save', 'dialog'))
     await page.keyboard.press('Escape')

@@ -48,6 +48,8 @@ export function TableView({ schema, name, isHiddenShown, all, onChanged }: Props
   if (!isExposed) return <Unexposed relation={details.value} error={details.error} all={all} />
   return (
     <TableRows
+      // Never shows the rows of another viewer, not even while its own are loaded.
+      key={JSON.stringify(viewer)}
       place={place}
       viewer={viewer}
       relation={details.value}
@@ -218,7 +220,7 @@ function TableRows({ place, viewer, relation, detailsError, parameters, isHidden
           onHidden={({ cells }) => setShown({ kind: 'hidden', row: cells })}
           onOpen={(index) => {
             const row = rows.rows[index]
-            if (row) setShown({ kind: 'row', row: row.cells })
+            if (row && relation) setShown({ kind: 'row', row: row.cells })
           }}
           editor={(index, { details, name }, close) =>
             details && (
