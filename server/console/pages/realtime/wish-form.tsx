@@ -137,7 +137,7 @@ const TopicFields = ({ wish, onChange }: FieldsProps) => (
         onInput={({ currentTarget }) => onChange({ topic: currentTarget.value })}
       />
     </Field>
-    <label class="check">
+    <label class="private-topic">
       <input
         type="checkbox"
         checked={wish.isPrivate}
