@@ -76,6 +76,8 @@ export type ServiceConfig = EngineSettings &
     readonly backupDir: string | null
     /** When the console is open. */
     readonly console: 'development' | 'on' | 'off'
+    /** Connection string for SQL of the console outside of development. */
+    readonly consoleDatabaseUrl: string | null
     /** What the server has; migrations create nothing for the other services. */
     readonly services: readonly ServiceName[]
     /** Whether to migrate when `serve` starts. Always true with the embedded database. */

@@ -53,6 +53,16 @@ export const serviceSettings: { readonly [K in keyof ServiceConfig]: Setting<Ser
     description:
       'When the [console](../services/console/README.md) is open: `development` for clients on the same machine while the server has the embedded database and listens on loopback; `on` also elsewhere, for the secret key and accounts of administrators; `off` never.',
   }),
+  consoleDatabaseUrl: service({
+    name: 'console-database-url',
+    variables: ['CONSOLE_DATABASE_URL'],
+    type: types.connectionString,
+    default: null,
+    defaultInWords: 'none: SQL runs during development only',
+    example: '"postgresql://console_sql@localhost:5432/postgres"',
+    description:
+      'Connection string of the [console](../services/console/README.md) for SQL outside of development, with a login role that can take the roles of requests only; or `@file`.',
+  }),
   migrateOnStart: service({
     name: 'migrate-on-start',
     variables: ['MIGRATE_ON_START'],

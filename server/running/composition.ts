@@ -176,8 +176,10 @@ function startConsole(
   realtime: () => RealtimeService | undefined,
   tools: EnvelopeTools,
 ): Router | undefined {
-  const { config, env, configFile, tail: requests, isDevelopment } = parts
+  const { config, env, configFile, tail: requests } = parts
   if (!requests) return undefined
+  // With `on`, a proxy on the same machine may pass on requests of others.
+  const isDevelopment = parts.isDevelopment && config.console === 'development'
   const ownerUri = isDevelopment ? config.migrationDatabaseUrl : null
   const snapshot = (): Snapshot<ServiceSettings> => parts.engine.snapshot
   const settings: ConsoleSettings = {
@@ -195,7 +197,9 @@ function startConsole(
     secureCookies: parts.sessions.secureCookies,
     version,
     ownerUri,
-    tools: lazy(() => parts.console({ ...parts, env, configFile, ownerUri, config: parts.current, snapshot })),
+    tools: lazy(() =>
+      parts.console({ ...parts, env, configFile, isDevelopment, ownerUri, config: parts.current, snapshot }),
+    ),
   }
   return createConsole(settings, tools)
 }

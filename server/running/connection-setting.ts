@@ -24,8 +24,8 @@ export function toPoolConfig(uri: string, env: Environment, session?: 'read-writ
 
 /** The name under which a connection string was set: an environment variable, or the name in the file. */
 function sourceOf(uri: string, env: Environment): string {
-  const variables = [settings.dbUri, settings.migrationDatabaseUrl].flatMap((it: Setting<unknown>) =>
-    settingVariables(it),
+  const variables = [settings.dbUri, settings.migrationDatabaseUrl, settings.consoleDatabaseUrl].flatMap(
+    (it: Setting<unknown>) => settingVariables(it),
   )
   return (
     variables.find((name) => env[name] === uri) ??

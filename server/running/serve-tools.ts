@@ -65,6 +65,8 @@ export type ServedSettings = {
 export type ConsoleToolsOptions = Omit<ServedSettings, 'config'> & {
   /** The current settings. */
   readonly config: () => Config
+  /** Whether the console may do what only development allows. */
+  readonly isDevelopment: boolean
   /** Connection string of the role that owns the schemas, during development; otherwise null. */
   readonly ownerUri: string | null
   readonly database: ScratchDatabase

@@ -11,6 +11,7 @@ t.teardown(() => database.drop())
 const place: SqlPlace = {
   uri: database.authenticatorUri,
   owner: undefined,
+  isConfined: false,
   env: {},
   channel: 'pgrst',
 }
@@ -156,6 +157,28 @@ t.test('what is left in a session ends with it', async (t) => {
     outcome: 'rolled back',
   })
   t.equal(await tasks(), 8)
+})
+
+t.test('outside of development, the login role can take the roles of requests only', async (t) => {
+  const secrets = 'reset role; set role supabase_auth_admin; select encrypted_password from auth.users'
+  const confined = { ...place, isConfined: true }
+  for (const uri of [database.authenticatorUri, database.adminUri]) {
+    const { error, results } = await run(secrets, {}, anonymous, { ...confined, uri })
+    t.match(error, { message: /the server's own/, hint: /CONSOLE_DATABASE_URL/ })
+    t.same(results, [])
+  }
+  const name = `console_sql_${process.pid}`
+  await database.query(`create role ${name} login noinherit password 'x'; grant anon, service_role to ${name}`)
+  t.teardown(() => database.query(`drop role ${name}`))
+  const uri = new URL(database.authenticatorUri)
+  uri.username = name
+  uri.password = 'x'
+  const at = { ...confined, uri: uri.href }
+  t.match(await run('select count(*) from public.tasks', {}, serviceRole, at), { error: null, role: 'service_role' })
+  t.match(await run(secrets, {}, anonymous, at), { error: { code: '42501' } })
+  t.match(await run('reset role; insert into rowhouse.console_log default values', {}, anonymous, at), {
+    error: { code: '42501' },
+  })
 })
 
 t.test('COPY is refused', async (t) => {

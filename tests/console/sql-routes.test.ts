@@ -167,11 +167,24 @@ t.test('a run is cancelled', async (t) => {
   t.strictSame(await readdir(join(folder, 'policy-tests')), ['requests.yaml'], 'nothing is written')
 })
 
+t.test('the embedded database with CONSOLE=on, which a proxy on the same machine may pass requests to', async (t) => {
+  const client = await signInToConsole(await startConsoleServer(t, { ...env, CONSOLE: 'on' }))
+  t.match(client.session, { isDevelopment: false })
+  t.match((await client.call('GET', 'overview')).body.details, { keys: null, database: null })
+  t.match((await client.call('POST', 'sql', { sql: 'select 1', caller: { owner: true } })).body.details, {
+    error: { message: /development only/ },
+  })
+  t.equal((await client.call('POST', 'migrations', { name: 'x', sql: 'select 1' })).status, 403)
+})
+
 t.test('outside of development', async (t) => {
   const served = await startConsoleServer(t, { ...env, ROWHOUSE_EMBEDDED: undefined, CONSOLE: 'on' })
   const client = await signInToConsole(served)
   t.match((await client.call('POST', 'sql', { sql: 'select 1', caller: { owner: true } })).body.details, {
     error: { message: /development only/ },
+  })
+  t.match((await client.call('POST', 'sql', { sql: 'reset role', caller: { role: 'anon' } })).body.details, {
+    error: { hint: /CONSOLE_DATABASE_URL/ },
   })
   const bodies = {
     migrations: { name: 'x', sql: 'select 1' },

@@ -41,7 +41,7 @@ const pages: readonly Page[] = [
     tasks: [
       {
         task: 'Choose services and paths',
-        settings: ['services', 'console', 'rest-base-path', 'docs-mode', 'openapi-*'],
+        settings: ['services', 'console*', 'rest-base-path', 'docs-mode', 'openapi-*'],
       },
       {
         task: 'Listen, restart and use several processors',

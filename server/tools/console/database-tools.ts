@@ -16,7 +16,7 @@ import { acceptMutant, addTest } from '../policy-tests/add-test.ts'
 import { withEmbeddedLaboratory } from '../policy-tests/embedded-laboratory.ts'
 import { readProjectTests } from '../policy-tests/whole-run.ts'
 import { checkDatabase, writeFixes } from './check-database.ts'
-import { runSql } from './run-sql.ts'
+import { runSql, type SqlPlace } from './run-sql.ts'
 import { TestRuns } from './test-runs.ts'
 import { forPeople, isForPeople } from './tool-failure.ts'
 
@@ -33,10 +33,7 @@ export function createDatabaseTools(options: ConsoleToolsOptions): DatabaseTools
       return use((text, values) => client.query<Record<string, unknown>>(text, values))
     })
   return {
-    runSql: (request, identity, signal) =>
-      turns.take(() =>
-        runSql({ uri, owner: ownerUri ?? undefined, env, channel: config().dbChannel }, request, identity, signal),
-      ),
+    runSql: (request, identity, signal) => turns.take(() => runSql(placeOf(options), request, identity, signal)),
     explain: ({ request: line, headers = [], body, trusted = [] }, identity, signal) =>
       forPeople(() => {
         const { restBasePath } = config()
@@ -65,6 +62,18 @@ export function createDatabaseTools(options: ConsoleToolsOptions): DatabaseTools
     startRun: (request) => forPeople(() => runs.start(request, config(), env)),
     currentRun: () => runs.current,
     cancelRun: () => runs.cancel(),
+  }
+}
+
+/** Where SQL runs: during development, the owner can be chosen anyway. */
+function placeOf({ isDevelopment, uri, ownerUri, env, config }: ConsoleToolsOptions): SqlPlace {
+  const { consoleDatabaseUrl, dbChannel } = config()
+  return {
+    uri: isDevelopment ? uri : (consoleDatabaseUrl ?? uri),
+    owner: ownerUri ?? undefined,
+    isConfined: !isDevelopment,
+    env,
+    channel: dbChannel,
   }
 }
 

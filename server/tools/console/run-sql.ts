@@ -12,6 +12,7 @@ import type { SqlProblem, SqlRequest, SqlResult, SqlRun } from '../../services/c
 import { splitStatements, type SqlStatement } from '../../text/sql-statements.ts'
 import { messageOf } from '../command-line/error-message.ts'
 import { HardStop } from './hard-stop.ts'
+import { refusalOfLogin } from './confined-login.ts'
 import { refusalOf } from './refused-sql.ts'
 
 /** The database on which statements run. */
@@ -20,6 +21,8 @@ export type SqlPlace = {
   readonly uri: string
   /** Connection string of the role that owns the schemas; undefined where it cannot be chosen. */
   readonly owner: string | undefined
+  /** Whether the login role must not be able to take the server's own roles: statements can switch to all that it has. */
+  readonly isConfined: boolean
   readonly env: Environment
   /** Channel that hears of changes of the schema. */
   readonly channel: string
@@ -126,6 +129,8 @@ class Run {
     })
     try {
       await client.query('begin isolation level read committed read write')
+      const refused = place.isConfined ? await refusalOfLogin(client) : undefined
+      if (refused) return this.ended({ ...noPlace, ...refused })
       await this.#enter(client)
       const error = await this.#runAll(client)
       if (error) {

@@ -45,6 +45,7 @@ t.test('defaults', async (t) => {
     bodyLimit: 102_400,
     clientErrorVerbosity: 'verbose',
     console: 'development',
+    consoleDatabaseUrl: null,
     dataDir: '.data',
     dbAggregatesEnabled: false,
     dbAnonRole: 'anon',
