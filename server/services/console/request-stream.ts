@@ -11,7 +11,7 @@ const interval = 200
 /** Milliseconds between two comments that keep the connection open, at each of which the session is checked. */
 const keepAliveInterval = 15_000
 
-type TailResponse = Pick<ServerResponse, 'writeHead' | 'write' | 'end' | 'once' | 'writableNeedDrain'>
+type TailResponse = Pick<ServerResponse, 'writeHead' | 'write' | 'end' | 'once' | 'closed' | 'writableNeedDrain'>
 
 /**
  * Sends the requests that end from now on, until the client disconnects, its session ends or the server stops.
@@ -23,6 +23,8 @@ export function streamRequests(
   response: TailResponse,
   checkSession: () => Promise<unknown>,
 ): void {
+  // Nothing would stop the stream of a client that disconnected while its session was looked up.
+  if (response.closed) return
   let waiting: RequestEntry[] = []
   let lost = 0
   const send = (event: string, data: RequestEvent | TailStart): void => {
