@@ -36,7 +36,13 @@ async function readStored(client: Client, { dbPreConfig }: Config): Promise<read
 }
 
 /** Settings whose values are secrets, or contain some that `scrub` does not find. */
-const secretName = /secret(?!-is-base64)|smtp-pass$|jwt-keys$|access-key|encryption|webhook/
+const secretName = /secret(?!-is-base64)|smtp-pass$|jwt-keys$|access-key|encryption|webhook|test-otp$/
+
+/** Parameters of connection strings, in URLs or as `name=value`. */
+const passwordParameter = /\b((?:ssl)?password\s*=\s*)(?:'(?:[^'\\]|\\.)*'|[^\s&"']+)/gi
+
+/** A value without the passwords in URLs and connection strings, API keys and JWTs. */
+export const withoutPasswords = (value: string): string => scrub(value).replace(passwordParameter, '$1***')
 
 function stateOf(key: SettingKey, { config, env }: ServedSettings, next: LoadedConfig): SettingState {
   const setting: Setting<unknown> = settings[key]
@@ -48,7 +54,7 @@ function stateOf(key: SettingKey, { config, env }: ServedSettings, next: LoadedC
     name,
     variables: settingVariables(setting),
     description,
-    value: isSecret && isSet ? null : scrub(type.dump(config[key])),
+    value: isSecret && isSet ? null : withoutPasswords(type.dump(config[key])),
     isSecret,
     isSet,
     origin: originOf(source, env),
@@ -67,12 +73,12 @@ function originOf(source: string | null, env: ServedSettings['env']): SettingSta
 
 /** Values for SQL, whose names people choose. */
 function appSetting(name: string, value: string): SettingState {
-  const isSecret = /secret|key|pass|token/i.test(name)
+  const isSecret = /secret|key|pass|token|credential|salt/i.test(name)
   return {
     name,
     variables: [],
     description: `A value for SQL: current_setting('${name}').`,
-    value: isSecret ? null : scrub(JSON.stringify(value)),
+    value: isSecret ? null : withoutPasswords(JSON.stringify(value)),
     isSecret,
     isSet: true,
     origin: 'environment',
