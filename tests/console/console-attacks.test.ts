@@ -100,6 +100,20 @@ t.test('a cookie alone, from elsewhere, or of another name', async (t) => {
   t.equal((await call('GET', 'overview')).status, 401, 'the cookie ends when one signs out')
 })
 
+t.test('cookies of the same name that pages of other ports add', async (t) => {
+  const server = await startConsoleServer(t)
+  const { cookie, session } = await signInToConsole(server)
+  const other = await signInToConsole(server)
+  const forged = Array.from({ length: 50 }, (_, n) => `console=${String(n).padStart(43, 'a')}`)
+  const path = '/console/api/session'
+  const tossed = [...forged, other.cookie, cookie].join('; ')
+  const token = { 'X-Console-Token': session.token }
+  t.equal((await send(server.url, 'GET', '/console/api/overview', { cookie: tossed, ...token })).status, 200)
+  const mine = await send(server.url, 'GET', path, { cookie: tossed, ...token })
+  t.match(mine.text, session.token, 'the page keeps its session')
+  t.equal((await send(server.url, 'GET', path, { cookie: tossed })).status, 401, 'only a few are looked up')
+})
+
 t.test('headers', async (t) => {
   const server = await startConsoleServer(t)
   const page = await send(server.url, 'GET', '/console/', { 'Accept-Encoding': 'gzip' })

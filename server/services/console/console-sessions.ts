@@ -34,6 +34,9 @@ const requestTokenOf = (cookie: string): string => createHmac('sha256', cookie).
 /** The form of every genuine cookie and code. */
 const genuineForm = /^[\w-]{43}$/
 
+/** Cookies of one request that are looked up. Pages of other ports and subdomains can add some of the same name. */
+const mostCookies = 4
+
 const refused = (message: string, cause?: unknown): Failure => new Failure(401, message, { cause })
 
 type FoundRow = {
@@ -67,9 +70,9 @@ export function createConsoleSessions(settings: ConsoleSettings): ConsoleSession
   const cookieName = secureCookies ? '__Host-console' : 'console'
 
   const find = async (request: IncomingMessage): Promise<ConsoleCaller> => {
-    for (const cookie of new Set(cookieValues(request.headers.cookie, cookieName))) {
-      const tokenHash = genuineForm.test(cookie) ? hashOf(cookie) : undefined
-      const row = tokenHash && (await findRow(settings, tokenHash))
+    for (const cookie of likelyCookies(request, cookieName)) {
+      const tokenHash = hashOf(cookie)
+      const row = await findRow(settings, tokenHash)
       if (row) return { actor: row.actor, tokenHash, token: requestTokenOf(cookie) }
     }
     throw refused('You are not signed in to the console')
@@ -116,10 +119,21 @@ export function requireOwnPage(request: IncomingMessage): void {
   if (!isTrustedOrigin(request, [])) throw new Failure(403, 'Requests from pages of other sites are not accepted')
 }
 
-function requireToken({ headers }: IncomingMessage, { token }: ConsoleCaller): void {
+/** The cookies that may be genuine: first that of the token in the header, which other pages do not know. */
+function likelyCookies(request: IncomingMessage, name: string): readonly string[] {
+  const genuine = [...new Set(cookieValues(request.headers.cookie, name))].filter((cookie) => genuineForm.test(cookie))
+  const own = genuine.filter((cookie) => hasToken(request, requestTokenOf(cookie)))
+  return [...own, ...genuine.filter((cookie) => !own.includes(cookie))].slice(0, mostCookies)
+}
+
+function hasToken({ headers }: IncomingMessage, token: string): boolean {
   const given = Buffer.from(String(headers['x-console-token'] ?? ''))
   const expected = Buffer.from(token)
-  if (given.length === expected.length && timingSafeEqual(given, expected)) return
+  return given.length === expected.length && timingSafeEqual(given, expected)
+}
+
+function requireToken(request: IncomingMessage, { token }: ConsoleCaller): void {
+  if (hasToken(request, token)) return
   throw new Failure(403, 'The header X-Console-Token is missing or wrong: it is the token of GET /console/api/session')
 }
 
@@ -154,17 +168,22 @@ async function findRow(settings: ConsoleSettings, tokenHash: Buffer): Promise<Fo
 /** The app_role of accounts that may sign in. */
 const administrator = 'admin'
 
-/** Whether the session of an account has not ended, and the account is still an administrator. */
+/** SQLSTATEs of `auth.check_session`: the session has ended, or the database has no sessions. */
+const overStates: ReadonlySet<string | undefined> = new Set(['PGRST', '42883', '3F000'])
+
+/**
+ * Whether the session of an account has not ended, and the account is still an administrator. Does not ask the schema cache,
+ * which is loaded after the start only.
+ */
 async function isLive(
-  { database, checksSessions }: ConsoleSettings,
+  { database }: ConsoleSettings,
   { session, user }: Pick<NamedSession, 'session' | 'user'>,
 ): Promise<boolean> {
-  if (!checksSessions()) return true
   try {
     await database.query(`select ${checkSession('$1', '$2', '$3')}`, [session, user, administrator])
     return true
   } catch (error) {
-    if (sqlState(error) === 'PGRST') return false
+    if (overStates.has(sqlState(error))) return false
     throw error
   }
 }

@@ -14,8 +14,6 @@ export type ConsoleSettings = {
   /** The current settings and schema cache. */
   readonly snapshot: () => Snapshot<LoadedSettings & { readonly config: ConsoleConfig; readonly verifier: JwtVerifier }>
   readonly lookupApiKey: ApiKeyLookup
-  /** Whether tokens are checked for the end of their session. */
-  readonly checksSessions: () => boolean
   /** Whether the database is embedded and the server listens on loopback. */
   readonly isDevelopment: boolean
   readonly hasMailbox: boolean
