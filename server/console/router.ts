@@ -42,6 +42,9 @@ export function go(
   else location.hash = target
 }
 
+/** The fragment with which the console was opened: a link from elsewhere may have it. */
+export const openingFragment = location.hash
+
 /** The current address; the component is drawn again when it changes. */
 export function useRoute(): Route {
   const [fragment, setFragment] = useState(location.hash)

@@ -5,7 +5,7 @@ import { parseCurl } from '../../explanation/curl.ts'
 import type { AskedRequest } from '../../explanation/asked-request.ts'
 import { Explanation } from '../../explanation/explanation.tsx'
 import { Button, Empty, Field } from '../../parts.tsx'
-import { go, useRoute } from '../../router.ts'
+import { go, openingFragment, useRoute } from '../../router.ts'
 import { useSession } from '../../session.tsx'
 import { useViewer, viewerLabel } from '../../viewer.tsx'
 
@@ -14,15 +14,24 @@ export default function ExplainPage() {
   const { viewer, choose } = useViewer()
   const { restPath } = useSession()
   const linked = viewerOf(query)
-  useEffect(() => {
-    if (linked) choose(linked)
-  }, [query.get('user'), query.get('role')])
   const asked = askedOf(query)
+  const [isConfirmed, setConfirmed] = useState(false)
+  const isForeign = asked !== undefined && !isConfirmed && location.hash === openingFragment
+  useEffect(() => {
+    if (linked && !isForeign) choose(linked)
+  }, [query.get('user'), query.get('role'), isForeign])
   return (
     <div class="explain">
       <h1>Explain a request</h1>
-      <RequestForm key={query.toString()} asked={asked} />
-      {asked ? (
+      <RequestForm key={query.toString()} asked={asked} onSubmit={() => setConfirmed(true)} />
+      {isForeign ? (
+        <Empty title="Explain this request?">
+          <p>
+            It comes from the link that opened the console. Explain runs it as{' '}
+            <strong>{viewerLabel(linked ?? viewer)}</strong>, and undoes everything it does.
+          </p>
+        </Empty>
+      ) : asked ? (
         <Explanation request={asked} viewer={viewer} />
       ) : (
         <Empty title="Why does a request return these rows?">
@@ -54,7 +63,9 @@ function askedOf(query: URLSearchParams): AskedRequest | undefined {
 
 const hasBody = (request: string): boolean => /^\s*(?:POST|PATCH|PUT)\b/i.test(request)
 
-function RequestForm({ asked }: { readonly asked: AskedRequest | undefined }) {
+type RequestFormProps = { readonly asked: AskedRequest | undefined; readonly onSubmit: () => void }
+
+function RequestForm({ asked, onSubmit }: RequestFormProps) {
   const [request, setRequest] = useState(asked?.request ?? '')
   const [headers, setHeaders] = useState((asked?.headers ?? []).join('\n'))
   const [body, setBody] = useState(asked?.body ?? '')
@@ -69,6 +80,7 @@ function RequestForm({ asked }: { readonly asked: AskedRequest | undefined }) {
     const query = new URLSearchParams({ request: request.trim() })
     for (const header of headers.split('\n').filter((line) => line.trim() !== '')) query.append('header', header.trim())
     if (body !== '') query.set('body', body)
+    onSubmit()
     go(['explain'], query)
   }
   return (
