@@ -54,11 +54,17 @@ t.test('accounts', async (t) => {
   t.equal((await signIn(server, 'ben@example.com')).status, 200, 'can now')
 
   await press(page, 'Edit')
-  await page.focus('dialog textarea')
+  await page.waitForSelector('dialog[open] textarea')
+  await page.click('dialog[open] textarea')
   await page.keyboard.down('Control')
   await page.keyboard.press('KeyA')
   await page.keyboard.up('Control')
   await page.keyboard.type(JSON.stringify({ full_name: attack }))
+  await page.waitForFunction(
+    (text) => document.querySelector<HTMLInputElement>('dialog textarea')?.value === text,
+    {},
+    JSON.stringify({ full_name: attack }),
+  )
   await press(page, 'Save')
   t.ok(await shows(page, attack, '.facts'), 'names are shown as text')
 
