@@ -108,14 +108,18 @@ t.test('the API root returns the document', async (t) => {
   t.equal(page.status, 200)
   t.equal(page.headers.get('content-type'), 'text/html; charset=utf-8')
   t.match(page.headers.get('content-security-policy'), /default-src 'none'/)
-  for (const link of ['docs/', 'openapi.json', 'health']) {
-    t.ok(page.text.includes(`href="${link}"`), link)
-    t.notMatch(page.text, 'mailbox', 'the server is not for development')
-    t.equal((await call('GET', `/${link}`)).status, 200, link)
+  t.match(page.text, 'The service is running.')
+  t.notMatch(page.text, /<a |<code>|mailbox|0\.1\.0/, 'outside of development, it says no more')
+
+  const development = await startApplication(t, database.authenticatorUri, { ...env, ROWHOUSE_EMBEDDED: 'true' })
+  const { text } = await development.call('GET', '/', { headers: { Accept: browser } })
+  for (const link of ['docs/', 'docs/guide/', 'openapi.json', 'health', 'auth/v1/dev/mailbox', 'console/']) {
+    t.ok(text.includes(`href="${link}"`), link)
+    t.equal((await development.call('GET', `/${link}`)).status, 200, link)
   }
   t.strictSame(
-    Array.from(page.text.matchAll(/<code>(.*?)<\/code>/g), ([, path]) => path),
-    ['/rest/v1', '/auth/v1', '/storage/v1', '/report', '/api/v1/water-hyacinth'],
+    Array.from(text.matchAll(/<dt><code>(.*?)<\/code>/g), ([, path]) => path),
+    ['/rest/v1', '/auth/v1', '/storage/v1', '/realtime/v1', '/report', '/api/v1/water-hyacinth'],
   )
   for (const accept of ['*/*', 'application/json', 'text/plain', undefined]) {
     const { status, body } = await call('GET', '/', accept === undefined ? {} : { headers: { Accept: accept } })
