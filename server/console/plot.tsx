@@ -11,18 +11,22 @@ export type PlotProps = {
   readonly data: uPlot.AlignedData
   readonly options: (colors: Colors) => Omit<uPlot.Options, 'width' | 'height'>
   readonly height?: number
+  /** Asked once a second for newer data; undefined leaves the chart as it is. */
+  readonly live?: () => uPlot.AlignedData | undefined
 }
 
 /** Draws again when the data, the width or the colour scheme changes. */
-export function Plot({ label, data, options, height = 320 }: PlotProps) {
+export function Plot({ label, data, options, height = 320, live }: PlotProps) {
   const place = useRef<HTMLDivElement>(null)
+  const newer = useRef(live)
+  newer.current = live
   useEffect(() => {
     const element = place.current
     if (!element) return undefined
     const draw = (): uPlot => {
       const styles = getComputedStyle(element)
       const colors: Colors = (variable) => styles.getPropertyValue(variable)
-      return new uPlot({ width: element.clientWidth, height, ...options(colors) }, data, element)
+      return new uPlot({ width: element.clientWidth, height, ...options(colors) }, newer.current?.() ?? data, element)
     }
     let chart = draw()
     const again = (): void => {
@@ -33,7 +37,14 @@ export function Plot({ label, data, options, height = 320 }: PlotProps) {
     const resized = new ResizeObserver(() => chart.setSize({ width: element.clientWidth, height }))
     resized.observe(element)
     scheme.addEventListener('change', again)
+    const timer =
+      newer.current &&
+      setInterval(() => {
+        const current = newer.current?.()
+        if (current) chart.setData(current)
+      }, 1000)
     return () => {
+      clearInterval(timer)
       scheme.removeEventListener('change', again)
       resized.disconnect()
       chart.destroy()
