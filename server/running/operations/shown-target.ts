@@ -25,10 +25,12 @@ function shownParameter(parameter: string): string {
   return scrub(value) === value && !hasSecretCondition(value) ? parameter : `${parameter.slice(0, equals)}=***`
 }
 
+/** A condition of `or` or `and`: the name of its column, and the beginning of its operator. */
+const condition =
+  /([\w"]+)\.(?:not\.)?(?:eq|neq|in|i?like|i?match|is(?:distinct)?|[gl]te?|\w*fts|c[sd]|ov|s[lr]|nx[rl]|adj)\b/g
+
 const hasSecretCondition = (value: string): boolean =>
-  Array.from(value.matchAll(/([\w"]+)\.(?:not\.)?(?:eq|neq|in|like|ilike|is|g|l)/g)).some(([, name = '']) =>
-    secretName.test(name),
-  )
+  Array.from(value.matchAll(condition)).some(([, name = '']) => secretName.test(name))
 
 function decoded(text: string): string {
   try {
