@@ -2,6 +2,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import type {
   BackupReport,
@@ -13,6 +14,7 @@ import type {
   SettingState,
 } from '../../server/services/console/operation-protocol.ts'
 import { signInToConsole, startConsoleServer } from '../support/console.ts'
+import { withClient } from '../support/database.ts'
 
 t.test('operations', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'console-operations-'))
@@ -59,6 +61,24 @@ t.test('operations', async (t) => {
     const { password } = new URL(server.database.authenticatorUri)
     t.notOk(JSON.stringify(body).includes(`:${password}@`))
     t.match(find('db-uri')?.value, /^"postgres/)
+  })
+
+  await t.test('a flood of them uses three connections', async (t) => {
+    const waiting = `
+      select count(*)::int as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    const calls = await withClient(server.database.adminUri, async (admin) => {
+      await admin.query('begin; lock table rowhouse.migrations in access exclusive mode')
+      const sent = Array.from({ length: 8 }, () => client.call('GET', 'operations/migrations'))
+      let most = 0
+      for (let time = 0; time < 20; time++) {
+        most = Math.max(most, Number((await server.database.query(waiting)).rows[0]?.n))
+        await pause(100)
+      }
+      t.equal(most, 3)
+      await admin.query('rollback')
+      return sent
+    })
+    for (const { status } of await Promise.all(calls)) t.equal(status, 200)
   })
 
   await t.test('the doctor', async (t) => {

@@ -20,7 +20,7 @@ import { runSql, type SqlPlace } from './run-sql.ts'
 import { TestRuns } from './test-runs.ts'
 import { forPeople, isForPeople } from './tool-failure.ts'
 
-/** Runs of SQL and explanations that each use a connection at the same time. */
+/** Runs of SQL, explanations and checks that each use a connection at the same time. */
 const maxAtOnce = 3
 
 export function createDatabaseTools(options: ConsoleToolsOptions): DatabaseTools {
@@ -44,7 +44,7 @@ export function createDatabaseTools(options: ConsoleToolsOptions): DatabaseTools
           explainFully({ database, snapshot, validator }, asked, identity, { trusted, restBasePath, reader }),
         )
       }),
-    check: () => forPeople(() => withQuery(uri, (query) => checkDatabase(query, config()))),
+    check: () => forPeople(() => turns.take(() => withQuery(uri, (query) => checkDatabase(query, config())))),
     writeFixes: (request) =>
       forPeople(() =>
         withQuery(uri, (query) =>

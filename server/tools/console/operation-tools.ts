@@ -28,15 +28,21 @@ import { examine, healthyAreas } from '../command-line/doctor-report.ts'
 import { requireKeys, withKeyRights } from '../command-line/key-rights.ts'
 import { isChanged } from '../command-line/migration-status.ts'
 import { slowestStatements } from '../doctor/slowest-statements.ts'
+import { Turns } from '../explain/turns.ts'
 import { projectStatus } from '../migrations/project-migrations.ts'
 import { settingStates } from './setting-states.ts'
 import { forPeople } from './tool-failure.ts'
 
+/** Operations that each use connections of their own at the same time. */
+const maxAtOnce = 3
+
 export function createOperationTools(served: ServedSettings): OperationTools {
+  const turns = new Turns(maxAtOnce)
+  const inTurn = <T>(use: () => Promise<T>): Promise<T> => forPeople(() => turns.take(use))
   const asOwner = <T>(use: (client: Client) => Promise<T>): Promise<T> =>
-    forPeople(() => connectTo(addressOf(served, 'owner'), use))
+    inTurn(() => connectTo(addressOf(served, 'owner'), use))
   const withKeys = <T>(use: (client: Client) => Promise<T>): Promise<T> =>
-    forPeople(() =>
+    inTurn(() =>
       withKeyRights(served.config, () =>
         connectTo(addressOf(served, 'owner'), async (client) => {
           await requireKeys((text, values) => client.query(text, values))
@@ -47,8 +53,8 @@ export function createOperationTools(served: ServedSettings): OperationTools {
   return {
     migrations: () => asOwner((client) => migrationReport(client, served)),
     settings: () =>
-      forPeople(() => connectTo(addressOf(served, 'authenticator'), (client) => settingStates(served, client))),
-    doctor: (url) => forPeople(() => doctorReport(served, url)),
+      inTurn(() => connectTo(addressOf(served, 'authenticator'), (client) => settingStates(served, client))),
+    doctor: (url) => inTurn(() => doctorReport(served, url)),
     backups: () => forPeople(() => backupReport(served)),
     listKeys: () => withKeys(async (client) => (await listApiKeys(client)).map(keyState)),
     createKey: ({ role, user, label, days }) =>
