@@ -3,24 +3,9 @@ import type { RelationDetails } from '../../services/console/schema-protocol.ts'
 import { fetchAs, type Viewer } from '../api.ts'
 import { equals, listItem, queryText, quotedName, type Parameter } from './filter.ts'
 import { isNull, textOf, type Row } from './cells.ts'
+import type { Place, Sent } from './snippets.ts'
 
-/** Where a relation is in the API. */
-export type Place = {
-  /** Mount path of the REST API: `/rest/v1` or `/`. */
-  readonly restPath: string
-  readonly schema: string
-  readonly name: string
-  /** Whether the schema is the one that requests without a profile get. */
-  readonly isDefault: boolean
-}
-
-/** A request as people can copy it. `path` is relative to the server, without a leading slash. */
-export type Sent = {
-  readonly method: string
-  readonly path: string
-  readonly headers: readonly (readonly [name: string, value: string])[]
-  readonly body?: string
-}
+export type { Place, Sent }
 
 export const restPathOf = (restPath: string, rest: string): string =>
   `${restPath.replace(/^\/|\/$/g, '')}/${rest}`.replace(/^\//, '')

@@ -1,6 +1,23 @@
 // A request in the words of its clients: curl, fetch, supabase-js.
 import { filterOf, orderOf, type Parameter } from './filter.ts'
-import type { Place, Sent } from './relation.ts'
+
+/** Where a relation is in the API. */
+export type Place = {
+  /** Mount path of the REST API: `/rest/v1` or `/`. */
+  readonly restPath: string
+  readonly schema: string
+  readonly name: string
+  /** Whether the schema is the one that requests without a profile get. */
+  readonly isDefault: boolean
+}
+
+/** A request as people can copy it. `path` is relative to the server, without a leading slash. */
+export type Sent = {
+  readonly method: string
+  readonly path: string
+  readonly headers: readonly (readonly [name: string, value: string])[]
+  readonly body?: string
+}
 
 const shellQuoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
@@ -34,7 +51,7 @@ function filterCall(parameter: Parameter): string {
 }
 
 function modifierCall([name, value]: Parameter): string | undefined {
-  if (name === 'limit') return `.limit(${value})`
+  if (name === 'limit') return `.limit(${/^\d+$/.test(value) ? value : js(value)})`
   if (name === 'order') {
     return value
       .split(/,(?=(?:[^"]*"[^"]*")*[^"]*$)/)
