@@ -23,6 +23,7 @@ const arrows: Readonly<Record<string, Arrows>> = {
       'services/console/protocol.ts',
       'services/console/operation-protocol.ts',
       'services/console/policy-protocol.ts',
+      'services/console/realtime-protocol.ts',
       'services/console/request-protocol.ts',
       'services/console/schema-protocol.ts',
       'services/console/sql-protocol.ts',
