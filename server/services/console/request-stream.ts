@@ -1,4 +1,4 @@
-// The requests of this process as server-sent events. A slow reader gets fewer of them, and is told how many it lacks.
+// The requests of this process as server-sent events. A slow reader gets fewer of them, and the number of those it lacks.
 // https://html.spec.whatwg.org/multipage/server-sent-events.html
 import type { ServerResponse } from 'node:http'
 import type { RequestEntry, RequestEvent, TailStart } from './request-protocol.ts'

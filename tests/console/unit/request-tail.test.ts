@@ -79,7 +79,7 @@ t.test('targets are shown without secrets', (t) => {
   t.end()
 })
 
-t.test('a slow reader gets fewer requests, and is told how many it lacks', async (t) => {
+t.test('a slow reader gets fewer requests, and the number of those it lacks', async (t) => {
   const { tail: watched, log } = tail()
   const response = Object.assign(new PassThrough(), { writeHead: () => response })
   streamRequests(watched, response as never, () => Promise.resolve())

@@ -1,4 +1,4 @@
-// Files: buckets, folders and files as somebody sees them.
+// Files: buckets, folders and files as a viewer sees them.
 import { useRoute } from '../../router.ts'
 import { useViewer } from '../../viewer.tsx'
 import { BucketList } from './bucket-list.tsx'

@@ -157,3 +157,6 @@ export const uploadAtOnce = (
 export const typeOf = ({ type }: File): string => (type === '' ? 'application/octet-stream' : type)
 
 export const resumableUrl: string = new URL(`${base}/upload/resumable`, serverUrl).href
+
+/** The names of the folders in a path. */
+export const segmentsOf = (folder: string): readonly string[] => folder.split('/').filter((segment) => segment !== '')

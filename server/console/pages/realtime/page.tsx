@@ -1,4 +1,4 @@
-// Realtime: subscribe as somebody, see who gets an event and why another does not, and what the server has open.
+// Realtime: subscribe as a viewer, see who gets an event and why another does not, and what the server has open.
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Viewer } from '../../api.ts'
 import { Button, Tabs } from '../../parts.tsx'

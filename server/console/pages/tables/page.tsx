@@ -1,4 +1,4 @@
-// Tables and views as somebody sees them: the list, and the rows of one.
+// Tables and views as a viewer sees them: the list, and the rows of one.
 import { useState } from 'preact/hooks'
 import type { ConsoleSchema } from '../../../services/console/schema-protocol.ts'
 import { consoleApi } from '../../api.ts'
