@@ -57,7 +57,6 @@ t.test('GET on the base path lists the routes', async (t) => {
     docs_url: `${prefix}/docs`,
     openapi_url: `${prefix}/openapi.json`,
   })
-  t.match((await call('GET', '/', { headers: { Accept: 'text/html' } })).text, /<!doctype html>[^]*water-hyacinth/)
   t.strictSame((await call('GET', `${prefix}/v1/health`)).body, { status: 'healthy' })
   t.match(await call('GET', `${prefix}/docs/`), { status: 200, text: /<!doctype html>/ })
   const document = await call('GET', `${prefix}/openapi.json`)

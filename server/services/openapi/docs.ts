@@ -2,6 +2,7 @@
 import { createRequire } from 'node:module'
 import type { Router } from 'express'
 import { exactRouter } from '../../http/exact-router.ts'
+import { pageColors } from '../../http/page-style.ts'
 
 export type DocsSettings = {
   /** Path of the OpenAPI document on this origin: `/openapi.json`. */
@@ -36,12 +37,41 @@ const headers = {
   'Referrer-Policy': 'no-referrer',
 }
 
-/** With the classes of Swagger UI, the links have its font and its width. */
 const navigation = (links: NonNullable<DocsSettings['links']>): string =>
   links.length === 0
     ? ''
-    : `<nav class="swagger-ui"><div class="wrapper" style="padding-top: 1rem">
-${links.map(({ text, href }) => `<a href="${href}" style="margin-right: 1rem">${text}</a>\n`).join('')}</div></nav>
+    : `<nav>
+${links.map(({ text, href }) => `<a href="${href}">${text}</a>\n`).join('')}</nav>
+`
+
+/**
+ * Gives Swagger UI, which is light only, the look of the other pages. In the dark, the whole page is inverted, and its dark
+ * blocks of code once more. On the root, a filter leaves the dialogs where they are.
+ * https://drafts.fxtf.org/filter-effects/#FilterProperty
+ */
+const style = `${pageColors}
+@media (prefers-color-scheme: dark) {
+  :root {
+    color-scheme: light;
+    --text: #1f2328; --faint: #59636e; --ground: #fff; --raised: #f6f8fa; --line: #d8dee4; --link: #0b6a61;
+    background: #fff; filter: invert(.91) hue-rotate(180deg);
+  }
+  .swagger-ui :is(.highlight-code, .curl-command, .example > pre, img) { filter: invert(1) hue-rotate(180deg) }
+}
+body { margin: 0; background: var(--ground); color: var(--text); font: 1rem/1.6 system-ui, sans-serif }
+nav { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; max-width: 1460px; margin: 0 auto; padding: .9rem 20px 0 }
+nav a { color: var(--link); text-decoration: none }
+nav a:hover { text-decoration: underline }
+.swagger-ui :is(h1, h2, h3, h4, h5, p, a, label, button, input, select, table, th, td, li, span, div):not(code *, pre *, .opblock-summary-path *) {
+  font-family: system-ui, sans-serif;
+}
+.swagger-ui :is(code, pre, .opblock-summary-path, textarea) { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace }
+.swagger-ui .info { margin: 1.5rem 0 }
+.swagger-ui :is(a, a.nostyle).link, .swagger-ui .info a { color: var(--link) }
+.swagger-ui .btn.authorize { border-color: var(--link); color: var(--link) }
+.swagger-ui .btn.authorize svg { fill: var(--link) }
+.swagger-ui .scheme-container { box-shadow: none; border-block: 1px solid var(--line); background: var(--raised) }
+.swagger-ui .opblock { box-shadow: none; border-radius: .5rem }
 `
 
 const page = (links: NonNullable<DocsSettings['links']>): string => `<!doctype html>
@@ -52,6 +82,7 @@ const page = (links: NonNullable<DocsSettings['links']>): string => `<!doctype h
 <title>API reference</title>
 <link rel="icon" type="image/png" href="favicon-32x32.png">
 <link rel="stylesheet" href="swagger-ui.css">
+<link rel="stylesheet" href="reference.css">
 </head>
 <body>
 ${navigation(links)}<div id="reference"></div>
@@ -175,6 +206,9 @@ export function docsRouter({ documentUrl, links = [] }: DocsSettings): Router {
   })
   router.get('/reference.js', (_request, response) => {
     response.type('js').send(script(documentUrl))
+  })
+  router.get('/reference.css', (_request, response) => {
+    response.type('css').send(style)
   })
   for (const asset of assets) {
     router.get(`/${asset}`, (_request, response) => {
