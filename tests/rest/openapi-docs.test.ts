@@ -41,7 +41,13 @@ t.test('the page and all its resources are served by this server', async (t) => 
     t.equal(page.status, 200)
     t.match(page.headers['content-type'], /^text\/html/)
     const loaded = Array.from(page.body.matchAll(/(?:src|href)="([^"]*)"/g), ([, address]) => address ?? '')
-    t.strictSame(loaded, ['favicon-32x32.png', 'swagger-ui.css', 'reference.css', 'swagger-ui-bundle.js', 'reference.js'])
+    t.strictSame(loaded, [
+      'favicon-32x32.png',
+      'swagger-ui.css',
+      'reference.css',
+      'swagger-ui-bundle.js',
+      'reference.js',
+    ])
     t.notMatch(page.body, /<script>|<style|\/\//, 'nothing is inline or from elsewhere')
     for (const address of loaded) {
       const { status, headers, body } = await get(mount + address)
