@@ -84,8 +84,7 @@ export function createRealtime(options: RealtimeOptions): RealtimeService {
     void askPeers().catch((error: unknown) => {
       if (!isUnreachable(error)) onError(error)
     })
-  peerNotices.onNotice = askPeersSoon
-  askPeersSoon()
+  peerNotices.subscribe(askPeersSoon)
 
   const admit = async (request: IncomingMessage): Promise<{ credential: Credential; realtime: StartedRealtime }> => {
     if (isEnding) throw refusal(503, 'Realtime is restarting, please standby')

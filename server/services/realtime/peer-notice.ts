@@ -10,16 +10,23 @@ export const peerPrefix = 'rowhouse realtime '
 /** Forwards notices from the listening connection. Every role may notify, so a notice is only a reason to ask the others. */
 export class PeerNotices {
   readonly channel = noticeChannel
-  /** Another process may have got its first subscriber. */
-  onNotice: () => void = () => undefined
+  #isListening = false
+  #onNotice: () => void = () => undefined
+
+  /** @param onNotice another process may have got its first subscriber */
+  subscribe(onNotice: () => void): void {
+    this.#onNotice = onNotice
+    if (this.#isListening) onNotice()
+  }
 
   /** Notices may have been missed before. */
   setListening(isListening: boolean): void {
-    if (isListening) this.onNotice()
+    this.#isListening = isListening
+    if (isListening) this.#onNotice()
   }
 
   notify(): void {
-    this.onNotice()
+    this.#onNotice()
   }
 }
 

@@ -7,6 +7,8 @@ import { authRoutes } from '../../../server/services/auth/auth-table.ts'
 import { defineAuthRoute } from '../../../server/services/auth/dialect.ts'
 import { secretFields, secrets, type Secret, type SecretName } from '../../../server/services/secrets.ts'
 import { analysisRoutes } from '../../../server/services/analysis/analysis-routes.ts'
+import { consoleRoutes } from '../../../server/services/console/console-table.ts'
+import type { ConsoleSettings } from '../../../server/services/console/console-settings.ts'
 import { storageRoutes } from '../../../server/services/storage/storage-table.ts'
 import { tables } from '../../support/service-routes.ts'
 
@@ -17,6 +19,8 @@ const routes: readonly Described[] = [
   ...tables.flatMap((table) => table.routes),
   ...analysisRoutes('/api/v1/water-hyacinth'),
   ...storageRoutes.filter(({ hidden }) => hidden !== true),
+  // Routes are only described here: their handlers, which need the settings, do not run.
+  ...consoleRoutes({ database: {} } as ConsoleSettings).filter(({ hidden }) => hidden !== true),
 ]
 const nameOf = ({ method, path }: { readonly method: string; readonly path: string }): string =>
   `${method.toUpperCase()} ${path.replaceAll('{*', '{')}`
