@@ -31,7 +31,7 @@ const groupOf = (file: string): string | undefined => longGroups.find(([, patter
 
 /** What measures time and memory, which a busy machine disturbs, and the longest drills: `.ci/run` leaves them out. */
 const longest =
-  /request-costs|young-generation|encoded-rows-attack|analysis-limits|realtime-isolation|rolling-restart|many-processes|storage-resumable-client|session-state/
+  /request-costs|young-generation|encoded-rows-attack|analysis-limits|realtime-(?:isolation|turns|load)|rolling-restart|many-processes|storage-resumable-client|session-state/
 
 const partOf = (file: string): string =>
   file.startsWith('tests/browser/')
