@@ -24,8 +24,15 @@ const { key } = await withClient(database.adminUri, (client) => createApiKey(cli
 const source = `
 import { createClient } from '@supabase/supabase-js'
 import { resumingTransport } from './server/client/resuming.ts'
+const sockets = []
+class Recorded extends WebSocket {
+  constructor(...given) {
+    super(...given)
+    sockets.push(this)
+  }
+}
 const supabase = createClient(${JSON.stringify(url)}, ${JSON.stringify(key)}, {
-  realtime: { transport: resumingTransport(WebSocket) },
+  realtime: { transport: resumingTransport(Recorded) },
 })
 const seen = { list: [], said: [], people: [], statuses: [] }
 const joined = (channel) => new Promise((resolve) => channel.subscribe((status, error) => {
@@ -49,7 +56,7 @@ globalThis.app = {
   },
   say: (text) => globalThis.room.send({ type: 'broadcast', event: 'said', payload: { text } }),
   // The socket breaks, as when a laptop sleeps.
-  cut: () => supabase.realtime.conn.close(4000),
+  cut: () => sockets.at(-1).close(4000),
 }
 `
 
@@ -71,7 +78,10 @@ t.teardown(() => site.close())
 /** A page of a new user. */
 async function open(): Promise<{ readonly page: Page; readonly id: string }> {
   const page = await (await browser.createBrowserContext()).newPage()
-  t.teardown(() => page.close())
+  // The server ends once its sockets are closed.
+  t.teardown(async () => {
+    if (!page.isClosed()) await page.close()
+  })
   await page.goto(`http://127.0.0.1:${(site.address() as AddressInfo).port}/`)
   await page.waitForFunction('globalThis.app !== undefined')
   const id = await page.evaluate(`app.signUp(${JSON.stringify(newAddress())}, ${JSON.stringify(password)})`)
