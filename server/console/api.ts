@@ -1,5 +1,5 @@
 // Requests of the console: to its own routes, and to the services as an ordinary client.
-import type { ConsoleSession, TokenRequest, ViewerToken } from '../services/console/protocol.ts'
+import type { ChangeNote, ConsoleSession, TokenRequest, ViewerToken } from '../services/console/protocol.ts'
 
 /** An error response, in the words of the service that sent it. */
 export class ApiProblem extends Error {
@@ -64,6 +64,8 @@ export type ApiInit = {
   /** Sent as JSON. */
   readonly body?: unknown
   readonly signal?: AbortSignal
+  /** Whether a POST changes nothing, such as a search. */
+  readonly isRead?: boolean
 }
 
 /**
@@ -131,7 +133,13 @@ export async function viewerToken(viewer: Viewer): Promise<string> {
  * @param path below the server's address, without a leading slash: `rest/v1/profiles`
  * @throws ApiProblem for any status that is not 2xx
  */
-export async function fetchAs(viewer: Viewer, path: string, init: RequestInit = {}): Promise<Response> {
+export async function fetchAs(
+  viewer: Viewer,
+  path: string,
+  { isRead = false, ...init }: RequestInit & Pick<ApiInit, 'isRead'> = {},
+): Promise<Response> {
+  const { method = 'GET' } = init
+  if (!isRead && method !== 'GET' && method !== 'HEAD') await noteChange(viewer, method, path)
   const headers = new Headers(init.headers)
   headers.set('Authorization', `Bearer ${await viewerToken(viewer)}`)
   const response = await fetch(new URL(path, serverUrl), { ...init, headers, credentials: 'omit', cache: 'no-store' })
@@ -139,14 +147,24 @@ export async function fetchAs(viewer: Viewer, path: string, init: RequestInit = 
   throw await problemOf(response)
 }
 
+/** Adds a change that is about to be requested to the log of changes. @throws ApiProblem */
+export async function noteChange(viewer: Viewer, method: string, path: string): Promise<void> {
+  const body: ChangeNote = { method, path: path.slice(0, longestPath), as: requestOf(viewer) }
+  await consoleApi('changes', { method: 'POST', body })
+}
+
+/** Characters of the path of a change that are recorded. */
+const longestPath = 2000
+
 /** The same with a JSON body and a JSON response; undefined if the response has no body. */
 export async function jsonAs<T>(
   viewer: Viewer,
   path: string,
-  { method = 'GET', body, signal }: ApiInit = {},
+  { method = 'GET', body, signal, isRead = false }: ApiInit = {},
 ): Promise<T> {
   const response = await fetchAs(viewer, path, {
     method,
+    isRead,
     ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } }),
     ...(signal ? { signal } : {}),
   })

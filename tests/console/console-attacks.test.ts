@@ -240,4 +240,12 @@ t.test('tokens of viewers', async (t) => {
   t.same(await profiles.json(), [{ id: user.id }], 'the rows of that user')
   const { rows } = await server.database.query('select actor, action, details from rowhouse.console_log order by id')
   t.match(rows.at(-1), { actor: 'test', action: 'look as', details: { user: user.id } })
+
+  const change = { method: 'PATCH', path: 'rest/v1/profiles?id=eq.1', as: { user: user.id } }
+  t.equal((await call('POST', 'changes', change)).status, 201)
+  const { rows: changes } = await server.database.query('select action, details from rowhouse.console_log order by id')
+  t.strictSame(changes.at(-1), { action: 'change', details: change }, 'changes are recorded before they are requested')
+  for (const body of [{}, { ...change, method: 'GET' }, { ...change, path: 'x'.repeat(2001) }, { ...change, as: {} }]) {
+    t.equal((await call('POST', 'changes', body)).status, 400)
+  }
 })

@@ -43,6 +43,14 @@ export type ViewerToken = {
   readonly expires_at: number
 }
 
+/** Body of `POST /console/api/changes`: a request that the page is about to send to another service. */
+export type ChangeNote = {
+  readonly method: string
+  /** With the query string, which says which rows. */
+  readonly path: string
+  readonly as: TokenRequest
+}
+
 /** `GET /console/api/overview` */
 export type Overview = {
   /** The keys of the development mode; null where keys are only stored as hashes. */

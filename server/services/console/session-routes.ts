@@ -5,7 +5,7 @@ import { done, dto, failure, success } from '../../http/service-response.ts'
 import { authAdmin } from '../auth/auth-database.ts'
 import type { ConsoleCaller, ConsoleParts, ConsoleSettings } from './console-settings.ts'
 import type { ConsoleSessions } from './console-sessions.ts'
-import type { ConsoleSession, ConsoleSignIn, Overview, TokenRequest } from './protocol.ts'
+import type { ChangeNote, ConsoleSession, ConsoleSignIn, Overview, TokenRequest } from './protocol.ts'
 import { createViewerTokens, viewerRoles } from './viewer.ts'
 
 const open: Access<undefined> = { security: [], errors: {}, identify: () => undefined }
@@ -68,6 +68,20 @@ export function sessionRoutes(parts: ConsoleParts, sessions: ConsoleSessions): r
         const details = await tokenOf(body)
         await parts.record(caller, 'look as', body)
         return { details }
+      },
+    }),
+    defineEnvelopeRoute({
+      method: 'post',
+      path: '/console/api/changes',
+      id: 'consoleChange',
+      tag: 'console',
+      summary: 'Record a change that the page is about to request of another service',
+      access,
+      body: dto<ChangeNote>('ConsoleChangeDto'),
+      success: { ...done('The change is recorded.'), status: 201 },
+      handler: async ({ caller, body }) => {
+        await parts.record(caller, 'change', body)
+        return { message: 'Recorded' }
       },
     }),
     defineEnvelopeRoute({

@@ -70,6 +70,7 @@ export const listFolder = (
     method: 'POST',
     body: { prefix: folder, search, limit: pageSize, offset: (page - 1) * pageSize },
     signal,
+    isRead: true,
   })
 
 type NamePage = { readonly objects: readonly { readonly name: string }[]; readonly hasNext: boolean }
@@ -83,6 +84,7 @@ export async function remove(viewer: Viewer, place: Place, entries: readonly Ent
       const page = await jsonAs<NamePage>(viewer, `${base}/object/list-v2/${encodeURIComponent(place.bucket)}`, {
         method: 'POST',
         body: { prefix: `${nameIn(place, name)}/` },
+        isRead: true,
       })
       const count = await removeFiles(
         viewer,

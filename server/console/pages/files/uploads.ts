@@ -1,7 +1,7 @@
 // Uploads, which go on while people look at other pages. Large files are uploaded in parts, and go on after an interruption.
 import { useEffect, useState } from 'preact/hooks'
 import type { Upload as TusUpload } from 'tus-js-client'
-import { ApiProblem, viewerToken, type Viewer } from '../../api.ts'
+import { ApiProblem, noteChange, viewerToken, type Viewer } from '../../api.ts'
 import { resumableUrl, typeOf, uploadAtOnce } from './storage.ts'
 
 export type Upload = {
@@ -99,6 +99,7 @@ async function uploadInParts(upload: Upload): Promise<void> {
       headers: { 'x-upsert': String(isUpsert) },
       // Tokens are valid for minutes only.
       onBeforeRequest: async (request) => {
+        if (request.getMethod() === 'POST') await noteChange(viewer, 'POST', `storage/v1/object/${bucket}/${name}`)
         request.setHeader('Authorization', `Bearer ${await viewerToken(viewer)}`)
       },
       onProgress: (sent) => change(id, { sent }),

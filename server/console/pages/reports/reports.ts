@@ -44,13 +44,17 @@ export type PendingReport = Report & { readonly valuation: Valuation }
 
 /** Oldest first. */
 export const listPending = (viewer: Viewer, rest: Rest): Promise<readonly PendingReport[]> =>
-  jsonAs(viewer, rest('rpc/pending_reports?select=*,valuation'), { method: 'POST', body: { at_most: 100 } })
+  jsonAs(viewer, rest('rpc/pending_reports?select=*,valuation'), {
+    method: 'POST',
+    body: { at_most: 100 },
+    isRead: true,
+  })
 
 export const reviewReport = (viewer: Viewer, rest: Rest, id: string, approved: boolean): Promise<unknown> =>
   jsonAs(viewer, rest('rpc/review_report'), { method: 'POST', body: { id, approved } })
 
 const estimate = (viewer: Viewer, rest: Rest, vehicle: Vehicle, signal: AbortSignal): Promise<Valuation> =>
-  jsonAs(viewer, rest('rpc/estimate_report'), { method: 'POST', body: vehicle, signal })
+  jsonAs(viewer, rest('rpc/estimate_report'), { method: 'POST', body: vehicle, signal, isRead: true })
 
 export type PricedVehicle = { readonly mileage: number; readonly valuation: Valuation }
 
