@@ -33,11 +33,11 @@ create table rowhouse.console_log (
   details jsonb not null
 );
 comment on table rowhouse.console_log is
-  E'What was changed in the console\n\nRows and files that the console changes through the other services are recorded there.';
+  E'What was changed in the console\n\nChanges that its pages request of other services are recorded before they are sent.';
 comment on column rowhouse.console_log.id is 'Generated.';
 comment on column rowhouse.console_log.at is 'When.';
 comment on column rowhouse.console_log.actor is 'Who was signed in.';
-comment on column rowhouse.console_log.action is 'What was done: `sign in`, `sql`, `write migration` and others.';
+comment on column rowhouse.console_log.action is 'What was done: `sign in`, `look as`, `change`, `commit sql` and others.';
 comment on column rowhouse.console_log.details is 'With what.';
 
 alter table rowhouse.console_sessions enable row level security;

@@ -14,7 +14,9 @@ export function Changes() {
         <Button isBusy={isLoading} onClick={reload}>
           Refresh
         </Button>
-        <span class="faint">The latest 200. Rows and files that were changed as a viewer are not among them.</span>
+        <span class="faint">
+          The latest 200. Changes of rows and files are recorded before they are requested, with as whom.
+        </span>
       </div>
       <Problem error={error} />
       {!value && error === undefined && <Loading />}
