@@ -1,13 +1,13 @@
 // Forms and buttons that send something: busy until the response arrives, with its error.
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { Button, Dialog, Problem } from './parts.tsx'
+import { Button, Dialog, Problem, TextField } from './parts.tsx'
 
 export type Action = {
   readonly error: unknown
   readonly isBusy: boolean
-  /** Runs one action at a time. */
-  readonly run: (act: () => Promise<unknown>) => void
+  /** Runs an action, and keeps its error, also one that it throws at once. */
+  readonly run: (act: () => unknown) => void
 }
 
 /** What a button or a form does, while it does it. */
@@ -20,17 +20,22 @@ export function useAction(): Action {
     run: (act) => {
       setBusy(true)
       setError(undefined)
-      act()
+      attempt(act)
         .catch(setError)
         .finally(() => setBusy(false))
     },
   }
 }
 
+async function attempt(act: () => unknown): Promise<void> {
+  await act()
+}
+
 type FormDialogProps = {
   readonly title: string
   /** The text of the button. */
   readonly action: string
+  readonly kind?: 'primary' | 'danger'
   /** Closes the dialog when it succeeds. */
   readonly onSubmit: () => Promise<unknown>
   readonly onClose: () => void
@@ -43,6 +48,7 @@ type FormDialogProps = {
 export function FormDialog({
   title,
   action,
+  kind = 'primary',
   onSubmit,
   onClose,
   isWide = false,
@@ -62,11 +68,31 @@ export function FormDialog({
         <Problem error={error} />
         <div class="actions">
           <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" kind="primary" isBusy={isBusy} isDisabled={isDisabled}>
+          <Button type="submit" kind={kind} isBusy={isBusy} isDisabled={isDisabled}>
             {action}
           </Button>
         </div>
       </form>
     </Dialog>
+  )
+}
+
+type ConfirmProps = Pick<FormDialogProps, 'title' | 'action' | 'onClose'> & {
+  /** What has to be typed first. */
+  readonly typed?: string
+  readonly onConfirm: () => Promise<unknown>
+  readonly children?: ComponentChildren
+}
+
+/** Asks before something that cannot be undone. Closes when it is done. */
+export function Confirm({ typed, onConfirm, children, ...dialog }: ConfirmProps) {
+  const [text, setText] = useState('')
+  return (
+    <FormDialog {...dialog} kind="danger" onSubmit={onConfirm} isDisabled={typed !== undefined && text !== typed}>
+      {children}
+      {typed !== undefined && (
+        <TextField label={`Type ${typed} to confirm`} autocomplete="off" value={text} onText={setText} />
+      )}
+    </FormDialog>
   )
 }

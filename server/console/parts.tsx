@@ -1,5 +1,5 @@
 // The parts that all pages are made of.
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, ComponentProps } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { ApiProblem } from './api.ts'
 
@@ -36,6 +36,33 @@ export const Field = ({
     {error !== undefined && <em role="alert">{error}</em>}
   </label>
 )
+
+type TextFieldProps = {
+  readonly label: string
+  readonly error?: string | undefined
+  readonly value: string
+  readonly onText: (text: string) => void
+  readonly type?: 'text' | 'email' | 'tel' | 'password' | 'number' | 'date'
+  readonly autocomplete?: 'off' | 'username' | 'current-password' | 'new-password' | 'one-time-code'
+  readonly class?: string
+  readonly inputMode?: 'numeric' | 'decimal'
+  readonly max?: number | string
+  readonly maxLength?: number
+  readonly min?: number | string
+  readonly placeholder?: string
+  readonly required?: boolean
+}
+
+/** A field for one line of text. */
+export function TextField({ label, error, onText, ...input }: TextFieldProps) {
+  // The types of preact have an alternative for each type of input, but none for several of them.
+  const attributes = input as ComponentProps<'input'>
+  return (
+    <Field label={label} error={error}>
+      <input {...attributes} onInput={({ currentTarget }) => onText(currentTarget.value)} />
+    </Field>
+  )
+}
 
 const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : typeof error === 'string' ? error : 'Something went wrong'
@@ -117,6 +144,30 @@ export const Snippet = ({ text, label }: { readonly text: string; readonly label
   </div>
 )
 
+type TableProps = Children & {
+  /** The headings of the columns. */
+  readonly head: readonly ComponentChildren[]
+  readonly class?: string
+}
+
+/** A table of a few rows, which are its children. */
+export const Table = ({ head, class: name = '', children }: TableProps) => (
+  <div class="table">
+    <table class={name}>
+      <thead>
+        <tr>
+          {head.map((heading, index) => (
+            <th scope="col" key={index}>
+              {heading}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>{children}</tbody>
+    </table>
+  </div>
+)
+
 type Tab<Key extends string> = { readonly key: Key; readonly label: string }
 
 type TabsProps<Key extends string> = {
@@ -166,51 +217,6 @@ export function Dialog({ title, onClose, isWide = false, children }: DialogProps
       </header>
       {children}
     </dialog>
-  )
-}
-
-type ConfirmProps = Children & {
-  readonly title: string
-  /** The text of the button. */
-  readonly action: string
-  /** What has to be typed first. */
-  readonly typed?: string
-  readonly onConfirm: () => Promise<unknown>
-  readonly onClose: () => void
-}
-
-/** Asks before something that cannot be undone. Closes when it is done. */
-export function Confirm({ title, action, typed, onConfirm, onClose, children }: ConfirmProps) {
-  const [text, setText] = useState('')
-  const [error, setError] = useState<unknown>()
-  const [isBusy, setBusy] = useState(false)
-  return (
-    <Dialog title={title} onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          setBusy(true)
-          onConfirm()
-            .then(onClose)
-            .catch(setError)
-            .finally(() => setBusy(false))
-        }}
-      >
-        {children}
-        {typed !== undefined && (
-          <Field label={`Type ${typed} to confirm`}>
-            <input autocomplete="off" value={text} onInput={({ currentTarget }) => setText(currentTarget.value)} />
-          </Field>
-        )}
-        <Problem error={error} />
-        <div class="actions">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" kind="danger" isBusy={isBusy} isDisabled={typed !== undefined && text !== typed}>
-            {action}
-          </Button>
-        </div>
-      </form>
-    </Dialog>
   )
 }
 

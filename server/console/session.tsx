@@ -4,7 +4,8 @@ import { createContext } from 'preact'
 import { useContext, useState } from 'preact/hooks'
 import type { ConsoleSession, ConsoleSignIn } from '../services/console/protocol.ts'
 import { ApiProblem, consoleApi, problemOf, serverUrl } from './api.ts'
-import { Button, Field, Problem } from './parts.tsx'
+import { useAction } from './forms.tsx'
+import { Button, Problem, TextField } from './parts.tsx'
 
 const Context = createContext<ConsoleSession | undefined>(undefined)
 export const SessionProvider = Context.Provider
@@ -71,16 +72,15 @@ function KeyForm({ onSession }: FormProps) {
   const [key, setKey] = useState('')
   return (
     <SignInForm onSubmit={() => signIn({ key }).then(onSession)}>
-      <Field label="Secret key">
-        <input
-          type="password"
-          required
-          autocomplete="off"
-          placeholder="sb_secret_…"
-          value={key}
-          onInput={({ currentTarget }) => setKey(currentTarget.value)}
-        />
-      </Field>
+      <TextField
+        label="Secret key"
+        type="password"
+        required
+        autocomplete="off"
+        placeholder="sb_secret_…"
+        value={key}
+        onText={setKey}
+      />
     </SignInForm>
   )
 }
@@ -111,35 +111,25 @@ function AccountForm({ onSession }: FormProps) {
   return (
     <SignInForm onSubmit={submit}>
       {factor ? (
-        <Field label="Code of your second factor">
-          <input
-            required
-            inputMode="numeric"
-            autocomplete="one-time-code"
-            value={code}
-            onInput={({ currentTarget }) => setCode(currentTarget.value)}
-          />
-        </Field>
+        <TextField
+          label="Code of your second factor"
+          required
+          inputMode="numeric"
+          autocomplete="one-time-code"
+          value={code}
+          onText={setCode}
+        />
       ) : (
         <>
-          <Field label="E-mail">
-            <input
-              type="email"
-              required
-              autocomplete="username"
-              value={email}
-              onInput={({ currentTarget }) => setEmail(currentTarget.value)}
-            />
-          </Field>
-          <Field label="Password">
-            <input
-              type="password"
-              required
-              autocomplete="current-password"
-              value={password}
-              onInput={({ currentTarget }) => setPassword(currentTarget.value)}
-            />
-          </Field>
+          <TextField label="E-mail" type="email" required autocomplete="username" value={email} onText={setEmail} />
+          <TextField
+            label="Password"
+            type="password"
+            required
+            autocomplete="current-password"
+            value={password}
+            onText={setPassword}
+          />
         </>
       )}
     </SignInForm>
@@ -164,17 +154,12 @@ async function auth<T>(path: string, body: object, token?: string): Promise<T> {
 type SignInFormProps = { readonly onSubmit: () => Promise<void>; readonly children: preact.ComponentChildren }
 
 function SignInForm({ onSubmit, children }: SignInFormProps) {
-  const [error, setError] = useState<unknown>()
-  const [isBusy, setBusy] = useState(false)
+  const { error, isBusy, run } = useAction()
   return (
     <form
       onSubmit={(event) => {
         event.preventDefault()
-        setBusy(true)
-        setError(undefined)
-        onSubmit()
-          .catch(setError)
-          .finally(() => setBusy(false))
+        run(onSubmit)
       }}
     >
       {children}

@@ -2,7 +2,8 @@
 import { useState } from 'preact/hooks'
 import type { NewPolicyTest, ShownExplanation, TestCaller } from '../../services/console/policy-protocol.ts'
 import { consoleApi, type Viewer } from '../api.ts'
-import { Button, Dialog, Field, Problem } from '../parts.tsx'
+import { useAction } from '../forms.tsx'
+import { Button, Dialog, Field, Problem, TextField } from '../parts.tsx'
 import { href } from '../router.ts'
 import { viewerLabel } from '../viewer.tsx'
 import { callerOf, type AskedRequest } from './asked-request.ts'
@@ -33,16 +34,8 @@ export function PolicyTestDialog({ request: asked, viewer, explanation, expected
   const [name, setName] = useState('')
   const [byClaims, setByClaims] = useState(false)
   const [expected, setExpected] = useState<Expected>(first ?? (explanation ? expectationOf(explanation) : {}))
-  const [error, setError] = useState<unknown>()
-  const [isBusy, setBusy] = useState(false)
+  const { error, isBusy, run } = useAction()
   const [path, setPath] = useState<string>()
-  const run = (use: () => Promise<void>): void => {
-    setBusy(true)
-    setError(undefined)
-    use()
-      .catch(setError)
-      .finally(() => setBusy(false))
-  }
   const ask = (): Promise<ShownExplanation> =>
     consoleApi<ShownExplanation>('explain', { method: 'POST', body: { ...asked, request, caller: callerOf(viewer) } })
   const save = async (): Promise<void> => {
@@ -87,9 +80,7 @@ export function PolicyTestDialog({ request: asked, viewer, explanation, expected
             onInput={({ currentTarget }) => setName(currentTarget.value)}
           />
         </Field>
-        <Field label="Request">
-          <input required value={request} onInput={({ currentTarget }) => setRequest(currentTarget.value)} />
-        </Field>
+        <TextField label="Request" required value={request} onText={setRequest} />
         <p>
           As <strong>{viewerLabel(viewer)}</strong>
           {viewer.kind === 'user' && (

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { ColumnDetails, ConsoleSchema, RelationDetails } from '../../../services/console/schema-protocol.ts'
 import { consoleApi } from '../../api.ts'
-import { Badge, Loading, Problem, Tabs, useLoaded } from '../../parts.tsx'
+import { Badge, Loading, Problem, Table, Tabs, useLoaded } from '../../parts.tsx'
 import { parseRows } from '../../rest/cells.ts'
 import { readOf, sendAs, type Place } from '../../rest/relation.ts'
 import { href } from '../../router.ts'
@@ -91,44 +91,31 @@ function Requests({ place, relation, sample }: RequestsProps) {
 }
 
 const Columns = ({ relation }: { readonly relation: RelationDetails }) => (
-  <div class="table">
-    <table>
-      <thead>
-        <tr>
-          <th>Name</th>
-          <th>Type</th>
-          <th>Value</th>
-          <th>Comment</th>
-          <th>Other rights</th>
-        </tr>
-      </thead>
-      <tbody>
-        {relation.columns.map((column) => (
-          <tr key={column.name}>
-            <th scope="row">
-              <code>{column.name}</code>
-            </th>
-            <td>
-              <code>{column.type}</code>
-              {column.enumValues.length > 0 && (
-                <>
-                  <br />
-                  <small class="faint">{column.enumValues.join(', ')}</small>
-                </>
-              )}
-            </td>
-            <td>
-              <small>{valueText(column, relation)}</small> <Reference column={column.name} relation={relation} />
-            </td>
-            <td>{column.comment}</td>
-            <td>
-              <small class="faint">{otherRights(column, relation).join('; ')}</small>
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
+  <Table head={['Name', 'Type', 'Value', 'Comment', 'Other rights']}>
+    {relation.columns.map((column) => (
+      <tr key={column.name}>
+        <th scope="row">
+          <code>{column.name}</code>
+        </th>
+        <td>
+          <code>{column.type}</code>
+          {column.enumValues.length > 0 && (
+            <>
+              <br />
+              <small class="faint">{column.enumValues.join(', ')}</small>
+            </>
+          )}
+        </td>
+        <td>
+          <small>{valueText(column, relation)}</small> <Reference column={column.name} relation={relation} />
+        </td>
+        <td>{column.comment}</td>
+        <td>
+          <small class="faint">{otherRights(column, relation).join('; ')}</small>
+        </td>
+      </tr>
+    ))}
+  </Table>
 )
 
 const rights = (letters: string): string =>

@@ -1,6 +1,6 @@
 // A function in the API.
 import type { ConsoleSchema, RoutineSummary } from '../../../services/console/schema-protocol.ts'
-import { Badge } from '../../parts.tsx'
+import { Badge, Table } from '../../parts.tsx'
 import type { Place } from '../../rest/relation.ts'
 import { href } from '../../router.ts'
 import { useSession } from '../../session.tsx'
@@ -47,33 +47,22 @@ const Parameters = ({ routine: { parameters } }: { readonly routine: RoutineSumm
   parameters.length === 0 ? (
     <p class="faint">It has no parameters.</p>
   ) : (
-    <div class="table">
-      <table>
-        <thead>
-          <tr>
-            <th>Parameter</th>
-            <th>Type</th>
-            <th>Value</th>
-          </tr>
-        </thead>
-        <tbody>
-          {parameters.map(({ name, type, isRequired, isVariadic }, index) => (
-            <tr key={index}>
-              <th scope="row">
-                <code>{name === '' ? `(${index + 1})` : name}</code>
-              </th>
-              <td>
-                <code>{type}</code>
-              </td>
-              <td>
-                <small>
-                  {isRequired ? 'required' : 'has a default'}
-                  {isVariadic ? ', variadic' : ''}
-                </small>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table head={['Parameter', 'Type', 'Value']}>
+      {parameters.map(({ name, type, isRequired, isVariadic }, index) => (
+        <tr key={index}>
+          <th scope="row">
+            <code>{name === '' ? `(${index + 1})` : name}</code>
+          </th>
+          <td>
+            <code>{type}</code>
+          </td>
+          <td>
+            <small>
+              {isRequired ? 'required' : 'has a default'}
+              {isVariadic ? ', variadic' : ''}
+            </small>
+          </td>
+        </tr>
+      ))}
+    </Table>
   )

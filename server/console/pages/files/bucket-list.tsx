@@ -1,8 +1,8 @@
 // Buckets with their limits.
 import { useState } from 'preact/hooks'
 import { serviceRole, type Viewer } from '../../api.ts'
-import { FormDialog } from '../../forms.tsx'
-import { Badge, Button, Confirm, Empty, Field, Loading, Problem, useLoaded } from '../../parts.tsx'
+import { Confirm, FormDialog } from '../../forms.tsx'
+import { Badge, Button, Empty, Field, Loading, Problem, Table, TextField, useLoaded } from '../../parts.tsx'
 import { go, href } from '../../router.ts'
 import { bytesText, Time } from '../../values.tsx'
 import { isSameViewer, useViewer, viewerLabel } from '../../viewer.tsx'
@@ -50,52 +50,38 @@ type BucketsProps = {
 function Buckets({ buckets, viewer, onOpen }: BucketsProps) {
   if (buckets.length === 0) return <NoBuckets viewer={viewer} />
   return (
-    <div class="table">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Bucket</th>
-            <th scope="col">Files are</th>
-            <th scope="col">Largest file</th>
-            <th scope="col">Media types</th>
-            <th scope="col">Created</th>
-            <th scope="col">Actions</th>
-          </tr>
-        </thead>
-        <tbody>
-          {buckets.map((bucket) => (
-            <tr key={bucket.id}>
-              <td>
-                <a href={href(['files', bucket.id])}>{bucket.name}</a>
-              </td>
-              <td>
-                <Badge
-                  kind={bucket.public ? 'warning' : 'plain'}
-                  title={bucket.public ? 'Everyone reads its files by their addresses.' : 'Policies decide.'}
-                >
-                  {bucket.public ? 'public' : 'private'}
-                </Badge>
-              </td>
-              <td>{bucket.file_size_limit === null ? "server's limit" : bytesText(bucket.file_size_limit)}</td>
-              <td>{bucket.allowed_mime_types?.join(', ') ?? 'all'}</td>
-              <td>
-                <Time at={bucket.created_at} />
-              </td>
-              <td>
-                <span class="bar tight">
-                  <Button onClick={() => onOpen({ kind: 'policies', bucket })}>Policies</Button>
-                  <Button onClick={() => onOpen({ kind: 'edit', bucket })}>Edit</Button>
-                  <Button onClick={() => onOpen({ kind: 'empty', bucket })}>Empty</Button>
-                  <Button kind="danger" onClick={() => onOpen({ kind: 'delete', bucket })}>
-                    Delete
-                  </Button>
-                </span>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table head={['Bucket', 'Files are', 'Largest file', 'Media types', 'Created', 'Actions']}>
+      {buckets.map((bucket) => (
+        <tr key={bucket.id}>
+          <td>
+            <a href={href(['files', bucket.id])}>{bucket.name}</a>
+          </td>
+          <td>
+            <Badge
+              kind={bucket.public ? 'warning' : 'plain'}
+              title={bucket.public ? 'Everyone reads its files by their addresses.' : 'Policies decide.'}
+            >
+              {bucket.public ? 'public' : 'private'}
+            </Badge>
+          </td>
+          <td>{bucket.file_size_limit === null ? "server's limit" : bytesText(bucket.file_size_limit)}</td>
+          <td>{bucket.allowed_mime_types?.join(', ') ?? 'all'}</td>
+          <td>
+            <Time at={bucket.created_at} />
+          </td>
+          <td>
+            <span class="bar tight">
+              <Button onClick={() => onOpen({ kind: 'policies', bucket })}>Policies</Button>
+              <Button onClick={() => onOpen({ kind: 'edit', bucket })}>Edit</Button>
+              <Button onClick={() => onOpen({ kind: 'empty', bucket })}>Empty</Button>
+              <Button kind="danger" onClick={() => onOpen({ kind: 'delete', bucket })}>
+                Delete
+              </Button>
+            </span>
+          </td>
+        </tr>
+      ))}
+    </Table>
   )
 }
 
@@ -175,15 +161,7 @@ function CreateDialog({ viewer, onClose }: { readonly viewer: Viewer; readonly o
       <p class="faint small">
         As <strong>{viewerLabel(viewer)}</strong>, chosen at the top.
       </p>
-      <Field label="Name">
-        <input
-          required
-          maxLength={100}
-          autocomplete="off"
-          value={name}
-          onInput={({ currentTarget }) => setName(currentTarget.value)}
-        />
-      </Field>
+      <TextField label="Name" required maxLength={100} autocomplete="off" value={name} onText={setName} />
       <SettingsFields draft={draft} onChange={setDraft} />
     </FormDialog>
   )

@@ -1,8 +1,8 @@
 // The entries of a folder: choosing, opening, moving and deleting them.
 import { useState } from 'preact/hooks'
 import { serviceRole, type Viewer } from '../../api.ts'
-import { FormDialog } from '../../forms.tsx'
-import { Badge, Button, Confirm, Empty, Field } from '../../parts.tsx'
+import { Confirm, FormDialog } from '../../forms.tsx'
+import { Badge, Button, Empty, Table, TextField } from '../../parts.tsx'
 import { href } from '../../router.ts'
 import { bytesText, Time, toggled } from '../../values.tsx'
 import { isSameViewer, viewerLabel } from '../../viewer.tsx'
@@ -47,42 +47,33 @@ export function Entries({ entries, place, viewer, search, onChanged }: EntriesPr
           <Button onClick={() => setChosen(new Set())}>Choose none</Button>
         </div>
       )}
-      <div class="table">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">
-                <input
-                  type="checkbox"
-                  aria-label="Choose all"
-                  checked={selected.length === entries.length}
-                  onChange={({ currentTarget }) =>
-                    setChosen(new Set(currentTarget.checked ? entries.map(entryKey) : []))
-                  }
-                />
-              </th>
-              <th scope="col">Name</th>
-              <th scope="col">Size</th>
-              <th scope="col">Type</th>
-              <th scope="col">Changed</th>
-              <th scope="col">Actions</th>
-            </tr>
-          </thead>
-          <tbody>
-            {entries.map((entry) => (
-              <Row
-                key={entryKey(entry)}
-                entry={entry}
-                place={place}
-                viewer={viewer}
-                isChosen={chosen.has(entryKey(entry))}
-                onToggle={() => toggle(entry)}
-                onOpen={open}
-              />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table
+        head={[
+          <input
+            type="checkbox"
+            aria-label="Choose all"
+            checked={selected.length === entries.length}
+            onChange={({ currentTarget }) => setChosen(new Set(currentTarget.checked ? entries.map(entryKey) : []))}
+          />,
+          'Name',
+          'Size',
+          'Type',
+          'Changed',
+          'Actions',
+        ]}
+      >
+        {entries.map((entry) => (
+          <Row
+            key={entryKey(entry)}
+            entry={entry}
+            place={place}
+            viewer={viewer}
+            isChosen={chosen.has(entryKey(entry))}
+            onToggle={() => toggle(entry)}
+            onOpen={open}
+          />
+        ))}
+      </Table>
       <EntryDialogs
         opened={opened}
         place={place}
@@ -241,9 +232,7 @@ function MoveDialog({ viewer, bucket, name, onClose, onMoved }: MoveProps) {
       onSubmit={() => moveFile(viewer, bucket, name, target).then(onMoved)}
       onClose={onClose}
     >
-      <Field label="New name, with its folders">
-        <input value={target} onInput={({ currentTarget }) => setTarget(currentTarget.value)} />
-      </Field>
+      <TextField label="New name, with its folders" value={target} onText={setTarget} />
     </FormDialog>
   )
 }

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { serviceRole, type Viewer } from '../../api.ts'
 import { FormDialog } from '../../forms.tsx'
-import { Button, Field, Loading, Problem, useLoaded } from '../../parts.tsx'
+import { Button, Loading, Problem, TextField, useLoaded } from '../../parts.tsx'
 import { go, href, useRoute } from '../../router.ts'
 import { isSameViewer } from '../../viewer.tsx'
 import { PolicyTemplates } from './policy-templates.tsx'
@@ -202,9 +202,7 @@ function FolderDialog({ place: { bucket, folder }, onClose }: { readonly place: 
       }}
       onClose={onClose}
     >
-      <Field label="Name">
-        <input required value={name} onInput={({ currentTarget }) => setName(currentTarget.value)} />
-      </Field>
+      <TextField label="Name" required value={name} onText={setName} />
       <p class="faint small">Folders are parts of the names of files: it exists with the first file that you upload.</p>
     </FormDialog>
   )

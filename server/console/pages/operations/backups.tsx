@@ -1,7 +1,7 @@
 // Backups of the embedded database with what restores them, and replicas.
 import type { BackupReport, ReplicaState } from '../../../services/console/operation-protocol.ts'
 import { consoleApi } from '../../api.ts'
-import { Badge, Button, Empty, Loading, Problem, Snippet, useLoaded } from '../../parts.tsx'
+import { Badge, Button, Empty, Loading, Problem, Snippet, Table, useLoaded } from '../../parts.tsx'
 
 export function Backups() {
   const { value, error, isLoading, reload } = useLoaded(
@@ -67,30 +67,18 @@ function BackupList({ report: { isEmbedded, folder, backups, archivedUntil } }: 
       <p class="small faint">
         In <code>{folder}</code>
       </p>
-      <div class="table">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Backup</th>
-              <th scope="col">State of</th>
-              <th scope="col">Version</th>
-              <th scope="col">Size</th>
-            </tr>
-          </thead>
-          <tbody>
-            {backups.toReversed().map(({ name, stoppedAt, majorVersion, bytes }) => (
-              <tr key={name}>
-                <td>
-                  <code>{name}</code>
-                </td>
-                <td>{new Date(stoppedAt).toLocaleString()}</td>
-                <td>PostgreSQL {majorVersion}</td>
-                <td>{mebibytes(bytes)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table head={['Backup', 'State of', 'Version', 'Size']}>
+        {backups.toReversed().map(({ name, stoppedAt, majorVersion, bytes }) => (
+          <tr key={name}>
+            <td>
+              <code>{name}</code>
+            </td>
+            <td>{new Date(stoppedAt).toLocaleString()}</td>
+            <td>PostgreSQL {majorVersion}</td>
+            <td>{mebibytes(bytes)}</td>
+          </tr>
+        ))}
+      </Table>
       <h3>Restore</h3>
       <p>
         {archivedUntil === null ? (
@@ -115,34 +103,21 @@ const ReplicaList = ({ replicas }: { readonly replicas: readonly ReplicaState[] 
         All reads run on the primary. <code>DATABASE_REPLICA_URLS</code> names replicas for them.
       </p>
     ) : (
-      <div class="table">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Replica</th>
-              <th scope="col">State</th>
-              <th scope="col">Lag</th>
-              <th scope="col">Reads</th>
-              <th scope="col">Run again on the primary</th>
-            </tr>
-          </thead>
-          <tbody>
-            {replicas.map(({ name, isUsable, lagSeconds, reads, reruns }) => (
-              <tr key={name}>
-                <td>
-                  <code>{name}</code>
-                </td>
-                <td>
-                  <Badge kind={isUsable ? 'good' : 'bad'}>{isUsable ? 'used' : 'not used'}</Badge>
-                </td>
-                <td>{lagSeconds === null ? 'unknown' : `${lagSeconds.toFixed(1)} s`}</td>
-                <td>{reads}</td>
-                <td>{reruns}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table head={['Replica', 'State', 'Lag', 'Reads', 'Run again on the primary']}>
+        {replicas.map(({ name, isUsable, lagSeconds, reads, reruns }) => (
+          <tr key={name}>
+            <td>
+              <code>{name}</code>
+            </td>
+            <td>
+              <Badge kind={isUsable ? 'good' : 'bad'}>{isUsable ? 'used' : 'not used'}</Badge>
+            </td>
+            <td>{lagSeconds === null ? 'unknown' : `${lagSeconds.toFixed(1)} s`}</td>
+            <td>{reads}</td>
+            <td>{reruns}</td>
+          </tr>
+        ))}
+      </Table>
     )}
   </>
 )

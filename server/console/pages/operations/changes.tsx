@@ -1,7 +1,7 @@
 // What was changed in the console.
 import type { LogEntry } from '../../../services/console/operation-protocol.ts'
 import { consoleApi } from '../../api.ts'
-import { Button, Empty, Loading, Problem, useLoaded } from '../../parts.tsx'
+import { Button, Empty, Loading, Problem, Table, useLoaded } from '../../parts.tsx'
 
 export function Changes() {
   const { value, error, isLoading, reload } = useLoaded(
@@ -22,30 +22,18 @@ export function Changes() {
       {!value && error === undefined && <Loading />}
       {value?.length === 0 && <Empty title="Nothing was changed yet" />}
       {value && value.length > 0 && (
-        <div class="table">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">When</th>
-                <th scope="col">Who</th>
-                <th scope="col">What</th>
-                <th scope="col">With</th>
-              </tr>
-            </thead>
-            <tbody>
-              {value.map(({ id, at, actor, action, details }) => (
-                <tr key={id}>
-                  <td class="faint">{new Date(at).toLocaleString()}</td>
-                  <td>{actor}</td>
-                  <td>{action}</td>
-                  <td>
-                    <code class="change">{JSON.stringify(details)}</code>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table head={['When', 'Who', 'What', 'With']}>
+          {value.map(({ id, at, actor, action, details }) => (
+            <tr key={id}>
+              <td class="faint">{new Date(at).toLocaleString()}</td>
+              <td>{actor}</td>
+              <td>{action}</td>
+              <td>
+                <code class="change">{JSON.stringify(details)}</code>
+              </td>
+            </tr>
+          ))}
+        </Table>
       )}
     </>
   )

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import type { CreatedKey, KeyReport, KeyState, NewKey } from '../../../services/console/operation-protocol.ts'
 import { consoleApi } from '../../api.ts'
 import { FormDialog } from '../../forms.tsx'
-import { Field } from '../../parts.tsx'
+import { Field, TextField } from '../../parts.tsx'
 import { useSession } from '../../session.tsx'
 
 type KeyFormProps = { readonly onCreated: (created: CreatedKey) => void; readonly onClose: () => void }
@@ -25,9 +25,7 @@ export function KeyForm({ onCreated, onClose }: KeyFormProps) {
   }
   return (
     <FormDialog title="Create a key" action="Create" onSubmit={create} onClose={onClose}>
-      <Field label="What it is for">
-        <input required maxLength={200} value={label} onInput={({ currentTarget }) => setLabel(currentTarget.value)} />
-      </Field>
+      <TextField label="What it is for" required maxLength={200} value={label} onText={setLabel} />
       <Field label="Acts as">
         <select value={role} onChange={({ currentTarget }) => setRole(currentTarget.value)}>
           {roles.map((name) => (
@@ -43,15 +41,14 @@ export function KeyForm({ onCreated, onClose }: KeyFormProps) {
           <input value={user} onInput={({ currentTarget }) => setUser(currentTarget.value.trim())} />
         </Field>
       )}
-      <Field label="Days after which it expires; empty: never">
-        <input
-          type="number"
-          min={1}
-          max={3650}
-          value={days}
-          onInput={({ currentTarget }) => setDays(currentTarget.value)}
-        />
-      </Field>
+      <TextField
+        label="Days after which it expires; empty: never"
+        type="number"
+        min={1}
+        max={3650}
+        value={days}
+        onText={setDays}
+      />
     </FormDialog>
   )
 }

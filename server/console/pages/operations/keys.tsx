@@ -2,7 +2,8 @@
 import { useState } from 'preact/hooks'
 import type { CreatedKey, KeyReport, KeyState } from '../../../services/console/operation-protocol.ts'
 import { consoleApi } from '../../api.ts'
-import { Badge, Button, Confirm, Dialog, Empty, Loading, Problem, Snippet, useLoaded } from '../../parts.tsx'
+import { Confirm } from '../../forms.tsx'
+import { Badge, Button, Dialog, Empty, Loading, Problem, Snippet, Table, useLoaded } from '../../parts.tsx'
 import { KeyForm, LimitsForm } from './key-forms.tsx'
 
 type Open =
@@ -103,62 +104,46 @@ function validity({ revokedAt, expiresAt }: KeyState): string {
 }
 
 const KeyTable = ({ keys, onOpen }: { readonly keys: readonly KeyState[]; readonly onOpen: (open: Open) => void }) => (
-  <div class="table">
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">Key</th>
-          <th scope="col">For</th>
-          <th scope="col">Acts as</th>
-          <th scope="col">Valid</th>
-          <th scope="col">Limits</th>
-          <th scope="col">
-            <span class="faint">Change</span>
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {keys.map((key) => (
-          <tr key={key.id}>
-            <td>
-              <code>{key.hint}…</code>
-            </td>
-            <td>{key.label}</td>
-            <td>
-              {key.userId === null ? key.role : `user ${key.userId.slice(0, 8)}…`}{' '}
-              {key.role === 'service_role' && <Badge kind="warning">bypasses policies</Badge>}
-            </td>
-            <td>{validity(key)}</td>
-            <td>
-              {key.limits === null ? (
-                <span class="faint">none</span>
-              ) : (
-                Object.entries(key.limits).map(([name, value]) => (
-                  <div key={name}>
-                    <code>
-                      {name} {value}
-                    </code>
-                  </div>
-                ))
-              )}
-            </td>
-            <td>
-              {key.revokedAt === null && (
-                <div class="bar">
-                  <Button onClick={() => onOpen({ kind: 'limit', key })} title={`Limits of ${key.label}`}>
-                    Limits
-                  </Button>
-                  <Button kind="danger" onClick={() => onOpen({ kind: 'revoke', key })} title={`Revoke ${key.label}`}>
-                    Revoke
-                  </Button>
-                </div>
-              )}
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
+  <Table head={['Key', 'For', 'Acts as', 'Valid', 'Limits', <span class="faint">Change</span>]}>
+    {keys.map((key) => (
+      <tr key={key.id}>
+        <td>
+          <code>{key.hint}…</code>
+        </td>
+        <td>{key.label}</td>
+        <td>
+          {key.userId === null ? key.role : `user ${key.userId.slice(0, 8)}…`}{' '}
+          {key.role === 'service_role' && <Badge kind="warning">bypasses policies</Badge>}
+        </td>
+        <td>{validity(key)}</td>
+        <td>
+          {key.limits === null ? (
+            <span class="faint">none</span>
+          ) : (
+            Object.entries(key.limits).map(([name, value]) => (
+              <div key={name}>
+                <code>
+                  {name} {value}
+                </code>
+              </div>
+            ))
+          )}
+        </td>
+        <td>
+          {key.revokedAt === null && (
+            <div class="bar">
+              <Button onClick={() => onOpen({ kind: 'limit', key })} title={`Limits of ${key.label}`}>
+                Limits
+              </Button>
+              <Button kind="danger" onClick={() => onOpen({ kind: 'revoke', key })} title={`Revoke ${key.label}`}>
+                Revoke
+              </Button>
+            </div>
+          )}
+        </td>
+      </tr>
+    ))}
+  </Table>
 )
 
 const RoleLimits = ({ roles }: Pick<KeyReport, 'roles'>) => (

@@ -1,7 +1,7 @@
 // Migrations of the server and of the project.
 import type { MigrationFile, MigrationReport } from '../../../services/console/operation-protocol.ts'
 import { consoleApi } from '../../api.ts'
-import { Badge, Button, Empty, Loading, Problem, Snippet, useLoaded } from '../../parts.tsx'
+import { Badge, Button, Empty, Loading, Problem, Snippet, Table, useLoaded } from '../../parts.tsx'
 import { href } from '../../router.ts'
 
 export function Migrations() {
@@ -60,30 +60,19 @@ function Report({ report: { folder, files, seeds, ignored, server } }: { readonl
           <p class="small faint">
             In <code>{folder}</code>
           </p>
-          <div class="table">
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">File</th>
-                  <th scope="col">State</th>
-                  <th scope="col">Since</th>
-                </tr>
-              </thead>
-              <tbody>
-                {files.map((file) => (
-                  <tr key={file.name}>
-                    <td>
-                      <code>{file.name}</code>
-                    </td>
-                    <td>
-                      <Badge kind={kindOf(file)}>{stateText(file)}</Badge>
-                    </td>
-                    <td class="faint">{file.appliedAt === null ? '' : new Date(file.appliedAt).toLocaleString()}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Table head={['File', 'State', 'Since']}>
+            {files.map((file) => (
+              <tr key={file.name}>
+                <td>
+                  <code>{file.name}</code>
+                </td>
+                <td>
+                  <Badge kind={kindOf(file)}>{stateText(file)}</Badge>
+                </td>
+                <td class="faint">{file.appliedAt === null ? '' : new Date(file.appliedAt).toLocaleString()}</td>
+              </tr>
+            ))}
+          </Table>
         </>
       )}
       {seeds.map(({ file, state }) => (

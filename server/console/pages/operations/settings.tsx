@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { SettingState } from '../../../services/console/operation-protocol.ts'
 import { consoleApi } from '../../api.ts'
-import { Badge, Button, Empty, Loading, Problem, useLoaded } from '../../parts.tsx'
+import { Badge, Button, Empty, Loading, Problem, Table, useLoaded } from '../../parts.tsx'
 
 const changes = {
   restart: 'takes effect after a restart',
@@ -50,22 +50,11 @@ export function Settings() {
         </Empty>
       )}
       {found && found.length > 0 && (
-        <div class="table">
-          <table class="settings">
-            <thead>
-              <tr>
-                <th scope="col">Setting</th>
-                <th scope="col">Value</th>
-                <th scope="col">Origin</th>
-              </tr>
-            </thead>
-            <tbody>
-              {found.map((setting) => (
-                <SettingRow key={setting.name} setting={setting} />
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table class="settings" head={['Setting', 'Value', 'Origin']}>
+          {found.map((setting) => (
+            <SettingRow key={setting.name} setting={setting} />
+          ))}
+        </Table>
       )}
     </>
   )

@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { CheckFinding, CheckReport, FixReport } from '../../../services/console/policy-protocol.ts'
 import { consoleApi } from '../../api.ts'
+import { useAction } from '../../forms.tsx'
 import { Badge, Button, Dialog, Empty, Problem, Snippet } from '../../parts.tsx'
 import { href } from '../../router.ts'
 import { useSession } from '../../session.tsx'
@@ -98,15 +99,11 @@ type FixDialogProps = { readonly keys: readonly string[]; readonly onClose: () =
 /** Tries the statements, and says what was written and what was not. */
 function FixDialog({ keys, onClose }: FixDialogProps) {
   const [report, setReport] = useState<FixReport>()
-  const [error, setError] = useState<unknown>()
-  const [isBusy, setBusy] = useState(false)
-  const write = (yes: boolean): void => {
-    setBusy(true)
-    setError(undefined)
-    consoleApi<FixReport>('check/fixes', { method: 'POST', body: { keys, ...(yes ? { yes } : {}) } })
-      .then(setReport, setError)
-      .finally(() => setBusy(false))
-  }
+  const { error, isBusy, run } = useAction()
+  const write = (yes: boolean): void =>
+    run(() =>
+      consoleApi<FixReport>('check/fixes', { method: 'POST', body: { keys, ...(yes ? { yes } : {}) } }).then(setReport),
+    )
   const unconfirmed = report?.fixes.filter(({ outcome }) => outcome === 'unconfirmed') ?? []
   return (
     <Dialog title="Mend by a migration" onClose={onClose} isWide>

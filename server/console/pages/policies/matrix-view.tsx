@@ -1,7 +1,7 @@
 // The matrix of relations, roles and commands, with what lets each through.
 import { useState } from 'preact/hooks'
 import type { CheckReport, MatrixRelation, SqlCommand } from '../../../services/console/policy-protocol.ts'
-import { Badge, Dialog, Empty, Snippet } from '../../parts.tsx'
+import { Badge, Dialog, Empty, Snippet, Table } from '../../parts.tsx'
 import { href } from '../../router.ts'
 import { useSession } from '../../session.tsx'
 import { commands, conditionsOf, passageOf, type Passage } from './matrix.ts'
@@ -85,43 +85,29 @@ function RelationCard({ relation, onChoose }: CardProps) {
       {shown.length === 0 ? (
         <p class="faint small">No role of requests has a privilege.</p>
       ) : (
-        <div class="table">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">role</th>
-                {commands.map((command) => (
-                  <th key={command} scope="col">
-                    {command}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {shown.map((role) => (
-                <tr key={role.name}>
-                  <th scope="row">{role.name}</th>
-                  {commands.map((command) => {
-                    const passage = passageOf(relation, role, command)
-                    return (
-                      <td key={command}>
-                        {passage.kind === 'none' ? (
-                          <span class="faint" title="No privilege">
-                            —
-                          </span>
-                        ) : (
-                          <button type="button" class="cell" onClick={() => onChoose(role.name, command)}>
-                            <Passing passage={passage} /> {cellText(passage)}
-                          </button>
-                        )}
-                      </td>
-                    )
-                  })}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table head={['role', ...commands]}>
+          {shown.map((role) => (
+            <tr key={role.name}>
+              <th scope="row">{role.name}</th>
+              {commands.map((command) => {
+                const passage = passageOf(relation, role, command)
+                return (
+                  <td key={command}>
+                    {passage.kind === 'none' ? (
+                      <span class="faint" title="No privilege">
+                        —
+                      </span>
+                    ) : (
+                      <button type="button" class="cell" onClick={() => onChoose(role.name, command)}>
+                        <Passing passage={passage} /> {cellText(passage)}
+                      </button>
+                    )}
+                  </td>
+                )
+              })}
+            </tr>
+          ))}
+        </Table>
       )}
     </section>
   )

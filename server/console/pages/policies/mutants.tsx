@@ -4,7 +4,7 @@ import type { AcceptedMutant, CheckReport, MatrixPolicy, RunMutant } from '../..
 import { consoleApi, type Viewer } from '../../api.ts'
 import type { AskedRequest } from '../../explanation/asked-request.ts'
 import { PolicyTestDialog, type Expected } from '../../explanation/policy-test-dialog.tsx'
-import { Badge, Button, Dialog, Field, Problem, Snippet } from '../../parts.tsx'
+import { Badge, Button, Dialog, Problem, Snippet, TextField } from '../../parts.tsx'
 import { useSession } from '../../session.tsx'
 import { useViewer } from '../../viewer.tsx'
 
@@ -93,9 +93,7 @@ function AcceptDialog({ mutant: { id }, onClose }: { readonly mutant: RunMutant;
         }}
       >
         <p>{id}</p>
-        <Field label="Why it is right as it is">
-          <input required value={reason} onInput={({ currentTarget }) => setReason(currentTarget.value)} />
-        </Field>
+        <TextField label="Why it is right as it is" required value={reason} onText={setReason} />
         <Problem error={error} />
         <div class="actions">
           <Button onClick={onClose}>Cancel</Button>

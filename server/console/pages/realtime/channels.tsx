@@ -2,7 +2,7 @@
 import { useEffect } from 'preact/hooks'
 import type { RealtimeLog, RealtimeReport, RealtimeTopic } from '../../../services/console/realtime-protocol.ts'
 import { consoleApi } from '../../api.ts'
-import { Badge, Empty, Loading, Problem, useLoaded } from '../../parts.tsx'
+import { Badge, Empty, Loading, Problem, Table, useLoaded } from '../../parts.tsx'
 
 /** Milliseconds between two looks. */
 const pauseTime = 2000
@@ -45,22 +45,11 @@ const Report = ({ report }: { readonly report: RealtimeReport }) => (
         </p>
       </Empty>
     ) : (
-      <div class="table">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Topic</th>
-              <th scope="col">Members</th>
-              <th scope="col">Present</th>
-            </tr>
-          </thead>
-          <tbody>
-            {report.topics.map((topic) => (
-              <TopicRow key={`${topic.isPrivate} ${topic.topic}`} topic={topic} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table head={['Topic', 'Members', 'Present']}>
+        {report.topics.map((topic) => (
+          <TopicRow key={`${topic.isPrivate} ${topic.topic}`} topic={topic} />
+        ))}
+      </Table>
     )}
   </>
 )

@@ -3,7 +3,7 @@ import type { RefObject } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Viewer } from '../../api.ts'
 import { useAction } from '../../forms.tsx'
-import { Button, Field, Problem } from '../../parts.tsx'
+import { Button, Problem, TextField } from '../../parts.tsx'
 import { viewerLabel } from '../../viewer.tsx'
 import type { Watch } from './watch.ts'
 
@@ -22,12 +22,8 @@ export function Sender({ watch, viewer }: SenderProps) {
         run(async () => watch.current?.send(event, JSON.parse(payload) as Readonly<Record<string, unknown>>))
       }}
     >
-      <Field label="Event">
-        <input required value={event} onInput={({ currentTarget }) => setEvent(currentTarget.value)} />
-      </Field>
-      <Field label="Payload">
-        <input class="mono" required value={payload} onInput={({ currentTarget }) => setPayload(currentTarget.value)} />
-      </Field>
+      <TextField label="Event" required value={event} onText={setEvent} />
+      <TextField label="Payload" class="mono" required value={payload} onText={setPayload} />
       <Button type="submit" isBusy={isBusy}>
         Send as {viewer ? viewerLabel(viewer) : ''}
       </Button>

@@ -1,7 +1,7 @@
 // Reports that await a review.
 import type { Viewer } from '../../api.ts'
 import { useAction } from '../../forms.tsx'
-import { Badge, Button, Empty, Loading, Problem, useLoaded } from '../../parts.tsx'
+import { Badge, Button, Empty, Loading, Problem, Table, useLoaded } from '../../parts.tsx'
 import { Time } from '../../values.tsx'
 import { Refusal } from './refusal.tsx'
 import { listPending, mileageText, priceText, reviewReport, type PendingReport, type Rest } from './reports.ts'
@@ -31,51 +31,36 @@ export function Queue({ viewer, rest }: QueueProps) {
   return (
     <>
       <Problem error={action.error} />
-      <div class="table">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Vehicle</th>
-              <th scope="col">Mileage</th>
-              <th scope="col">Price</th>
-              <th scope="col">Estimate</th>
-              <th scope="col">Place</th>
-              <th scope="col">Sent</th>
-              <th scope="col">Decision</th>
-            </tr>
-          </thead>
-          <tbody>
-            {value.map((report) => (
-              <tr key={report.id}>
-                <td>
-                  {report.manufacturer} {report.model} <span class="faint">{report.year}</span>
-                </td>
-                <td>{mileageText(report.mileage)}</td>
-                <td>{priceText(report.price)}</td>
-                <td>
-                  <Estimate report={report} />
-                </td>
-                <td>
-                  {report.lat.toFixed(2)}, {report.lng.toFixed(2)}
-                </td>
-                <td>
-                  <Time at={report.created_at} />
-                </td>
-                <td>
-                  <span class="bar tight">
-                    <Button isBusy={action.isBusy} onClick={() => review(report.id, true)}>
-                      Approve
-                    </Button>
-                    <Button kind="danger" isBusy={action.isBusy} onClick={() => review(report.id, false)}>
-                      Reject
-                    </Button>
-                  </span>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table head={['Vehicle', 'Mileage', 'Price', 'Estimate', 'Place', 'Sent', 'Decision']}>
+        {value.map((report) => (
+          <tr key={report.id}>
+            <td>
+              {report.manufacturer} {report.model} <span class="faint">{report.year}</span>
+            </td>
+            <td>{mileageText(report.mileage)}</td>
+            <td>{priceText(report.price)}</td>
+            <td>
+              <Estimate report={report} />
+            </td>
+            <td>
+              {report.lat.toFixed(2)}, {report.lng.toFixed(2)}
+            </td>
+            <td>
+              <Time at={report.created_at} />
+            </td>
+            <td>
+              <span class="bar tight">
+                <Button isBusy={action.isBusy} onClick={() => review(report.id, true)}>
+                  Approve
+                </Button>
+                <Button kind="danger" isBusy={action.isBusy} onClick={() => review(report.id, false)}>
+                  Reject
+                </Button>
+              </span>
+            </td>
+          </tr>
+        ))}
+      </Table>
     </>
   )
 }

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { RequestEntry } from '../../../services/console/request-protocol.ts'
 import { serverUrl } from '../../api.ts'
-import { Badge, Button, Empty, Loading, Problem, Snippet, Tabs } from '../../parts.tsx'
+import { Badge, Button, Empty, Loading, Problem, Snippet, Table, Tabs } from '../../parts.tsx'
 import { go, useRoute } from '../../router.ts'
 import { useSession } from '../../session.tsx'
 import { Details, statusKind } from './details.tsx'
@@ -125,38 +125,23 @@ type RequestTableProps = {
 }
 
 const RequestTable = ({ entries, onChoose }: RequestTableProps) => (
-  <div class="table">
-    <table class="request-table">
-      <thead>
-        <tr>
-          <th scope="col">Time</th>
-          <th scope="col">Status</th>
-          <th scope="col">Request</th>
-          <th scope="col">Role</th>
-          <th scope="col">Duration</th>
-          <th scope="col">Database</th>
-          <th scope="col">Rows</th>
-        </tr>
-      </thead>
-      <tbody>
-        {entries.map((entry) => (
-          <tr key={entry.number}>
-            <td class="faint">{new Date(entry.at).toLocaleTimeString()}</td>
-            <td>
-              <Badge kind={statusKind(entry.status)}>{entry.status}</Badge>
-            </td>
-            <td>
-              <button type="button" class="request" title={entry.path} onClick={() => onChoose(entry)}>
-                <strong>{entry.method}</strong> {entry.path}
-              </button>
-            </td>
-            <td>{entry.role ?? ''}</td>
-            <td class="number">{entry.duration} ms</td>
-            <td class="number">{entry.database === null || entry.database === 0 ? '' : `${entry.database} ms`}</td>
-            <td class="number">{entry.rows ?? ''}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
+  <Table class="request-table" head={['Time', 'Status', 'Request', 'Role', 'Duration', 'Database', 'Rows']}>
+    {entries.map((entry) => (
+      <tr key={entry.number}>
+        <td class="faint">{new Date(entry.at).toLocaleTimeString()}</td>
+        <td>
+          <Badge kind={statusKind(entry.status)}>{entry.status}</Badge>
+        </td>
+        <td>
+          <button type="button" class="request" title={entry.path} onClick={() => onChoose(entry)}>
+            <strong>{entry.method}</strong> {entry.path}
+          </button>
+        </td>
+        <td>{entry.role ?? ''}</td>
+        <td class="number">{entry.duration} ms</td>
+        <td class="number">{entry.database === null || entry.database === 0 ? '' : `${entry.database} ms`}</td>
+        <td class="number">{entry.rows ?? ''}</td>
+      </tr>
+    ))}
+  </Table>
 )

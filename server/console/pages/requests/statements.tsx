@@ -1,7 +1,7 @@
 // The statements that have taken the most time.
 import type { SlowStatements } from '../../../services/console/request-protocol.ts'
 import { consoleApi } from '../../api.ts'
-import { Button, Empty, Loading, Problem, Snippet, useLoaded } from '../../parts.tsx'
+import { Button, Empty, Loading, Problem, Snippet, Table, useLoaded } from '../../parts.tsx'
 import { ExplainLink } from './explain-link.tsx'
 
 export function Statements() {
@@ -31,43 +31,31 @@ export function Statements() {
         </Empty>
       )}
       {value && value.statements.length > 0 && (
-        <div class="table">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Total</th>
-                <th scope="col">Mean</th>
-                <th scope="col">Calls</th>
-                <th scope="col">Statement</th>
-              </tr>
-            </thead>
-            <tbody>
-              {value.statements.map(({ text, calls, mean, total, example }) => (
-                <tr key={text}>
-                  <td class="number">{milliseconds(total)}</td>
-                  <td class="number">{milliseconds(mean)}</td>
-                  <td class="number">{calls}</td>
-                  <td>
-                    <details>
-                      <summary>
-                        <code class="cut">{text.replace(/\s+/g, ' ').slice(0, 200)}</code>
-                      </summary>
-                      <Snippet text={text} />
-                    </details>
-                    {example && (
-                      <small>
-                        <code>
-                          {example.method} {example.path}
-                        </code>{' '}
-                        <ExplainLink request={example} text="Explain" />
-                      </small>
-                    )}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table head={['Total', 'Mean', 'Calls', 'Statement']}>
+          {value.statements.map(({ text, calls, mean, total, example }) => (
+            <tr key={text}>
+              <td class="number">{milliseconds(total)}</td>
+              <td class="number">{milliseconds(mean)}</td>
+              <td class="number">{calls}</td>
+              <td>
+                <details>
+                  <summary>
+                    <code class="cut">{text.replace(/\s+/g, ' ').slice(0, 200)}</code>
+                  </summary>
+                  <Snippet text={text} />
+                </details>
+                {example && (
+                  <small>
+                    <code>
+                      {example.method} {example.path}
+                    </code>{' '}
+                    <ExplainLink request={example} text="Explain" />
+                  </small>
+                )}
+              </td>
+            </tr>
+          ))}
+        </Table>
       )}
     </>
   )

@@ -1,8 +1,8 @@
 // Runs: results of the image analysis, with their boxes, over time and side by side.
 import { useRef, useState } from 'preact/hooks'
 import { serviceRole, type Viewer } from '../../api.ts'
-import { useAction } from '../../forms.tsx'
-import { Badge, Button, Confirm, Dialog, Empty, Loading, Problem, useLoaded } from '../../parts.tsx'
+import { Confirm, useAction } from '../../forms.tsx'
+import { Badge, Button, Dialog, Empty, Loading, Problem, useLoaded } from '../../parts.tsx'
 import { restPathOf } from '../../rest/relation.ts'
 import { go, href, useRoute } from '../../router.ts'
 import { useSession } from '../../session.tsx'

@@ -1,7 +1,7 @@
 // The history of the editor, and its text as a migration.
 import { useState } from 'preact/hooks'
 import { consoleApi } from '../../api.ts'
-import { Button, Dialog, Empty, Field, Problem } from '../../parts.tsx'
+import { Button, Dialog, Empty, Problem, TextField } from '../../parts.tsx'
 import { forgetRuns, pastRuns } from './history.ts'
 
 type HistoryProps = { readonly onChoose: (sql: string) => void; readonly onClose: () => void }
@@ -62,14 +62,7 @@ export function MigrationDialog({ sql, onClose }: MigrationProps) {
             save().catch(setError)
           }}
         >
-          <Field label="Name">
-            <input
-              required
-              placeholder="create notes"
-              value={name}
-              onInput={({ currentTarget }) => setName(currentTarget.value)}
-            />
-          </Field>
+          <TextField label="Name" required placeholder="create notes" value={name} onText={setName} />
           <Problem error={error} />
           <div class="actions">
             <Button onClick={onClose}>Cancel</Button>

@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ColumnDetails } from '../../../services/console/schema-protocol.ts'
 import { isNull, isStructured, jsonOf, prettyJson, textOf } from '../../rest/cells.ts'
+import { useAction } from '../../forms.tsx'
 import { Button, Dialog } from '../../parts.tsx'
 import { Refusal } from './refusal.tsx'
 
@@ -120,27 +121,13 @@ function LargeEditor({ column, json, onSave, onClose }: Props) {
     const shown = textOf(json, column)
     return isDocument && shown !== '' ? prettyJson(shown) : shown
   })
-  const [error, setError] = useState<unknown>()
-  const [isBusy, setBusy] = useState(false)
-  const format = (): void => {
-    try {
-      setText(prettyJson(jsonOf(text, column)))
-      setError(undefined)
-    } catch (reason) {
-      setError(reason)
-    }
-  }
-  const save = async (valueOf: () => string): Promise<void> => {
-    setBusy(true)
-    setError(undefined)
-    try {
+  const { error, isBusy, run } = useAction()
+  const format = (): void => run(() => setText(prettyJson(jsonOf(text, column))))
+  const save = (valueOf: () => string): void =>
+    run(async () => {
       await onSave(valueOf())
       onClose()
-    } catch (reason) {
-      setError(reason)
-      setBusy(false)
-    }
-  }
+    })
   return (
     <Dialog title={column.name} isWide onClose={() => onClose()}>
       <p class="faint">
@@ -153,7 +140,7 @@ function LargeEditor({ column, json, onSave, onClose }: Props) {
         }}
         onSubmit={(event) => {
           event.preventDefault()
-          void save(() => jsonOf(text, column))
+          save(() => jsonOf(text, column))
         }}
       >
         <textarea
@@ -166,7 +153,7 @@ function LargeEditor({ column, json, onSave, onClose }: Props) {
         />
         <div class="actions">
           {isDocument && <Button onClick={format}>Format</Button>}
-          {column.isNullable && <Button onClick={() => void save(() => 'null')}>Set to null</Button>}
+          {column.isNullable && <Button onClick={() => save(() => 'null')}>Set to null</Button>}
           <Button onClick={() => onClose()}>Cancel</Button>
           <Button type="submit" kind="primary" isBusy={isBusy}>
             Save

@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { ColumnDetails, RelationDetails } from '../../../services/console/schema-protocol.ts'
 import { ApiProblem } from '../../api.ts'
+import { useAction } from '../../forms.tsx'
 import { Button, Copy, Dialog } from '../../parts.tsx'
 import { href } from '../../router.ts'
 import { isNull, isStructured, jsonOf, objectOf, prettyJson, textOf, type Row } from '../../rest/cells.ts'
@@ -24,8 +25,7 @@ const isRequired = (column: ColumnDetails): boolean =>
 /** Fields that are left empty are not sent, so that they get their defaults. */
 export function InsertDialog({ relation, onInsert, onClose }: InsertProps) {
   const [texts, setTexts] = useState<ReadonlyMap<string, string | null>>(new Map())
-  const [error, setError] = useState<unknown>()
-  const [isBusy, setBusy] = useState(false)
+  const { error, isBusy, run } = useAction()
   const columns = relation.columns.filter(isWritable)
   const set = (name: string, text: string | null | undefined): void =>
     setTexts((all) => {
@@ -57,11 +57,7 @@ export function InsertDialog({ relation, onInsert, onClose }: InsertProps) {
       <form
         onSubmit={(event) => {
           event.preventDefault()
-          setBusy(true)
-          setError(undefined)
-          submit()
-            .catch(setError)
-            .finally(() => setBusy(false))
+          run(submit)
         }}
       >
         <div class="row-fields">

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { ConsoleSchema, RelationDetails } from '../../../services/console/schema-protocol.ts'
 import type { Viewer } from '../../api.ts'
-import { Badge, Button, Dialog, Empty, Loading, Problem, Snippet } from '../../parts.tsx'
+import { Badge, Button, Dialog, Empty, Loading, Problem, Snippet, Table } from '../../parts.tsx'
 import type { Parameter } from '../../rest/filter.ts'
 import type { Place } from '../../rest/relation.ts'
 import { href } from '../../router.ts'
@@ -117,28 +117,17 @@ export function Unexposed({ relation, error, all }: UnexposedProps) {
         The schema {relation.schema} is not exposed by the REST API (it has {all.exposed.join(', ')}). Read the rows
         with <a href={href(['sql'])}>SQL</a>.
       </p>
-      <div class="table">
-        <table>
-          <thead>
-            <tr>
-              <th>Column</th>
-              <th>Type</th>
-              <th>Comment</th>
-            </tr>
-          </thead>
-          <tbody>
-            {relation.columns.map(({ name, type, comment }) => (
-              <tr key={name}>
-                <th scope="row">{name}</th>
-                <td>
-                  <code>{type}</code>
-                </td>
-                <td>{comment}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table head={['Column', 'Type', 'Comment']}>
+        {relation.columns.map(({ name, type, comment }) => (
+          <tr key={name}>
+            <th scope="row">{name}</th>
+            <td>
+              <code>{type}</code>
+            </td>
+            <td>{comment}</td>
+          </tr>
+        ))}
+      </Table>
     </>
   )
 }

@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { RelationDetails } from '../../../services/console/schema-protocol.ts'
 import { ApiProblem, fetchAs, type Viewer } from '../../api.ts'
+import { useAction } from '../../forms.tsx'
 import { Button, Dialog, Field, Problem } from '../../parts.tsx'
 import type { Parameter } from '../../rest/filter.ts'
 import { profile, readOf, relationPath, sendAs, totalOf, type Place } from '../../rest/relation.ts'
@@ -77,8 +78,7 @@ const typeOf = ({ name }: File): string => {
 export function ImportDialog({ viewer, place, relation, onDone, onClose }: ImportProps) {
   const [file, setFile] = useState<File>()
   const [merges, setMerges] = useState(false)
-  const [error, setError] = useState<unknown>()
-  const [isBusy, setBusy] = useState(false)
+  const { error, isBusy, run } = useAction()
   const [count, setCount] = useState<number>()
   const submit = async (): Promise<void> => {
     if (!file) return
@@ -97,11 +97,7 @@ export function ImportDialog({ viewer, place, relation, onDone, onClose }: Impor
         <form
           onSubmit={(event) => {
             event.preventDefault()
-            setBusy(true)
-            setError(undefined)
-            submit()
-              .catch(setError)
-              .finally(() => setBusy(false))
+            run(submit)
           }}
         >
           <p>All rows of the file are written in one transaction, as the viewer, or none of them.</p>

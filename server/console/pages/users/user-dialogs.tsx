@@ -1,7 +1,7 @@
 // The dialogs of an account: its data, and a link that signs in.
 import { useState } from 'preact/hooks'
 import { FormDialog } from '../../forms.tsx'
-import { Dialog, Field, Loading, Problem, Snippet, useLoaded } from '../../parts.tsx'
+import { Dialog, Field, Loading, Problem, Snippet, TextField, useLoaded } from '../../parts.tsx'
 import { changeUser, metadataChanges, signInLink, type User } from './users.ts'
 
 export function LinkDialog({ email, onClose }: { readonly email: string; readonly onClose: () => void }) {
@@ -37,31 +37,16 @@ export function EditDialog({ user, onClose, onChanged }: EditProps) {
   }
   return (
     <FormDialog title="Edit user" action="Save" onSubmit={save} onClose={onClose}>
-      <Field label="E-mail">
-        <input
-          type="email"
-          autocomplete="off"
-          value={email}
-          onInput={({ currentTarget }) => setEmail(currentTarget.value)}
-        />
-      </Field>
-      <Field label="Phone">
-        <input
-          type="tel"
-          autocomplete="off"
-          value={phone}
-          onInput={({ currentTarget }) => setPhone(currentTarget.value)}
-        />
-      </Field>
-      <Field label="New password">
-        <input
-          type="password"
-          autocomplete="new-password"
-          placeholder="stays as it is"
-          value={password}
-          onInput={({ currentTarget }) => setPassword(currentTarget.value)}
-        />
-      </Field>
+      <TextField label="E-mail" type="email" autocomplete="off" value={email} onText={setEmail} />
+      <TextField label="Phone" type="tel" autocomplete="off" value={phone} onText={setPhone} />
+      <TextField
+        label="New password"
+        type="password"
+        autocomplete="new-password"
+        placeholder="stays as it is"
+        value={password}
+        onText={setPassword}
+      />
       <p class="faint small">A new password ends all sessions of the user.</p>
       <Field label="user_metadata" error={faultOf(userData)}>
         <textarea rows={5} value={userData} onInput={({ currentTarget }) => setUserData(currentTarget.value)} />

@@ -1,7 +1,7 @@
 // Search, pages, and new accounts.
 import { useEffect, useState } from 'preact/hooks'
 import { FormDialog } from '../../forms.tsx'
-import { Badge, Button, Empty, Field, Loading, Problem, useLoaded } from '../../parts.tsx'
+import { Badge, Button, Empty, Loading, Problem, Table, TextField, useLoaded } from '../../parts.tsx'
 import { go, href, useRoute } from '../../router.ts'
 import { Time } from '../../values.tsx'
 import {
@@ -111,39 +111,26 @@ function Users({ found: { users, appRoles }, filter }: { readonly found: UserPag
     )
   }
   return (
-    <div class="table">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">User</th>
-            <th scope="col">State</th>
-            <th scope="col">Signs in with</th>
-            <th scope="col">Created</th>
-            <th scope="col">Last sign-in</th>
-          </tr>
-        </thead>
-        <tbody>
-          {users.map((user) => (
-            <tr key={user.id}>
-              <td>
-                <a href={href(['users', user.id])}>{nameOf(user)}</a>
-                {fullName(user) !== '' && <div class="faint small">{fullName(user)}</div>}
-              </td>
-              <td>
-                <UserBadges user={user} appRole={appRoles.get(user.id)} />
-              </td>
-              <td>{providersOf(user)}</td>
-              <td>
-                <Time at={user.created_at} />
-              </td>
-              <td>
-                <Time at={user.last_sign_in_at} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table head={['User', 'State', 'Signs in with', 'Created', 'Last sign-in']}>
+      {users.map((user) => (
+        <tr key={user.id}>
+          <td>
+            <a href={href(['users', user.id])}>{nameOf(user)}</a>
+            {fullName(user) !== '' && <div class="faint small">{fullName(user)}</div>}
+          </td>
+          <td>
+            <UserBadges user={user} appRole={appRoles.get(user.id)} />
+          </td>
+          <td>{providersOf(user)}</td>
+          <td>
+            <Time at={user.created_at} />
+          </td>
+          <td>
+            <Time at={user.last_sign_in_at} />
+          </td>
+        </tr>
+      ))}
+    </Table>
   )
 }
 
@@ -184,30 +171,9 @@ function CreateDialog({ onClose }: { readonly onClose: () => void }) {
   }
   return (
     <FormDialog title="Create user" action="Create" onSubmit={submit} onClose={onClose}>
-      <Field label="E-mail">
-        <input
-          type="email"
-          autocomplete="off"
-          value={email}
-          onInput={({ currentTarget }) => setEmail(currentTarget.value)}
-        />
-      </Field>
-      <Field label="Phone">
-        <input
-          type="tel"
-          autocomplete="off"
-          value={phone}
-          onInput={({ currentTarget }) => setPhone(currentTarget.value)}
-        />
-      </Field>
-      <Field label="Password">
-        <input
-          type="password"
-          autocomplete="new-password"
-          value={password}
-          onInput={({ currentTarget }) => setPassword(currentTarget.value)}
-        />
-      </Field>
+      <TextField label="E-mail" type="email" autocomplete="off" value={email} onText={setEmail} />
+      <TextField label="Phone" type="tel" autocomplete="off" value={phone} onText={setPhone} />
+      <TextField label="Password" type="password" autocomplete="new-password" value={password} onText={setPassword} />
       <p class="faint small">Without a password, the user signs in by codes and links.</p>
       <label>
         <input
@@ -230,15 +196,7 @@ function InviteDialog({ onClose, onInvited }: { readonly onClose: () => void; re
       onSubmit={() => inviteUser(email).then(onInvited)}
       onClose={onClose}
     >
-      <Field label="E-mail">
-        <input
-          type="email"
-          required
-          autocomplete="off"
-          value={email}
-          onInput={({ currentTarget }) => setEmail(currentTarget.value)}
-        />
-      </Field>
+      <TextField label="E-mail" type="email" required autocomplete="off" value={email} onText={setEmail} />
       <p class="faint small">The mail has a link that confirms the address and signs the user in.</p>
     </FormDialog>
   )
