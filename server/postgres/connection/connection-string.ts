@@ -156,3 +156,10 @@ function addParameter(options: Map<ConnectionKeyword, string>, pair: string): vo
   else if (isConnectionKeyword(name)) options.set(name, value)
   else throw new ConnectionStringError(unknownKeyword('invalid URI query parameter', name))
 }
+
+/** The URL of a database that the program has made, without its password. */
+export function withoutPassword(uri: string): string {
+  const url = new URL(uri)
+  url.password = ''
+  return url.href
+}

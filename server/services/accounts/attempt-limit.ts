@@ -82,9 +82,7 @@ export function createAttemptLimits(settings: AttemptLimitSettings): AttemptLimi
   const registrations = (name: string, events: number): Limit => ({ name: `register-${name}`, events, period })
   return {
     register: async (email, network) => {
-      for (const { name, share } of limitedNetworks(network)) {
-        await count(limits, [registrations('address', addressLimit * share), [name]])
-      }
+      await countForNetwork(limits, registrations('address', addressLimit), network)
       await count(limits, [registrations('account', addressLimit), [email]])
     },
     guess: guessCounter(limits, 'guess', {
@@ -93,6 +91,18 @@ export function createAttemptLimits(settings: AttemptLimitSettings): AttemptLimi
       account: accountTotalLimit,
       address: addressLimit,
     }),
+  }
+}
+
+/**
+ * Counts an event of a client for each of its networks, of which the larger ones may have more.
+ *
+ * @param network of `clientNetwork`
+ * @throws Failure 429 with `Retry-After`
+ */
+export async function countForNetwork(limits: Limits, limit: Limit, network: string): Promise<void> {
+  for (const { name, share } of limitedNetworks(network)) {
+    await count(limits, [{ ...limit, events: limit.events * share }, [name]])
   }
 }
 

@@ -1,7 +1,7 @@
 // Sessions of the console: rows in the database, found by the hash of a random cookie.
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { clientNetwork, limitedNetworks } from '../../http/client-address.ts'
+import { clientNetwork } from '../../http/client-address.ts'
 import { cookieValues, setCookie } from '../../http/cookie.ts'
 import { isTrustedOrigin } from '../../http/cross-origin.ts'
 import { Failure } from '../../http/envelope.ts'
@@ -12,8 +12,9 @@ import { CredentialError } from '../../identity/credential-error.ts'
 import type { Identity } from '../../identity/identity.ts'
 import { sqlState } from '../../postgres/database-error.ts'
 import { checkSession, namedSession, type NamedSession } from '../../rest/sql/session.ts'
+import { countForNetwork } from '../accounts/attempt-limit.ts'
 import { authAdmin } from '../auth/auth-database.ts'
-import { databaseLimits, type Limit, type Limits } from '../limits.ts'
+import { databaseLimits, type Limit } from '../limits.ts'
 import type { ConsoleCaller, ConsoleSettings } from './console-settings.ts'
 import type { ConsoleSignIn } from './protocol.ts'
 
@@ -65,7 +66,7 @@ export type ConsoleSessions = {
 }
 
 export function createConsoleSessions(settings: ConsoleSettings): ConsoleSessions {
-  const { database, secureCookies, warn } = settings
+  const { database, secureCookies, snapshot, warn } = settings
   const limits = databaseLimits(database.query, warn)
   const cookieName = secureCookies ? '__Host-console' : 'console'
 
@@ -95,7 +96,7 @@ export function createConsoleSessions(settings: ConsoleSettings): ConsoleSession
     },
     begin: async (request, response, proof) => {
       requireOwnPage(request)
-      await countAttempt(limits, request, settings)
+      await countForNetwork(limits, signInLimit, clientNetwork(request, snapshot().config.trustedProxies))
       const { actor, keyHash = null, session } = await prove(settings, proof)
       const cookie = randomBytes(32).toString('base64url')
       await database.query('delete from rowhouse.console_sessions where expires_at < now()', [])
@@ -135,15 +136,6 @@ function hasToken({ headers }: IncomingMessage, token: string): boolean {
 function requireToken(request: IncomingMessage, { token }: ConsoleCaller): void {
   if (hasToken(request, token)) return
   throw new Failure(403, 'The header X-Console-Token is missing or wrong: it is the token of GET /console/api/session')
-}
-
-async function countAttempt(limits: Limits, request: IncomingMessage, { snapshot }: ConsoleSettings): Promise<void> {
-  const network = clientNetwork(request, snapshot().config.trustedProxies)
-  for (const { name, share } of limitedNetworks(network)) {
-    const seconds = await limits.count({ ...signInLimit, events: signInLimit.events * share }, [name])
-    if (seconds === undefined) continue
-    throw new Failure(429, 'Too many attempts: try again later', { headers: { 'Retry-After': String(seconds) } })
-  }
 }
 
 /** The session of a cookie, unless it has ended, or its key was revoked, or the session of its account has ended. */

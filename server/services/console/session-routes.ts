@@ -2,6 +2,7 @@
 import { defineEnvelopeRoute, type Access } from '../../http/envelope-dialect.ts'
 import type { Route } from '../../http/route.ts'
 import { done, dto, failure, success } from '../../http/service-response.ts'
+import { withoutPassword } from '../../postgres/connection/connection-string.ts'
 import { authAdmin } from '../auth/auth-database.ts'
 import type { ConsoleCaller, ConsoleParts, ConsoleSettings } from './console-settings.ts'
 import type { ConsoleSessions } from './console-sessions.ts'
@@ -148,10 +149,4 @@ async function countUsers({ database }: ConsoleSettings): Promise<number> {
     'read',
   )
   return Number(row?.users)
-}
-
-function withoutPassword(uri: string): string {
-  const url = new URL(uri)
-  url.password = ''
-  return url.href
 }

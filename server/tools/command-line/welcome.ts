@@ -2,6 +2,7 @@
 import pc from 'picocolors'
 import type { ServiceName } from '../../config/config.ts'
 import { signsIn } from '../../config/signing-in.ts'
+import { withoutPassword } from '../../postgres/connection/connection-string.ts'
 import type { DevelopmentKeys } from './development-keys.ts'
 
 /** Quotes a word for a POSIX shell. */
@@ -92,13 +93,6 @@ function requestsOf({ url, restPath, keys, services, runs, hasSample = false }: 
       : ['Add sample data, and ask what a car is worth', `${runs('sample')}\n${estimate}`],
   ]
   return [...(services.includes('analysis') ? analysis : []), ...(services.includes('reports') ? reports : [])]
-}
-
-/** A connection string without its password. */
-function withoutPassword(uri: string): string {
-  const url = new URL(uri)
-  url.password = ''
-  return url.href
 }
 
 /** The text that is printed on a terminal once the server listens. It contains no passwords. */
