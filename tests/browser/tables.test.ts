@@ -120,7 +120,7 @@ async function edit(page: Page, row: number, column: string, text: string): Prom
   }
 }
 
-t.test('rows as somebody: filter, order, edit, insert, delete, in and out', async (t) => {
+t.test('rows as a viewer: filter, order, edit, insert, delete, in and out', async (t) => {
   const { page, faults, server, ada } = await start(t)
   await lookAs(page, 'ada@example.com')
   await openPage(page, '#/tables/public/tasks', 'tasks')

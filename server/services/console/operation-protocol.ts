@@ -61,7 +61,7 @@ export type DoctorFinding = {
   readonly what: string
   readonly why: string
   readonly advice: string
-  /** Statements that do it; null if there are none, or a person must choose. */
+  /** Statements that do it; null if no statement does, or a person must choose. */
   readonly fix: string | null
 }
 

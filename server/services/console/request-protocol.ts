@@ -54,7 +54,7 @@ export type RequestDetails = {
   /** Milliseconds for which it has waited for connections of the pool. */
   readonly waited: number
   readonly stages: readonly RequestStage[]
-  /** The plan of its last statement as EXPLAIN (FORMAT JSON) returns it, with `?` in place of values; null if there is none. */
+  /** The plan of its last statement as EXPLAIN (FORMAT JSON) returns it, with `?` in place of values; null without a plan. */
   readonly plan: unknown
 }
 
