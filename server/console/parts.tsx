@@ -1,6 +1,6 @@
 // The parts that all pages are made of.
 import type { ComponentChildren, ComponentProps } from 'preact'
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { ApiProblem } from './api.ts'
 
 type Children = { readonly children?: ComponentChildren }
@@ -194,7 +194,8 @@ type DialogProps = Children & { readonly title: string; readonly onClose: () => 
 export function Dialog({ title, onClose, isWide = false, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   const heading = useId()
-  useEffect(() => {
+  // Before it is painted: a key that is pressed at once is meant for the dialog.
+  useLayoutEffect(() => {
     const shown = dialog.current
     shown?.showModal()
     return () => shown?.close()

@@ -1,5 +1,5 @@
 // Editors of one value, by its type.
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { ColumnDetails } from '../../../services/console/schema-protocol.ts'
 import { isNull, isStructured, jsonOf, prettyJson, textOf } from '../../rest/cells.ts'
 import { useAction } from '../../forms.tsx'
@@ -32,7 +32,8 @@ function LineEditor({ column, json, onSave, onRefused, onClose }: Props) {
   const [text, setText] = useState(textOf(json, column))
   const box = useRef<HTMLSpanElement>(null)
   const isDone = useRef(false)
-  useEffect(() => {
+  // Before it is painted: what is typed at once belongs here.
+  useLayoutEffect(() => {
     const control = box.current?.querySelector<HTMLInputElement | HTMLSelectElement>('input, select')
     control?.focus()
     if (control instanceof HTMLInputElement && control.type === 'text') control.select()
