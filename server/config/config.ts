@@ -39,7 +39,18 @@ export type PostgrestConfig = PostgrestSettings &
 /** The parts that a server may have or leave out. */
 /** `auth` is sign-in with tokens and with cookies, `auth-v1` with tokens only. */
 export type ServiceName =
-  'rest' | 'auth' | 'auth-v1' | 'profiles' | 'reports' | 'analysis' | 'storage' | 'realtime' | 'console'
+  | 'rest'
+  | 'auth'
+  | 'auth-v1'
+  | 'profiles'
+  | 'reports'
+  | 'analysis'
+  | 'storage'
+  | 'realtime'
+  | 'webhooks'
+  | 'schedules'
+  | 'functions'
+  | 'console'
 
 export type DocsMode = 'follow-privileges' | 'ignore-privileges'
 

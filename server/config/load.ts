@@ -273,6 +273,7 @@ const takenSegments: ReadonlySet<string> = new Set([
   'auth',
   'storage',
   'realtime',
+  'functions',
   'report',
   'health',
   'ready',

@@ -144,6 +144,7 @@ t.test('services can be added later, unless a table is in the way', async (t) =>
       '000016_storage_lists.sql',
       '000018_realtime.sql',
       '000019_console.sql',
+      '000020_leases.sql',
     ]
     t.strictSame(await pendingMigrations(client), expected)
     const query: RunClientQuery = (text, values) => client.query<Record<string, unknown>>(text, values)
