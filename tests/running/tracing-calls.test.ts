@@ -4,6 +4,7 @@ import { WebSocket } from 'ws'
 import { startApplication } from '../support/application.ts'
 import { startCollector, type CollectedSpan } from '../support/collector.ts'
 import { createMigratedDatabase } from '../support/database.ts'
+import { dial, hourToken } from '../support/realtime.ts'
 import { form, patient, prefix, upload } from '../support/image-upload.ts'
 import { s3Credentials, s3Environment, startS3 } from '../support/s3-server.ts'
 import { greenLake } from '../support/test-image.ts'
@@ -16,7 +17,7 @@ t.teardown(() => database.drop())
 const collector = await startCollector(t)
 const s3 = await startS3(t)
 const env = {
-  ...{ ...patient, ...s3Environment(s3), SERVICES: 'storage,analysis', PGRST_ADMIN_SERVER_PORT: '1' },
+  ...{ ...patient, ...s3Environment(s3), SERVICES: 'storage,analysis,realtime', PGRST_ADMIN_SERVER_PORT: '1' },
   ...{ OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json', OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
 }
 // Where the SDK finds its credentials.
@@ -143,6 +144,29 @@ t.test('a WebSocket has a span for its handshake, and one for each frame, with l
   )
   const shown = JSON.stringify(collector.spans(), (_, value: unknown) => (typeof value === 'bigint' ? null : value))
   t.notMatch(shown, /token=secret/)
+})
+
+t.test('a join of a channel has a span, with what decides on it and a link to the handshake', async (t) => {
+  const client = await dial(t, url, {
+    token: await hourToken('authenticated', { sub: '4f8b2a52-6f2e-4a57-a3a5-6d2b5c1d1a10' }),
+    headers: { traceparent: traceparent('c') },
+  })
+  await client.opened
+  t.match(await client.join('open'), { status: 'ok' })
+  t.match(await client.join('closed', { private: true }), { status: 'error' })
+  const route = '/realtime/v1/websocket'
+  const joins = () => collector.spans().filter(({ name }) => name === `message ${route}`)
+  await until(() => joins().length === 2)
+  const handshake = collector.spans().find(({ name, traceId }) => name === `GET ${route}` && traceId.startsWith('c'))
+  t.ok(joins().every(({ links }) => links.some((link) => link.spanId === handshake?.spanId)))
+  t.strictSame(
+    joins()
+      .map(({ attributes }) => attributes['error.type'] ?? 'none')
+      .sort(),
+    ['Unauthorized', 'none'],
+  )
+  const [refused] = joins().filter(({ attributes }) => attributes['error.type'] !== undefined)
+  t.ok(refused && childrenOf(refused).length > 0, 'the statement that asks the policies')
 })
 
 /** A trace context whose trace id has one digit. */

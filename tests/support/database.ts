@@ -2,8 +2,10 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import pg from 'pg'
+import { sqlState } from '../../server/postgres/database-error.ts'
 import { migrate } from '../../server/postgres/migrate.ts'
 import { readCluster, uriOf } from './cluster.ts'
+import { until } from './until.ts'
 
 export type TestDatabase = {
   readonly name: string
@@ -42,7 +44,6 @@ export async function createDatabase(template = 'template1'): Promise<TestDataba
   // `drop` may terminate a connection that is being closed.
   pool.on('error', () => undefined)
   pool.on('connect', (client) => client.on('error', () => undefined))
-  pool.on('error', () => undefined)
   return {
     name,
     port,
@@ -51,7 +52,17 @@ export async function createDatabase(template = 'template1'): Promise<TestDataba
     query: (text, values) => pool.query<Record<string, unknown>>(text, values),
     drop: async () => {
       await pool.end()
-      await asAdmin(port, `drop database if exists ${name} with (force)`)
+      // A slot is released a moment after its connection has ended.
+      const isDropped = await until(() =>
+        asAdmin(port, `drop database if exists ${name} with (force)`).then(
+          () => true,
+          (error: unknown) => {
+            if (sqlState(error) !== '55006') throw error
+            return false
+          },
+        ),
+      )
+      if (!isDropped) throw new Error(`${name} is still in use`)
     },
   }
 }

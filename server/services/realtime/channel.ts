@@ -1,4 +1,5 @@
 // One topic that a socket has joined.
+import type { SocketObserver } from '../../common/socket-observer.ts'
 import { setTimeout as pause } from 'node:timers/promises'
 import { isUnreachable, sqlState } from '../../postgres/database-error.ts'
 import {
@@ -33,6 +34,8 @@ export type ChannelSocket = {
   readonly version: SerializerVersion
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
   readonly credential: Credential
+  /** Records what decides on a join. */
+  readonly observer: SocketObserver
   readonly write: (frame: Buffer) => void
   readonly reply: (joinRef: Ref, ref: Ref, topic: string, status: 'ok' | 'error', response: string) => void
   /** Called when the channel has ended. */
@@ -113,8 +116,10 @@ export class Channel implements Member {
   async join(ref: Ref): Promise<void> {
     const { request } = this
     try {
-      const credential = await this.#parts.tokens.verify(request.token ?? this.socket.credential.token)
-      const rights = await this.#rightsOf(credential)
+      // What the channel does afterwards is not part of the join, although it begins there.
+      const decision = await this.socket.observer.message(() => this.#decide(), errorOfDecision)
+      if (decision.kind === 'refused') throw decision.error
+      const { credential, rights } = decision
       if (this.#isEnded) return
       this.#credential = credential
       this.#rights = rights
@@ -137,6 +142,15 @@ export class Channel implements Member {
       this.reply(ref, 'error', JSON.stringify({ reason: reasonOf(refused) }))
       this.#parts.statistics.drop('not permitted')
       this.dispose()
+    }
+  }
+
+  async #decide(): Promise<JoinDecision> {
+    try {
+      const credential = await this.#parts.tokens.verify(this.request.token ?? this.socket.credential.token)
+      return { kind: 'permitted', credential, rights: await this.#rightsOf(credential) }
+    } catch (error) {
+      return { kind: 'refused', error: joinError(error) }
     }
   }
 
@@ -377,6 +391,16 @@ const unauthorized = (topic: string): ChannelRefused =>
 
 const noReplay = (message: string, cause?: unknown): ChannelRefused =>
   new ChannelRefused('UnableToReplayMessages', message, cause)
+
+type JoinDecision =
+  | { readonly kind: 'permitted'; readonly credential: Credential; readonly rights: ChannelRights }
+  | { readonly kind: 'refused'; readonly error: unknown }
+
+/** The kind of error of a join in traces. */
+const errorOfDecision = (decision: JoinDecision): string | undefined => {
+  if (decision.kind === 'permitted') return undefined
+  return decision.error instanceof ChannelRefused ? decision.error.code : 'failed'
+}
 
 const reasonOf = (error: unknown): string =>
   error instanceof ChannelRefused ? `${error.code}: ${error.message}` : 'Unknown Error on Channel'

@@ -126,8 +126,9 @@ export function createRealtime(options: RealtimeOptions): RealtimeService {
         .then(
           ({ credential, realtime }) => {
             socket.off('error', onSocketError)
-            realtime.sockets.open({ request, socket, head, version: versionOf(request), credential }, (status) =>
-              observer.answered(status, credential.identity.role),
+            realtime.sockets.open(
+              { request, socket, head, version: versionOf(request), credential, observer },
+              (status) => observer.answered(status, credential.identity.role),
             )
             if (isEnding) realtime.sockets.closeAll()
           },

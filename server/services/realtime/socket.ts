@@ -1,6 +1,7 @@
 // One WebSocket, and the channels that it has joined.
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
+import type { SocketObserver } from '../../common/socket-observer.ts'
 import { Allowance } from './allowance.ts'
 import { Channel } from './channel.ts'
 import { messageFrame, readBinary, readText, type ClientMessage, type Ref, type SerializerVersion } from './frames.ts'
@@ -25,6 +26,7 @@ export type SocketOptions = {
   readonly carrier: Duplex
   readonly version: SerializerVersion
   readonly credential: Credential
+  readonly observer: SocketObserver
   /** Headers of the handshake that policies can read. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
   readonly parts: RealtimeParts
@@ -34,6 +36,7 @@ export class ClientSocket {
   readonly version: SerializerVersion
   readonly headers: SocketOptions['headers']
   readonly credential: Credential
+  readonly observer: SocketObserver
   readonly #socket: WebSocket
   readonly #carrier: Duplex
   readonly #parts: RealtimeParts
@@ -46,10 +49,11 @@ export class ClientSocket {
   #emptySince = performance.now()
   #closedAt: number | undefined
 
-  constructor({ socket, carrier, version, credential, headers, parts }: SocketOptions) {
+  constructor({ socket, carrier, version, credential, observer, headers, parts }: SocketOptions) {
     this.version = version
     this.headers = headers
     this.credential = credential
+    this.observer = observer
     this.#socket = socket
     this.#carrier = carrier
     this.#parts = parts

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
+import type { SocketObserver } from '../../common/socket-observer.ts'
 import type { JwtVerifier } from '../../identity/jwt/jwt.ts'
 import type { Channel } from './channel.ts'
 import type { RealtimeParts } from './realtime-parts.ts'
@@ -24,6 +25,7 @@ export type Handshake = {
   readonly head: Buffer
   readonly version: SerializerVersion
   readonly credential: Credential
+  readonly observer: SocketObserver
 }
 
 export class Sockets {
@@ -59,12 +61,15 @@ export class Sockets {
   }
 
   /** @param answered called with the status of the response */
-  open({ request, socket: carrier, head, version, credential }: Handshake, answered: (status: number) => void): void {
+  open(
+    { request, socket: carrier, head, version, credential, observer }: Handshake,
+    answered: (status: number) => void,
+  ): void {
     let status = 400
     this.#server.handleUpgrade(request, carrier, head, (socket) => {
       status = 101
       const headers = customHeaders(request)
-      const client = new ClientSocket({ socket, carrier, version, credential, headers, parts: this.#parts })
+      const client = new ClientSocket({ socket, carrier, version, credential, observer, headers, parts: this.#parts })
       this.#sockets.add(client)
       this.#parts.statistics.sockets++
       if (this.#sockets.size === 1) this.#watch()
