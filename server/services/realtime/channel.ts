@@ -1,7 +1,6 @@
 // One topic that a socket has joined.
-import type { SocketObserver } from '../../common/socket-observer.ts'
 import { setTimeout as pause } from 'node:timers/promises'
-import { isUnreachable, sqlState } from '../../postgres/database-error.ts'
+import type { SocketObserver } from '../../common/socket-observer.ts'
 import {
   Broadcast,
   messageFrame,
@@ -14,14 +13,22 @@ import {
 } from './frames.ts'
 import { ChannelChanges } from './channel-changes.ts'
 import { ChannelPresence, type PresenceChannel } from './channel-presence.ts'
+import {
+  allRights,
+  joinPermission,
+  noDatabase,
+  permissionOf,
+  unauthorized,
+  type ChannelRights,
+  type PermissionRequest,
+} from './channel-permission.ts'
 import { ChannelTokens } from './channel-tokens.ts'
 import { mostConditions, tooManyConditions } from './changes/row-changes.ts'
-import type { ChannelPolicies } from './policies/channel-policies.ts'
 import type { Member, Room } from './hub.ts'
 import type { JoinRequest } from './join.ts'
 import { ChannelRefused } from './realtime-error.ts'
 import type { RealtimeParts } from './realtime-parts.ts'
-import { expiredText, joinError, sessionEnded, TokenRefused, type Credential } from './tokens.ts'
+import { expiredText, joinError, TokenRefused, type Credential } from './tokens.ts'
 
 /** Messages of others, and of the client, that wait until the join is answered. */
 const mostHeld = 1000
@@ -29,6 +36,7 @@ const mostEarly = 100
 /** Milliseconds within which broadcasts from the database must be available for clients that wait for them. */
 const readinessTimeout = 60_000
 const readinessPause = 1000
+
 /** What a channel uses of its socket. */
 export type ChannelSocket = {
   readonly version: SerializerVersion
@@ -41,11 +49,6 @@ export type ChannelSocket = {
   /** Called when the channel has ended. */
   readonly forget: (channel: Channel) => void
 }
-
-type ChannelRights = Awaited<ReturnType<ChannelPolicies['decide']>>
-
-/** Those of public channels. */
-const allRights: ChannelRights = { broadcast: { read: true, write: true }, presence: { read: true, write: true } }
 
 /** The last event of a channel. After `phx_error`, clients join again; after `phx_close`, they do not. */
 export type LastEvent = 'phx_close' | 'phx_error'
@@ -116,10 +119,8 @@ export class Channel implements Member {
   async join(ref: Ref): Promise<void> {
     const { request } = this
     try {
-      // What the channel does afterwards is not part of the join, although it begins there.
-      const decision = await this.socket.observer.message(() => this.#decide(), errorOfDecision)
-      if (decision.kind === 'refused') throw decision.error
-      const { credential, rights } = decision
+      const asked = this.#asked(request.token ?? this.socket.credential.token)
+      const { credential, rights } = await joinPermission(this.socket.observer, this.#parts, asked)
       if (this.#isEnded) return
       this.#credential = credential
       this.#rights = rights
@@ -142,15 +143,6 @@ export class Channel implements Member {
       this.reply(ref, 'error', JSON.stringify({ reason: reasonOf(refused) }))
       this.#parts.statistics.drop('not permitted')
       this.dispose()
-    }
-  }
-
-  async #decide(): Promise<JoinDecision> {
-    try {
-      const credential = await this.#parts.tokens.verify(this.request.token ?? this.socket.credential.token)
-      return { kind: 'permitted', credential, rights: await this.#rightsOf(credential) }
-    } catch (error) {
-      return { kind: 'refused', error: joinError(error) }
     }
   }
 
@@ -269,20 +261,10 @@ export class Channel implements Member {
     for (const message of early) this.handle(message)
   }
 
-  async #rightsOf(credential: Credential): Promise<ChannelRights> {
-    if (!this.request.isPrivate) return allRights
-    const { policies, onError } = this.#parts
-    try {
-      const { identity } = credential
-      const rights = await policies.decide({ identity, topic: this.name, headers: this.socket.headers })
-      if (rights.broadcast.read || (rights.presence.read && this.#presence.isEnabled)) return rights
-    } catch (error) {
-      if (sqlState(error) === 'PGRST') throw new TokenRefused('ended', sessionEnded)
-      if (isUnreachable(error)) throw new TokenRefused('unavailable', noDatabase, error)
-      // A policy of this topic fails, which concerns no other.
-      onError(error)
-    }
-    throw unauthorized(this.name)
+  #asked(token: string): PermissionRequest {
+    const { name: topic, socket, request } = this
+    const { isPrivate } = request
+    return { token, topic, isPrivate, isPresenceEnabled: this.#presence.isEnabled, headers: socket.headers }
   }
 
   async #stored(): Promise<readonly Broadcast[]> {
@@ -366,8 +348,7 @@ export class Channel implements Member {
   }
 
   async #apply(token: string): Promise<void> {
-    const credential = await this.#parts.tokens.verify(token)
-    const rights = await this.#rightsOf(credential)
+    const { credential, rights } = await permissionOf(this.#parts, this.#asked(token))
     const { broadcast, presence } = this.#rights
     const hasLostRight =
       (broadcast.read && !rights.broadcast.read) || (this.#presence.isEnabled && presence.read && !rights.presence.read)
@@ -384,23 +365,8 @@ export class Channel implements Member {
   }
 }
 
-const noDatabase = 'Realtime was unable to connect to the project database'
-
-const unauthorized = (topic: string): ChannelRefused =>
-  new ChannelRefused('Unauthorized', `You do not have permissions to read from this Channel topic: ${topic}`)
-
 const noReplay = (message: string, cause?: unknown): ChannelRefused =>
   new ChannelRefused('UnableToReplayMessages', message, cause)
-
-type JoinDecision =
-  | { readonly kind: 'permitted'; readonly credential: Credential; readonly rights: ChannelRights }
-  | { readonly kind: 'refused'; readonly error: unknown }
-
-/** The kind of error of a join in traces. */
-const errorOfDecision = (decision: JoinDecision): string | undefined => {
-  if (decision.kind === 'permitted') return undefined
-  return decision.error instanceof ChannelRefused ? decision.error.code : 'failed'
-}
 
 const reasonOf = (error: unknown): string =>
   error instanceof ChannelRefused ? `${error.code}: ${error.message}` : 'Unknown Error on Channel'
