@@ -1,7 +1,7 @@
 // Where a hook is: a Postgres function, or an HTTP endpoint with the keys that sign the calls.
 import type { QualifiedIdentifier } from '../../../catalogue/identifier.ts'
+import { webhookKey, type WebhookKey } from '../../outgoing/webhook-signature.ts'
 import type { HookName, HookSettings } from '../settings.ts'
-import { webhookKey, type WebhookKey } from './webhook-signature.ts'
 
 export type PostgresHookTarget = { readonly kind: 'postgres'; readonly function: QualifiedIdentifier }
 export type HttpHookTarget = { readonly kind: 'http'; readonly url: string; readonly keys: readonly WebhookKey[] }
@@ -36,7 +36,8 @@ export function hookTarget(name: HookName, { uri, secrets }: HookSettings): Hook
       throw new HookSettingError(`${variable}_URI must be pg-functions://postgres/schema/function or an https URL`)
   }
   const keys = secrets.map((secret) => {
-    const key = webhookKey(secret)
+    // As GoTrue writes them, with the version of the signature.
+    const key = secret.startsWith('v1,') ? webhookKey(secret.slice(3)) : undefined
     if (!key) throw new HookSettingError(`${variable}_SECRETS must have the form v1,whsec_<base64>, separated by |`)
     return key
   })

@@ -2,11 +2,11 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { limitedBytes } from '../../limited-bytes.ts'
+import { webhookHeaders } from '../../outgoing/webhook-signature.ts'
 import { tracedFetch } from '../../traced-fetch.ts'
 import { AuthError } from '../auth-error.ts'
 import { readHookResponse, type HookResponse } from './hook-response.ts'
 import type { HttpHookTarget } from './hook-target.ts'
-import { webhookSignature } from './webhook-signature.ts'
 
 /** Limits of a call, as in GoTrue. Times are in milliseconds. */
 export type HttpHookLimits = {
@@ -82,8 +82,6 @@ async function attemptCall(
   signal: AbortSignal,
   responseSize: number,
 ): Promise<Outcome> {
-  const id = randomUUID()
-  const timestamp = Math.floor(Date.now() / 1000)
   let response: Response
   try {
     response = await tracedFetch(url, {
@@ -91,9 +89,7 @@ async function attemptCall(
       headers: {
         'Content-Type': 'application/json',
         'Accept-Encoding': 'identity',
-        'webhook-id': id,
-        'webhook-timestamp': String(timestamp),
-        'webhook-signature': webhookSignature({ id, timestamp, body }, keys),
+        ...webhookHeaders({ id: randomUUID(), timestamp: Math.floor(Date.now() / 1000), body }, keys),
       },
       body,
       // The payload may contain secrets, which must not be sent anywhere else.
