@@ -1,0 +1,150 @@
+// One call of a function, from the request until the end of the response.
+import { request as sendRequest, type Agent, type ClientRequest, type IncomingMessage } from 'node:http'
+import { BodyLimit } from './body-limit.ts'
+import { FunctionFailure } from './function-failure.ts'
+import type { FunctionLimits, FunctionRequest, FunctionResponse } from './function-source.ts'
+import { headerPairs, messageHeaders } from './headers.ts'
+import { callHeader } from './message.ts'
+
+/** Milliseconds in which the end of a process is known after that of its connection. */
+const endIsKnownWithin = 500
+
+type Connection = { readonly socketPath: string; readonly agent: Agent }
+
+export type CallEvents = {
+  /** The call took too long. */
+  readonly onTimeout: () => void
+  /** Called once, when nothing more is received or sent. */
+  readonly onEnd: () => void
+}
+
+const declaredLength = ({ headers }: FunctionRequest): number =>
+  Number(headers.find(([name]) => name.toLowerCase() === 'content-length')?.[1] ?? 0)
+
+export class Call {
+  readonly number: number
+  readonly request: FunctionRequest
+  /** Rejects with a `FunctionFailure`, or the reason of the aborted signal. */
+  readonly response: Promise<FunctionResponse>
+  readonly #limits: FunctionLimits
+  readonly #events: CallEvents
+  readonly #timer: NodeJS.Timeout
+  readonly #abort: () => void
+  #resolve: (response: FunctionResponse) => void = () => undefined
+  #reject: (error: Error) => void = () => undefined
+  #message: ClientRequest | undefined
+  #body: BodyLimit | undefined
+  #hasEnded = false
+
+  constructor(number: number, request: FunctionRequest, limits: FunctionLimits, events: CallEvents) {
+    this.number = number
+    this.request = request
+    this.#limits = limits
+    this.#events = events
+    this.response = new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+    this.#timer = setTimeout(() => {
+      this.fail(new FunctionFailure('timed out', `The call took longer than ${limits.timeoutMs} ms`))
+      events.onTimeout()
+    }, limits.timeoutMs)
+    this.#abort = () => this.fail(request.signal.reason as Error)
+    if (request.signal.aborted) this.#abort()
+    else request.signal.addEventListener('abort', this.#abort, { once: true })
+    if (declaredLength(request) > limits.requestBytes) this.#refuseBody()
+  }
+
+  get hasEnded(): boolean {
+    return this.#hasEnded
+  }
+
+  #refuseBody(): void {
+    this.fail(
+      new FunctionFailure(
+        'request too large',
+        `The body of the request has more than ${this.#limits.requestBytes} bytes`,
+      ),
+    )
+  }
+
+  /** Sends the request to a worker. */
+  send({ socketPath, agent }: Connection): void {
+    if (this.#hasEnded) return
+    const { method, url, body, headers } = this.request
+    const hasBody = body !== undefined && method !== 'GET' && method !== 'HEAD'
+    const sent = messageHeaders(headers).filter(([name]) => !/^(?:host|content-length|x-rowhouse-call)$/i.test(name))
+    // The number of bytes remains visible to the function. Without one, the body is sent in chunks.
+    const length = declaredLength(this.request)
+    const framing = length > 0 ? ['content-length', String(length)] : ['transfer-encoding', 'chunked']
+    try {
+      const target = new URL(url)
+      const message = sendRequest({
+        socketPath,
+        agent,
+        method,
+        path: target.href,
+        headers: ['host', target.host, ...sent.flat(), ...(hasBody ? framing : []), callHeader, String(this.number)],
+      })
+      this.#message = message
+      message.on('error', (error) => this.#onBroken(error))
+      message.on('response', (response) => this.#receive(response))
+      if (hasBody) body.pipe(new BodyLimit(this.#limits.requestBytes, () => this.#refuseBody())).pipe(message)
+      else message.end()
+    } catch (error) {
+      this.fail(new FunctionFailure('crashed', `The request cannot be sent: ${String(error)}`))
+    }
+  }
+
+  #receive(response: IncomingMessage): void {
+    const body = new BodyLimit(this.#limits.responseBytes, () => this.#refuseResponse())
+    this.#body = body
+    if (Number(response.headers['content-length'] ?? 0) > this.#limits.responseBytes) {
+      this.#refuseResponse()
+      return
+    }
+    response.on('error', (error) => this.#onBroken(error))
+    body.once('close', () => this.#end())
+    response.pipe(body)
+    this.#resolve({
+      status: response.statusCode ?? 500,
+      headers: messageHeaders(headerPairs(response.rawHeaders)),
+      body,
+    })
+  }
+
+  #refuseResponse(): void {
+    this.fail(
+      new FunctionFailure('response too large', `The response has more than ${this.#limits.responseBytes} bytes`),
+    )
+  }
+
+  /** The connection ended. If the process did, too, its worker soon says why. */
+  #onBroken(error: Error): void {
+    if (this.#hasEnded) return
+    setTimeout(
+      () => this.fail(new FunctionFailure('crashed', `The function broke off its response: ${error.message}`)),
+      endIsKnownWithin,
+    )
+  }
+
+  /** Ends the call with an error, as long as its response is incomplete. */
+  fail(error: Error): void {
+    if (this.#hasEnded) return
+    this.#end()
+    this.#reject(error)
+    this.#body?.destroy(error)
+  }
+
+  #end(): void {
+    if (this.#hasEnded) return
+    this.#hasEnded = true
+    clearTimeout(this.#timer)
+    this.request.signal.removeEventListener('abort', this.#abort)
+    // Of a request that the function did not read to its end, the rest stays with the caller.
+    this.request.body?.unpipe()
+    const message = this.#message
+    if (message && !(message.writableFinished && this.#body?.writableFinished)) message.destroy()
+    this.#events.onEnd()
+  }
+}

@@ -1,0 +1,22 @@
+// A function whose code is in a file.
+import { writeFile } from 'node:fs/promises'
+import { compile } from './bundle/compile.ts'
+import type { FunctionSource } from './function-source.ts'
+
+export type CompiledFunction = {
+  readonly source: FunctionSource
+  readonly path: string
+  /** Folders of packages that are elsewhere, as in a project with several packages. */
+  readonly linked: readonly string[]
+}
+
+/**
+ * Compiles a function to a file.
+ *
+ * @throws FunctionFailure `boot`
+ */
+export async function compileTo(source: FunctionSource, path: string): Promise<CompiledFunction> {
+  const { code, linked } = await compile(source, path)
+  await writeFile(path, code, { mode: 0o600 })
+  return { source, path, linked }
+}

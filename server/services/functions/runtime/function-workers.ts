@@ -1,0 +1,178 @@
+// The workers of one version of a function.
+import { rm } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
+import { Call } from './call.ts'
+import { compileTo, type CompiledFunction } from './compiled-function.ts'
+import { FunctionFailure } from './function-failure.ts'
+import type { FunctionLimits, FunctionRequest, FunctionResponse, FunctionSource, LogLevel } from './function-source.ts'
+import { RestartPause } from './restart-pause.ts'
+import type { WorkerFolder } from './worker-folder.ts'
+import { WorkerProcess } from './worker-process.ts'
+
+/** What the workers of all functions share. */
+export type WorkersContext = {
+  readonly limits: () => FunctionLimits
+  readonly folder: () => Promise<WorkerFolder>
+  /** Makes room for one more worker. Returns false if there is none. */
+  readonly makeRoom: () => boolean
+  readonly onLog: (source: FunctionSource, level: LogLevel, message: string, requestId: string | undefined) => void
+  /** A worker was started, or killed for a limit. */
+  readonly onCount: (event: 'started' | 'killed') => void
+}
+
+export class FunctionWorkers {
+  readonly source: FunctionSource
+  readonly #context: WorkersContext
+  readonly #workers = new Set<WorkerProcess>()
+  readonly #calls = new Map<number, Call>()
+  readonly #pause = new RestartPause()
+  #lastNumber = 0
+  #compiling: Promise<CompiledFunction> | undefined
+  #failedStart: FunctionFailure | undefined
+  #starting: Promise<void> | undefined
+  #isRetired = false
+
+  constructor(source: FunctionSource, context: WorkersContext) {
+    this.source = source
+    this.#context = context
+  }
+
+  get calls(): number {
+    return this.#calls.size
+  }
+
+  /** Number of processes that run. */
+  get workers(): number {
+    return this.#workers.size
+  }
+
+  /** @throws FunctionFailure; the reason of the aborted signal */
+  async call(request: FunctionRequest): Promise<FunctionResponse> {
+    const limits = this.#context.limits()
+    if (this.#calls.size >= limits.concurrency) {
+      throw new FunctionFailure('busy', `The function has ${limits.concurrency} calls already`)
+    }
+    let worker: WorkerProcess | undefined
+    const call = new Call(++this.#lastNumber, request, limits, {
+      // What the handler waits for remains: a new worker has none of it.
+      onTimeout: () => worker?.retire('wall_clock'),
+      onEnd: () => {
+        this.#calls.delete(call.number)
+        worker?.remove(call)
+        if (this.#isRetired) this.#end()
+      },
+    })
+    if (call.hasEnded) return call.response
+    this.#calls.set(call.number, call)
+    this.#worker(call, limits).then(
+      (found) => {
+        if (call.hasEnded) return
+        worker = found
+        worker?.add(call)
+      },
+      (error: Error) => call.fail(error),
+    )
+    const response = await call.response
+    this.#pause.worked()
+    return response
+  }
+
+  /** A worker for a call: the one with the fewest calls, or a new one if all have many or compute. */
+  async #worker(call: Call, limits: FunctionLimits): Promise<WorkerProcess | undefined> {
+    const enough = Math.ceil(limits.concurrency / limits.workers)
+    while (!call.hasEnded) {
+      const open = [...this.#workers].filter((worker) => worker.isOpen)
+      const free = open.filter((worker) => !worker.isLate).sort((one, other) => one.calls - other.calls)[0]
+      if (free && free.calls < enough) return free
+      if (open.length >= limits.workers) return free ?? open[0]
+      // Calls that come meanwhile wait for the same new worker.
+      await (this.#starting ??= this.#startAfterPause().finally(() => (this.#starting = undefined)))
+    }
+    return undefined
+  }
+
+  async #startAfterPause(): Promise<void> {
+    const { remaining } = this.#pause
+    // What does not start is a mistake in the code, of which the caller should learn soon.
+    if (remaining > 0 && this.#failedStart) throw this.#failedStart
+    if (remaining > 0) await delay(remaining, undefined, { ref: false })
+    if (!this.#context.makeRoom()) {
+      throw new FunctionFailure('busy', `Functions have ${this.#context.limits().totalWorkers} workers already`)
+    }
+    const folder = await this.#context.folder()
+    try {
+      this.#compiling ??= compileTo(this.source, folder.newPath('.mjs'))
+      this.#start(await this.#compiling, folder)
+    } catch (error) {
+      // A package may be installed before the next attempt.
+      this.#compiling = undefined
+      if (error instanceof FunctionFailure) this.#recordFailedStart(error)
+      throw error
+    }
+  }
+
+  #start(compiled: CompiledFunction, folder: WorkerFolder): void {
+    this.#context.onCount('started')
+    const worker = new WorkerProcess(compiled, folder.program, folder.newPath('.sock'), this.#context.limits(), {
+      onLog: (level, message, call) =>
+        this.#context.onLog(
+          this.source,
+          level,
+          message,
+          call === undefined ? undefined : this.#calls.get(call)?.request.requestId,
+        ),
+      onExit: (failure) => {
+        this.#workers.delete(worker)
+        if (failure?.kind === 'boot') this.#recordFailedStart(failure)
+        else if (failure) this.#recordCrash(failure)
+        if (this.#isRetired) void this.#removeCode()
+      },
+    })
+    worker.started.then(
+      () => (this.#failedStart = undefined),
+      () => undefined,
+    )
+    this.#workers.add(worker)
+  }
+
+  #recordFailedStart(failure: FunctionFailure): void {
+    this.#failedStart = failure
+    this.#pause.failed(true)
+    this.#context.onLog(this.source, 'error', failure.detail, undefined)
+  }
+
+  #recordCrash(failure: FunctionFailure): void {
+    this.#pause.failed(false)
+    if (failure.kind !== 'crashed') this.#context.onCount('killed')
+    this.#context.onLog(this.source, 'error', failure.detail, undefined)
+  }
+
+  /** Ends a worker that has nothing to do. Returns false if there is none. */
+  endIdle(): boolean {
+    const idle = [...this.#workers].find((worker) => worker.isIdle)
+    idle?.retire('early_drop')
+    return idle !== undefined
+  }
+
+  /** Ends the workers after their calls. */
+  retire(): void {
+    this.#isRetired = true
+    this.#end()
+  }
+
+  #end(): void {
+    if (this.#calls.size > 0) return
+    for (const worker of this.#workers) worker.retire('termination')
+    if (this.#workers.size === 0) void this.#removeCode()
+  }
+
+  async #removeCode(): Promise<void> {
+    if (this.#workers.size > 0) return
+    const compiled = await this.#compiling?.catch(() => undefined)
+    if (compiled && this.#workers.size === 0) await rm(compiled.path, { force: true })
+  }
+
+  kill(): void {
+    for (const worker of this.#workers) worker.kill()
+  }
+}

@@ -1,0 +1,33 @@
+// Messages between the server and the process of a function, as JSON.
+import type { LogLevel } from './function-source.ts'
+
+/** Header of the number of a call, which only the worker sees. */
+export const callHeader = 'x-rowhouse-call'
+
+/** To a new worker: what to run. */
+export type BootMessage = {
+  readonly kind: 'boot'
+  /** URL of the compiled function. */
+  readonly bundle: string
+  /** Path of the socket on which the worker receives calls. */
+  readonly socket: string
+  /** Folder whose files the function reads. */
+  readonly folder: string
+  readonly environment: Readonly<Record<string, string>>
+}
+
+/** Why a worker ends, as `beforeunload` events of Supabase's edge runtime say it. */
+export type EndReason = 'early_drop' | 'wall_clock' | 'memory' | 'termination'
+
+export type ToWorker = BootMessage | { readonly kind: 'ping' } | { readonly kind: 'end'; readonly reason: EndReason }
+
+export type FromWorker =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'failed'; readonly detail: string }
+  /** Reply to a ping, with the resident memory in bytes. */
+  | { readonly kind: 'pong'; readonly memory: number }
+  | { readonly kind: 'log'; readonly level: LogLevel; readonly call?: number; readonly message: string }
+  /** Number of promises of `waitUntil` that are pending. */
+  | { readonly kind: 'waiting'; readonly promises: number }
+  /** An error outside of a handler: the worker should receive no further calls. */
+  | { readonly kind: 'unreliable' }

@@ -1,0 +1,39 @@
+// Errors outside of handlers, and attempts to end the process: they concern their call, and no other of the worker.
+import { currentCall } from './call-scope.ts'
+import { exit, report } from './channel.ts'
+import { isRejectionHandled } from './events.ts'
+import { describeError, writeLog } from './log.ts'
+
+/** While the function is loaded, an error is that of the function's start. */
+let onFailedStart: ((detail: string) => void) | undefined
+
+/** Fails the start, or the call that the error belongs to. State of the worker may be inconsistent from then on, so it is replaced. */
+function recordFault(error: unknown): void {
+  const detail = describeError(error)
+  writeLog('error', detail)
+  if (onFailedStart) onFailedStart(detail)
+  else report({ kind: 'unreliable' })
+  currentCall()?.fail()
+}
+
+/**
+ * Deals with errors that nothing catches.
+ *
+ * @param onFailed receives an error during the start
+ * @returns to call when the function serves
+ */
+export function catchFaults(onFailed: (detail: string) => void): () => void {
+  onFailedStart = onFailed
+  process.on('uncaughtException', recordFault)
+  process.on('unhandledRejection', (reason, promise) => {
+    if (!isRejectionHandled(reason, promise)) recordFault(reason)
+  })
+  const refuseExit = (code?: string | number | null): never => {
+    throw new Error(`A function cannot end its process: exit(${code ?? ''}) was called`)
+  }
+  Object.defineProperty(process, 'exit', { value: refuseExit, configurable: true })
+  return () => (onFailedStart = undefined)
+}
+
+/** Ends the process after a failed start. */
+export const failStart = (detail: string): void => report({ kind: 'failed', detail }, () => exit(1))
