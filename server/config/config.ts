@@ -5,6 +5,7 @@ import type { EngineSettings, PostgrestSettings } from '../rest/settings.ts'
 import type { QualifiedIdentifier } from '../catalogue/identifier.ts'
 import type { AnalysisSettings } from '../services/analysis/settings.ts'
 import type { AuthSettings } from '../services/auth/settings.ts'
+import type { FunctionsSettings } from '../services/functions/settings.ts'
 import type { RealtimeSettings } from '../services/realtime/settings.ts'
 import type { StorageSettings } from '../services/storage/settings.ts'
 
@@ -144,4 +145,9 @@ export type ServiceConfig = EngineSettings &
     readonly explainRoles: readonly string[]
   }
 
-export type Config = PostgrestConfig & ServiceConfig & AuthSettings & StorageSettings & RealtimeSettings
+export type Config = PostgrestConfig &
+  ServiceConfig &
+  AuthSettings &
+  StorageSettings &
+  RealtimeSettings &
+  FunctionsSettings

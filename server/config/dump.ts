@@ -4,6 +4,7 @@ import { authFamilies } from './auth-families.ts'
 import { authSettings } from './auth-settings.ts'
 import type { Config } from './config.ts'
 import { quoted } from './setting-reading.ts'
+import { functionsSettings } from './functions-settings.ts'
 import { postgrestSettings } from './postgrest-settings.ts'
 import { realtimeSettings } from './realtime-settings.ts'
 import { serviceSettings } from './service-settings.ts'
@@ -13,7 +14,13 @@ import { storageSettings } from './storage-settings.ts'
 
 type Key = keyof typeof postgrestSettings
 
-const ownSettings = { ...serviceSettings, ...authSettings, ...storageSettings, ...realtimeSettings }
+const ownSettings = {
+  ...serviceSettings,
+  ...authSettings,
+  ...storageSettings,
+  ...realtimeSettings,
+  ...functionsSettings,
+}
 
 function dumped(key: Key, value: unknown): string {
   const setting: Setting<unknown> = postgrestSettings[key]
@@ -75,6 +82,7 @@ export function exampleConfig(): string {
     section('Settings of the sign-in service, as GoTrue has them', Object.values(authSettings)),
     section("Settings of the storage service, as Supabase's storage has them", Object.values(storageSettings)),
     section("Settings of the realtime service, as Supabase's realtime has them", Object.values(realtimeSettings)),
+    section('Settings of functions', Object.values(functionsSettings)),
   ].join('\n')
 }
 

@@ -1,4 +1,4 @@
-// Settings that PostgREST does not have, apart from those of sign-in, storage and realtime.
+// Settings that PostgREST does not have, apart from those of sign-in, storage, realtime and functions.
 import { analysisSettings } from './analysis-settings.ts'
 import type { ServiceConfig } from './config.ts'
 import { engineSettings } from './engine-settings.ts'

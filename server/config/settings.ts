@@ -1,5 +1,6 @@
 // The table of all settings, from which loading, the dump, the example file and the guides' tables derive.
 import { authSettings } from './auth-settings.ts'
+import { functionsSettings } from './functions-settings.ts'
 import { postgrestSettings } from './postgrest-settings.ts'
 import { realtimeSettings } from './realtime-settings.ts'
 import { serviceSettings } from './service-settings.ts'
@@ -12,6 +13,7 @@ export const settings: Settings = {
   ...authSettings,
   ...storageSettings,
   ...realtimeSettings,
+  ...functionsSettings,
 }
 
 export const settingKeys = Object.keys(settings) as SettingKey[]

@@ -158,6 +158,24 @@ const pages: readonly Page[] = [
       },
     ],
   },
+  {
+    file: 'functions.md',
+    title: 'Settings of functions',
+    purpose: 'How to choose what runs at `/functions/v1`, what it knows of the server, and how much it may use.',
+    tasks: [
+      { task: 'Choose the functions', settings: ['functions-dir', 'functions-url'] },
+      {
+        task: 'Give functions addresses and keys',
+        settings: [
+          'functions-public-url',
+          'functions-anon-key',
+          'functions-service-role-key',
+          'functions-database-url',
+        ],
+      },
+      { task: 'Limit functions', settings: ['functions-*'] },
+    ],
+  },
 ]
 
 const lines = settingsTable().split('\n')

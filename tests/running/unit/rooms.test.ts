@@ -40,6 +40,7 @@ const arrows: Readonly<Record<string, Arrows>> = {
       'rest/settings.ts',
       'services/analysis/settings.ts',
       'services/auth/settings.ts',
+      'services/functions/settings.ts',
       'services/realtime/settings.ts',
       'services/storage/settings.ts',
       'catalogue',
