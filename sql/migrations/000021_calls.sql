@@ -117,34 +117,37 @@ grant select on rowhouse.calls to authenticator;
 
 -- How calls come about. These functions are called by those that other roles may execute, which set the search path.
 
-create function rowhouse.call_setting(setting text, otherwise bigint) returns bigint
+create function rowhouse.call_setting(setting text) returns bigint
 language plpgsql stable
 as $$
 declare
   value constant text := pg_catalog.current_setting(setting, true);
 begin
-  if value is null or value = '' then
-    return otherwise;
-  end if;
   if value !~ '^\d{1,15}$' then
     raise invalid_parameter_value using message = pg_catalog.format('the setting %s is %L: it must be a whole number', setting, value);
   end if;
   return value::bigint;
 end
 $$;
-comment on function rowhouse.call_setting(text, bigint) is 'Value of a setting of the database, or the default.';
+comment on function rowhouse.call_setting(text) is 'Value of a setting of the database, a whole number.';
 
 create function rowhouse.most_calls() returns bigint
 language sql stable
 as $$
-  select rowhouse.call_setting('rowhouse.calls_per_transaction', 100000)
+  select case
+    when coalesce(pg_catalog.current_setting('rowhouse.calls_per_transaction', true), '') = '' then 100000
+    else rowhouse.call_setting('rowhouse.calls_per_transaction')
+  end
 $$;
 comment on function rowhouse.most_calls() is 'How many calls a transaction may cause.';
 
 create function rowhouse.most_call_bytes() returns bigint
 language sql stable
 as $$
-  select rowhouse.call_setting('rowhouse.call_bytes_per_transaction', 268435456)
+  select case
+    when coalesce(pg_catalog.current_setting('rowhouse.call_bytes_per_transaction', true), '') = '' then 268435456
+    else rowhouse.call_setting('rowhouse.call_bytes_per_transaction')
+  end
 $$;
 comment on function rowhouse.most_call_bytes() is 'How many bytes the bodies of the calls of a transaction may have.';
 
@@ -165,31 +168,28 @@ end
 $$;
 comment on function rowhouse.refuse_calls(boolean) is 'Raises the error of the limit of calls, or of their bytes.';
 
-create function rowhouse.count_calls(calls bigint, bytes bigint, out calls_left bigint, out bytes_left bigint)
+create function rowhouse.count_calls(calls bigint, bytes bigint) returns boolean
 language plpgsql
 as $$
 declare
+  -- Transaction, calls and bytes. The setting may be left over from another transaction of the session.
+  counted constant text[] := pg_catalog.string_to_array(pg_catalog.current_setting('rowhouse.calls_counted', true), ' ');
   transaction constant text := pg_catalog.pg_current_xact_id()::text;
-  counted text[] := pg_catalog.string_to_array(pg_catalog.current_setting('rowhouse.calls_counted', true), ' ');
-  most_calls constant bigint := rowhouse.most_calls();
-  most_bytes constant bigint := rowhouse.most_call_bytes();
 begin
-  -- The setting may be left over from another transaction of the session.
-  if counted[1] is distinct from transaction then
-    counted := array[transaction, '0', '0'];
+  if counted[1] = transaction then
+    calls := calls + counted[2]::bigint;
+    bytes := bytes + counted[3]::bigint;
   end if;
-  calls := calls + counted[2]::bigint;
-  bytes := bytes + counted[3]::bigint;
-  if calls > most_calls or bytes > most_bytes then
-    perform rowhouse.refuse_calls(calls > most_calls);
+  if calls > rowhouse.most_calls() or bytes > rowhouse.most_call_bytes() then
+    perform rowhouse.refuse_calls(calls > rowhouse.most_calls());
   end if;
-  perform pg_catalog.set_config('rowhouse.calls_counted', pg_catalog.concat_ws(' ', transaction, calls, bytes), true);
-  calls_left := most_calls - calls;
-  bytes_left := most_bytes - bytes;
+  -- Assignments cost less than statements.
+  return pg_catalog.set_config('rowhouse.calls_counted', transaction || ' ' || calls || ' ' || bytes, true) is not null
+    and pg_catalog.pg_notify('rowhouse_calls', '') is not null;
 end
 $$;
 comment on function rowhouse.count_calls(bigint, bigint) is
-  'Adds to what the transaction causes, and fails above its limits. Returns how many more calls and bytes it may cause.';
+  'Adds to what the transaction causes, fails above its limits, and wakes the process that sends. True.';
 
 create function rowhouse.new_call_id() returns uuid
 language sql volatile
@@ -199,7 +199,7 @@ as $$
       pg_catalog.set_bit(
         pg_catalog.overlay(
           pg_catalog.uuid_send(pg_catalog.gen_random_uuid()),
-          pg_catalog.substr(pg_catalog.int8send((extract(epoch from pg_catalog.clock_timestamp()) * 1000)::bigint), 3), 1, 6
+          pg_catalog.substr(pg_catalog.int8send((pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) * 1000)::bigint), 3), 1, 6
         ),
         52, 1
       ),
@@ -229,7 +229,12 @@ create function rowhouse.depth_refusal(depth integer) returns text
 language plpgsql stable
 as $$
 begin
-  if depth <= rowhouse.call_setting('rowhouse.webhook_depth', 8) then
+  if depth <= (
+    case
+      when coalesce(pg_catalog.current_setting('rowhouse.webhook_depth', true), '') = '' then 8
+      else rowhouse.call_setting('rowhouse.webhook_depth')
+    end
+  ) then
     return null;
   end if;
   return pg_catalog.format(
@@ -351,7 +356,7 @@ end
 $$;
 comment on function rowhouse.check_call_timeout(integer) is 'The timeout of a call, which is checked.';
 
-create function rowhouse.refuse_call_size(bytes bigint) returns boolean
+create function rowhouse.refuse_call_size(bytes bigint) returns void
 language plpgsql
 as $$
 begin
@@ -372,7 +377,7 @@ $$;
 comment on function rowhouse.session_role() is 'The role of the session, also within functions that run with the rights of others.';
 
 create function rowhouse.add_call(
-  webhook text, method text, url text, headers jsonb, body text, timeout_ms integer, retries boolean
+  webhook text, method text, url text, headers jsonb, body jsonb, timeout_ms integer, retries boolean
 )
 returns bigint
 language plpgsql
@@ -382,25 +387,26 @@ declare
   number constant bigint := pg_catalog.nextval('rowhouse.calls_number_seq');
   depth constant integer := rowhouse.call_depth();
   refusal constant text := rowhouse.depth_refusal(depth);
+  content constant text := body::text;
+  is_counted boolean;
 begin
-  if pg_catalog.octet_length(body) > 16777216 then
-    perform rowhouse.refuse_call_size(pg_catalog.octet_length(body));
+  if pg_catalog.octet_length(content) > 16777216 then
+    perform rowhouse.refuse_call_size(pg_catalog.octet_length(content));
   end if;
-  perform rowhouse.count_calls(1, coalesce(pg_catalog.octet_length(body), 0));
+  is_counted := rowhouse.count_calls(1, coalesce(pg_catalog.octet_length(content), 0));
   insert into rowhouse.calls (
     number, request_id, webhook, method, url, host, headers, body, timeout_ms, depth, retries,
     position, created_by, state, last_error, finished_at
   )
   values (
-    number, number, webhook, method, url, host, rowhouse.check_call_headers(headers), body,
+    number, number, webhook, method, url, host, rowhouse.check_call_headers(headers), content,
     rowhouse.check_call_timeout(timeout_ms), depth, retries, pg_catalog.pg_current_wal_insert_lsn(), rowhouse.session_role(),
     case when refusal is null then 'waiting' else 'dead' end, refusal, case when refusal is not null then pg_catalog.clock_timestamp() end
   );
-  perform pg_catalog.pg_notify('rowhouse_calls', '');
   return number;
 end
 $$;
-comment on function rowhouse.add_call(text, text, text, jsonb, text, integer, boolean) is
+comment on function rowhouse.add_call(text, text, text, jsonb, jsonb, integer, boolean) is
   'Adds a call of the schema `net` or of a trigger that calls supabase_functions.http_request. Returns its number.';
 
 create function rowhouse.json_headers(headers jsonb) returns jsonb
@@ -420,54 +426,60 @@ comment on function rowhouse.json_headers(jsonb) is 'The headers of a call with 
 -- Webhooks of `rowhouse webhook add`: one statement adds the calls for all rows that a statement has changed.
 
 create function rowhouse.call_key(webhook text, record jsonb, columns text[]) returns text
-language sql immutable
+language plpgsql immutable
 as $$
-  select case
-    when pg_catalog.bool_or(record ->> name is null) then null
-    else webhook || ':' || case
-      when pg_catalog.sum(pg_catalog.length(record ->> name)) > 200
-        then pg_catalog.md5(pg_catalog.string_agg(pg_catalog.quote_literal(record ->> name), ',' order by place))
-      else pg_catalog.string_agg(record ->> name, ',' order by place)
-    end
-  end
-  from pg_catalog.unnest(columns) with ordinality as part (name, place)
+declare
+  result text := webhook;
+  part text;
+begin
+  for place in 1..pg_catalog.cardinality(columns) loop
+    part := record ->> columns[place];
+    result := result || case place when 1 then ':' else ',' end || part;
+  end loop;
+  return case when pg_catalog.length(result) > 400 then webhook || ':' || pg_catalog.md5(result) else result end;
+end
 $$;
 comment on function rowhouse.call_key(text, jsonb, text[]) is
   'Key of the calls about a row: rows with the same values in these columns have the same. Null if a value is null.';
 
-create function rowhouse.is_within(calls bigint, calls_left bigint, bytes bigint, bytes_left bigint, size bigint) returns boolean
-language sql volatile
+create function rowhouse.key_columns(given jsonb) returns text[]
+language plpgsql immutable
 as $$
-  select case
-    when calls > calls_left then rowhouse.refuse_calls(true)
-    when bytes > bytes_left then rowhouse.refuse_calls(false)
-    when size > 16777216 then rowhouse.refuse_call_size(size)
-    else true
-  end
+begin
+  if pg_catalog.jsonb_typeof(given) = 'array' then
+    return array(select pg_catalog.jsonb_array_elements_text(given));
+  end if;
+  return array[given #>> '{}'];
+end
 $$;
-comment on function rowhouse.is_within(bigint, bigint, bigint, bigint, bigint) is
-  'True. Raises an error as soon as a statement exceeds a limit.';
+comment on function rowhouse.key_columns(jsonb) is 'The columns of a key: one name, or an array of them.';
 
 create function rowhouse.webhook() returns trigger
 language plpgsql security definer set search_path = ''
--- Old and new rows are joined by their places, of which any number may be planned for.
+-- Old and new rows are joined by their places: with a plan for few rows, many would take long.
 set enable_nestloop = off set jit = off
 as $$
 #variable_conflict use_column
 declare
+  -- Each statement of a user pays for what is evaluated here: checks are left out where there is nothing to check.
   target constant text := tg_argv[0];
-  target_host constant text := rowhouse.call_host(target);
-  options constant jsonb := coalesce(nullif(tg_argv[1], ''), '{}');
-  condition constant text := options ->> 'when';
-  webhook_name constant text := pg_catalog.concat_ws('.', tg_table_schema, tg_table_name, coalesce(options ->> 'name', tg_name));
-  key_columns constant text[] := case pg_catalog.jsonb_typeof(options -> 'key')
-    when 'string' then array[options ->> 'key']
-    when 'array' then array(select pg_catalog.jsonb_array_elements_text(options -> 'key'))
+  target_host constant text := case
+    when target ~ '^https?://[a-z0-9.-]+(?::\d{1,5})?/[!-~]*$' then pg_catalog.split_part(target, '/', 3)
+    else rowhouse.call_host(target)
   end;
-  target_headers constant jsonb := rowhouse.json_headers(options -> 'headers');
-  milliseconds constant integer := rowhouse.check_call_timeout(coalesce((options ->> 'timeout_ms')::integer, 10000));
+  options constant jsonb := coalesce(nullif(tg_argv[1], ''), '{}');
+  webhook_name constant text := tg_table_schema || '.' || tg_table_name || '.' || coalesce(options ->> 'name', tg_name);
+  key_columns constant text[] := case when options ? 'key' then rowhouse.key_columns(options -> 'key') end;
+  target_headers constant jsonb := case
+    when options ? 'headers' then rowhouse.json_headers(options -> 'headers')
+    else '{"Content-Type": "application/json"}'
+  end;
+  milliseconds constant integer := case
+    when options ? 'timeout_ms' then rowhouse.check_call_timeout((options ->> 'timeout_ms')::integer)
+    else 10000
+  end;
   call_depth constant integer := rowhouse.call_depth();
-  refusal constant text := rowhouse.depth_refusal(call_depth);
+  refusal constant text := case when call_depth > 1 then rowhouse.depth_refusal(call_depth) end;
   call_position constant pg_lsn := pg_catalog.pg_current_wal_insert_lsn();
   -- What is the same in the payload of all rows.
   shared constant jsonb := pg_catalog.jsonb_build_object(
@@ -475,131 +487,108 @@ declare
     'position', call_position, 'at', pg_catalog.now()
   );
   changed_field constant text := case tg_op when 'DELETE' then 'old_record' else 'record' end;
-  -- Without the rows that are not paired, as when a trigger keeps an updated row out of another partition.
+  -- Where a trigger keeps an updated row out of another partition, there are fewer new rows than old ones.
   is_paired boolean := true;
-  calls_left bigint;
-  bytes_left bigint;
   calls bigint;
   bytes bigint;
+  largest bigint;
+  is_counted boolean;
 begin
   if tg_level <> 'STATEMENT' or tg_when <> 'AFTER' then
     raise invalid_parameter_value using
       message = pg_catalog.format('trigger %s: rowhouse.webhook() must be called after statements, for each statement', tg_name),
       hint = 'rowhouse webhook add prints such a trigger.';
   end if;
-  select counted.calls_left, counted.bytes_left into calls_left, bytes_left from rowhouse.count_calls(0, 0) as counted;
   if tg_op = 'UPDATE' then
     is_paired := (select pg_catalog.count(*) from old_rows) = (select pg_catalog.count(*) from changed_rows);
   end if;
 
-  if condition is not null then
-    -- The parameters have the order of the columns of the table.
+  if options ? 'when' then
     execute pg_catalog.format(
       $query$
         with added as (
           insert into rowhouse.calls (
-            webhook, key, method, url, host, headers, body, timeout_ms, secret_name, depth, retries, state, position, created_by,
-            last_error, finished_at
+            webhook, key, method, url, host, headers, body, timeout_ms, secret_name, depth, retries, position, created_by,
+            state, last_error, finished_at
           )
-          select $1, key, 'POST', $2, $3, $4, body, $5, $6, $7, true, $8, $9, $10, $11, $12
-          from (
-            select key, body, pg_catalog.octet_length(body) as size,
-              pg_catalog.row_number() over (rows unbounded preceding) as calls,
-              pg_catalog.sum(pg_catalog.octet_length(body)) over (rows unbounded preceding) as bytes
-            from (%s offset 0) as payload
-          ) as counted
-          where rowhouse.is_within(calls, $13, bytes, $14, size)
+          select $1, case when $2 is not null then rowhouse.call_key($1, record, $2) end, 'POST', $3, $4, $5, ($6 || payload)::text,
+            $7, $8, $9, true, $10, rowhouse.session_role(), case when $11 is null then 'waiting' else 'dead' end, $11,
+            case when $11 is not null then pg_catalog.clock_timestamp() end
+          from (%s) as changed
+          limit rowhouse.most_calls() + 1
           returning pg_catalog.octet_length(body) as size
         )
-        select pg_catalog.count(*), coalesce(pg_catalog.sum(size), 0) from added
+        select pg_catalog.count(*), pg_catalog.sum(size), pg_catalog.max(size) from added
       $query$,
       case
         when tg_op = 'UPDATE' then pg_catalog.format(
           $source$
-            select rowhouse.call_key($1, pg_catalog.to_jsonb(new.rowhouse_row), $15) as key,
-              ($16 || pg_catalog.jsonb_build_object(
-                'record', new.rowhouse_row, 'old_record', case when $18 then pg_catalog.to_jsonb(old.rowhouse_row) end
-              ))::text as body
+            select pg_catalog.to_jsonb(new.rowhouse_row) as record, pg_catalog.jsonb_build_object(
+              'record', new.rowhouse_row, 'old_record', case when $12 then pg_catalog.to_jsonb(old.rowhouse_row) end
+            ) as payload
             from (select *, pg_catalog.row_number() over () as rowhouse_place, c as rowhouse_row from changed_rows as c) as new
             left join (select *, pg_catalog.row_number() over () as rowhouse_place, o as rowhouse_row from old_rows as o) as old
-              on $18 and old.rowhouse_place = new.rowhouse_place
-            where ($17 is null or (%s
-            ))
+              on $12 and old.rowhouse_place = new.rowhouse_place
+            where (%s
+            )
           $source$,
-          condition
+          options ->> 'when'
         )
         else pg_catalog.format(
           $source$
-            select rowhouse.call_key($1, pg_catalog.to_jsonb(%1$I), $15) as key,
-              ($16 || pg_catalog.jsonb_build_object($17, %1$I))::text as body
+            select pg_catalog.to_jsonb(%1$I) as record, pg_catalog.jsonb_build_object(%2$L, %1$I) as payload
             from changed_rows as %1$I
-            where $18 and (%2$s
+            where $12 and (%3$s
             )
           $source$,
-          case tg_op when 'DELETE' then 'old' else 'new' end, condition
+          case tg_op when 'DELETE' then 'old' else 'new' end, changed_field, options ->> 'when'
         )
       end
     )
-    into calls, bytes
-    using webhook_name, target, target_host, target_headers, milliseconds, options ->> 'secret', call_depth,
-      case when refusal is null then 'waiting' else 'dead' end, call_position, rowhouse.session_role(),
-      refusal, case when refusal is not null then pg_catalog.clock_timestamp() end,
-      calls_left, bytes_left, key_columns, shared, changed_field, is_paired;
+    into calls, bytes, largest
+    using webhook_name, key_columns, target, target_host, target_headers, shared, milliseconds, options ->> 'secret', call_depth,
+      call_position, refusal, is_paired;
   elsif tg_op = 'UPDATE' then
     with added as (
       insert into rowhouse.calls (
-        webhook, key, method, url, host, headers, body, timeout_ms, secret_name, depth, retries, state, position, created_by,
-        last_error, finished_at
+        webhook, key, method, url, host, headers, body, timeout_ms, secret_name, depth, retries, position, created_by,
+        state, last_error, finished_at
       )
-      select webhook_name, key, 'POST', target, target_host, target_headers, body, milliseconds, options ->> 'secret', call_depth, true,
-        case when refusal is null then 'waiting' else 'dead' end, call_position, rowhouse.session_role(),
-        refusal, case when refusal is not null then pg_catalog.clock_timestamp() end
-      from (
-        select key, body, pg_catalog.octet_length(body) as size,
-          pg_catalog.row_number() over (rows unbounded preceding) as calls,
-          pg_catalog.sum(pg_catalog.octet_length(body)) over (rows unbounded preceding) as bytes
-        from (
-          select rowhouse.call_key(webhook_name, pg_catalog.to_jsonb(new.whole), key_columns) as key,
-            (shared || pg_catalog.jsonb_build_object('record', new.whole, 'old_record', old.whole))::text as body
-          from (select pg_catalog.row_number() over () as place, c as whole from changed_rows as c) as new
-          left join (select pg_catalog.row_number() over () as place, o as whole from old_rows as o) as old
-            on is_paired and old.place = new.place
-          offset 0
-        ) as payload
-      ) as counted
-      where rowhouse.is_within(counted.calls, calls_left, counted.bytes, bytes_left, size)
+      select webhook_name, case when key_columns is not null then rowhouse.call_key(webhook_name, pg_catalog.to_jsonb(new.whole), key_columns) end,
+        'POST', target, target_host, target_headers, (shared || pg_catalog.jsonb_build_object('record', new.whole, 'old_record', old.whole))::text,
+        milliseconds, options ->> 'secret', call_depth, true, call_position, rowhouse.session_role(),
+        case when refusal is null then 'waiting' else 'dead' end, refusal, case when refusal is not null then pg_catalog.clock_timestamp() end
+      from (select pg_catalog.row_number() over () as place, c as whole from changed_rows as c) as new
+      left join (select pg_catalog.row_number() over () as place, o as whole from old_rows as o) as old
+        on is_paired and old.place = new.place
+      -- More fail.
+      limit rowhouse.most_calls() + 1
       returning pg_catalog.octet_length(body) as size
     )
-    select pg_catalog.count(*), coalesce(pg_catalog.sum(size), 0) into calls, bytes from added;
+    select pg_catalog.count(*), pg_catalog.sum(size), pg_catalog.max(size) into calls, bytes, largest from added;
   else
     with added as (
       insert into rowhouse.calls (
-        webhook, key, method, url, host, headers, body, timeout_ms, secret_name, depth, retries, state, position, created_by,
-        last_error, finished_at
+        webhook, key, method, url, host, headers, body, timeout_ms, secret_name, depth, retries, position, created_by,
+        state, last_error, finished_at
       )
-      select webhook_name, key, 'POST', target, target_host, target_headers, body, milliseconds, options ->> 'secret', call_depth, true,
-        case when refusal is null then 'waiting' else 'dead' end, call_position, rowhouse.session_role(),
-        refusal, case when refusal is not null then pg_catalog.clock_timestamp() end
-      from (
-        select key, body, pg_catalog.octet_length(body) as size,
-          pg_catalog.row_number() over (rows unbounded preceding) as calls,
-          pg_catalog.sum(pg_catalog.octet_length(body)) over (rows unbounded preceding) as bytes
-        from (
-          select rowhouse.call_key(webhook_name, pg_catalog.to_jsonb(changed), key_columns) as key,
-            (shared || pg_catalog.jsonb_build_object(changed_field, changed))::text as body
-          from changed_rows as changed
-          offset 0
-        ) as payload
-      ) as counted
-      where rowhouse.is_within(counted.calls, calls_left, counted.bytes, bytes_left, size)
+      select webhook_name, case when key_columns is not null then rowhouse.call_key(webhook_name, pg_catalog.to_jsonb(changed), key_columns) end,
+        'POST', target, target_host, target_headers, (shared || pg_catalog.jsonb_build_object(changed_field, changed))::text,
+        milliseconds, options ->> 'secret', call_depth, true, call_position, rowhouse.session_role(),
+        case when refusal is null then 'waiting' else 'dead' end, refusal, case when refusal is not null then pg_catalog.clock_timestamp() end
+      from changed_rows as changed
+      -- More fail.
+      limit rowhouse.most_calls() + 1
       returning pg_catalog.octet_length(body) as size
     )
-    select pg_catalog.count(*), coalesce(pg_catalog.sum(size), 0) into calls, bytes from added;
+    select pg_catalog.count(*), pg_catalog.sum(size), pg_catalog.max(size) into calls, bytes, largest from added;
   end if;
 
   if calls > 0 then
-    perform rowhouse.count_calls(calls, bytes);
-    perform pg_catalog.pg_notify('rowhouse_calls', '');
+    if largest > 16777216 then
+      perform rowhouse.refuse_call_size(largest);
+    end if;
+    is_counted := rowhouse.count_calls(calls, bytes);
   end if;
   return null;
 end
@@ -975,7 +964,7 @@ comment on function rowhouse.replace_webhook_secret(text, interval) is
 -- is installed, or Supabase's schema exists, they are kept.
 
 create function rowhouse.add_net_call(
-  method text, url text, params jsonb, headers jsonb, body text, timeout_milliseconds integer
+  method text, url text, params jsonb, headers jsonb, body jsonb, timeout_milliseconds integer
 )
 returns bigint
 language plpgsql
@@ -993,7 +982,7 @@ begin
   );
 end
 $$;
-comment on function rowhouse.add_net_call(text, text, jsonb, jsonb, text, integer) is 'Adds a call of the schema `net`.';
+comment on function rowhouse.add_net_call(text, text, jsonb, jsonb, jsonb, integer) is 'Adds a call of the schema `net`.';
 
 do $migration$
 declare
@@ -1074,7 +1063,7 @@ begin
     ) then
       raise exception 'Content-Type header must be "application/json"';
     end if;
-    return rowhouse.add_net_call('POST', url, params, headers, body::text, timeout_milliseconds);
+    return rowhouse.add_net_call('POST', url, params, headers, body, timeout_milliseconds);
   end
   $$;
   comment on function net.http_post(text, jsonb, jsonb, jsonb, integer) is
@@ -1086,7 +1075,7 @@ begin
   )
   returns bigint
   language sql volatile security definer set search_path = ''
-  as $$ select rowhouse.add_net_call('DELETE', url, params, headers, body::text, timeout_milliseconds) $$;
+  as $$ select rowhouse.add_net_call('DELETE', url, params, headers, body, timeout_milliseconds) $$;
   comment on function net.http_delete(text, jsonb, jsonb, integer, jsonb) is
     'Sends a DELETE request once the transaction commits. Returns the id of its response in net._http_response.';
 
@@ -1220,7 +1209,7 @@ begin
       case method
         when 'POST' then pg_catalog.jsonb_build_object(
           'old_record', old, 'record', new, 'type', tg_op, 'table', tg_table_name, 'schema', tg_table_schema
-        )::text
+        )
       end,
       timeout_ms,
       true
