@@ -7,6 +7,7 @@ import type { AnalysisSettings } from '../services/analysis/settings.ts'
 import type { AuthSettings } from '../services/auth/settings.ts'
 import type { FunctionsSettings } from '../services/functions/settings.ts'
 import type { RealtimeSettings } from '../services/realtime/settings.ts'
+import type { WebhooksSettings } from '../services/webhooks/settings.ts'
 import type { StorageSettings } from '../services/storage/settings.ts'
 
 export type LogLevel = 'crit' | 'error' | 'warn' | 'info' | 'debug'
@@ -150,4 +151,5 @@ export type Config = PostgrestConfig &
   AuthSettings &
   StorageSettings &
   RealtimeSettings &
-  FunctionsSettings
+  FunctionsSettings &
+  WebhooksSettings

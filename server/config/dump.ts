@@ -11,6 +11,7 @@ import { serviceSettings } from './service-settings.ts'
 import { aliasVariable, settingVariables, type Setting } from './setting.ts'
 import { allSettings, ignoredSettings, ignoredVariables } from './settings.ts'
 import { storageSettings } from './storage-settings.ts'
+import { webhooksSettings } from './webhooks-settings.ts'
 
 type Key = keyof typeof postgrestSettings
 
@@ -20,6 +21,7 @@ const ownSettings = {
   ...storageSettings,
   ...realtimeSettings,
   ...functionsSettings,
+  ...webhooksSettings,
 }
 
 function dumped(key: Key, value: unknown): string {
@@ -83,6 +85,7 @@ export function exampleConfig(): string {
     section("Settings of the storage service, as Supabase's storage has them", Object.values(storageSettings)),
     section("Settings of the realtime service, as Supabase's realtime has them", Object.values(realtimeSettings)),
     section('Settings of functions', Object.values(functionsSettings)),
+    section('Settings of outgoing calls', Object.values(webhooksSettings)),
   ].join('\n')
 }
 

@@ -5,6 +5,7 @@ import { nearestName } from '../text/nearest-name.ts'
 import type { Reading, SettingType } from './setting.ts'
 import { checkedKeys, checkedSecret, withoutLineEnd } from './secret.ts'
 import { invalid, quoted, textual, textualOrFile, value } from './setting-reading.ts'
+import { isHostOrNetwork } from '../text/host-text.ts'
 import { isUri, parseUri } from '../text/uri.ts'
 
 export * from './number-setting-types.ts'
@@ -43,6 +44,19 @@ export const emptyableList: SettingType<readonly string[]> = {
   ...list,
   read: (given) => (given === '' ? value([]) : list.read(given)),
 }
+
+/** Names of hosts, addresses and networks, separated by commas; may be empty. */
+export const hostsAndNetworks: SettingType<readonly string[]> = textual<readonly string[]>(
+  'list',
+  (it) => {
+    const entries = splitOnCommas(it).filter((entry) => entry !== '')
+    const refused = entries.find((entry) => !isHostOrNetwork(entry))
+    return refused === undefined
+      ? value(entries)
+      : invalid(`${quoted(refused)} is not the name of a host, an address, or a network such as 10.0.0.0/8`)
+  },
+  list.dump,
+)
 
 /** A list separated by white space, which may be empty; or `@file`. */
 export const words = textualOrFile<readonly string[]>(

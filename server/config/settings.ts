@@ -6,6 +6,7 @@ import { realtimeSettings } from './realtime-settings.ts'
 import { serviceSettings } from './service-settings.ts'
 import type { Setting, SettingKey, Settings } from './setting.ts'
 import { storageSettings } from './storage-settings.ts'
+import { webhooksSettings } from './webhooks-settings.ts'
 
 export const settings: Settings = {
   ...postgrestSettings,
@@ -14,6 +15,7 @@ export const settings: Settings = {
   ...storageSettings,
   ...realtimeSettings,
   ...functionsSettings,
+  ...webhooksSettings,
 }
 
 export const settingKeys = Object.keys(settings) as SettingKey[]

@@ -176,6 +176,25 @@ const pages: readonly Page[] = [
       { task: 'Limit functions', settings: ['functions-*'] },
     ],
   },
+  {
+    file: 'webhooks.md',
+    title: 'Settings of webhooks',
+    purpose: 'How to choose what outgoing calls may reach, how often they are attempted, and how long they are kept.',
+    tasks: [
+      { task: 'Choose what calls may reach', settings: ['webhooks-allowed-hosts'] },
+      {
+        task: 'Limit attempts',
+        settings: [
+          'webhooks-max-attempts',
+          'webhooks-max-pause',
+          'webhooks-max-timeout',
+          'webhooks-concurrency',
+          'webhooks-host-concurrency',
+        ],
+      },
+      { task: 'Keep calls and responses', settings: ['webhooks-*'] },
+    ],
+  },
 ]
 
 const lines = settingsTable().split('\n')

@@ -3,11 +3,12 @@
 import { Agent as HttpAgent, type Agent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import type { LookupFunction } from 'node:net'
+import { addressFamily } from '../../text/host-text.ts'
 import type { AllowedHosts } from './allowed-hosts.ts'
 import { HostLookup, type ResolveHost } from './host-lookup.ts'
 import { OutgoingError, refusal } from './outgoing-error.ts'
 import { hostOf } from './outgoing-url.ts'
-import { addressFamily, isPublicAddress } from './special-addresses.ts'
+import { isPublicAddress } from './special-addresses.ts'
 
 export type OutgoingConnectionsOptions = {
   /** Hosts that may be reached although their addresses are not public. Read for each connection. */

@@ -1,6 +1,7 @@
 // Which addresses are in the public internet. Of IPv4, all that are not in the registry of special ones; of IPv6, those of global
 // unicast that are not. https://www.iana.org/assignments/iana-ipv4-special-registry and …/iana-ipv6-special-registry
-import { BlockList, isIP } from 'node:net'
+import { BlockList } from 'node:net'
+import { addressFamily } from '../../text/host-text.ts'
 
 /** IPv4 networks of special purpose, multicast and reserved ones included. */
 const specialIpv4 = [
@@ -46,12 +47,6 @@ for (const [network, prefix] of specialIpv4) {
   special.addSubnet(`${nat64}${network}`, 96 + prefix, 'ipv6')
 }
 for (const [network, prefix] of specialIpv6) special.addSubnet(network, prefix, 'ipv6')
-
-/** The family of an address for `BlockList`; undefined for text that is none, and for addresses with a zone, which are link-local. */
-export function addressFamily(address: string): 'ipv4' | 'ipv6' | undefined {
-  const version = isIP(address)
-  return version === 0 || address.includes('%') ? undefined : version === 4 ? 'ipv4' : 'ipv6'
-}
 
 /** Whether an address is a public one: not private, loopback, link-local, multicast or reserved, in none of its notations. */
 export function isPublicAddress(address: string): boolean {

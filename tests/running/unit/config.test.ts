@@ -207,6 +207,15 @@ t.test('defaults', async (t) => {
     storageUploadSignedUrlExpirationTime: 60,
     urlIgnoreTrailingText: false,
     urlUseLegacyTargetNames: true,
+    webhooksAllowedHosts: [],
+    webhooksConcurrency: 64,
+    webhooksHostConcurrency: 16,
+    webhooksKeepDead: 2_592_000,
+    webhooksKeepDelivered: 259_200,
+    webhooksMaxAttempts: 20,
+    webhooksMaxPause: 14_400,
+    webhooksMaxResponseBytes: 65_536,
+    webhooksMaxTimeout: 60_000,
   }
   const ofAuth = new Set(Object.keys(authSettings).concat('authProviders', 'authHooks', 'authMailContents'))
   t.strictSame(Object.fromEntries(Object.entries(config).filter(([name]) => !ofAuth.has(name))), expected)

@@ -43,6 +43,7 @@ const arrows: Readonly<Record<string, Arrows>> = {
       'services/functions/settings.ts',
       'services/realtime/settings.ts',
       'services/storage/settings.ts',
+      'services/webhooks/settings.ts',
       'catalogue',
     ],
   },

@@ -1,7 +1,8 @@
 // Which addresses outgoing requests may reach, in all their notations.
 import t from 'tap'
-import { allowedHosts, isAllowedHost } from '../../../server/services/outgoing/allowed-hosts.ts'
+import { allowedHosts } from '../../../server/services/outgoing/allowed-hosts.ts'
 import { isPublicAddress } from '../../../server/services/outgoing/special-addresses.ts'
+import { isHostOrNetwork } from '../../../server/text/host-text.ts'
 
 t.test('addresses of the public internet', (t) => {
   const addresses = ['1.1.1.1', '8.8.8.8', '100.63.255.255', '100.128.0.1', '172.15.0.1', '172.32.0.1', '169.253.0.1']
@@ -64,7 +65,7 @@ t.test('entries of the setting', (t) => {
     'fd00::1',
     '0.0.0.0/0',
   ]) {
-    t.equal(isAllowedHost(entry), true, entry)
+    t.equal(isHostOrNetwork(entry), true, entry)
   }
   for (const entry of [
     '10.0.0.0/33',
@@ -75,7 +76,7 @@ t.test('entries of the setting', (t) => {
     '10.0.0.0/-1',
     'fe80::1%eth0',
   ]) {
-    t.equal(isAllowedHost(entry), false, entry)
+    t.equal(isHostOrNetwork(entry), false, entry)
   }
   for (const entry of [
     '',
@@ -88,7 +89,7 @@ t.test('entries of the setting', (t) => {
     '0x7f.1',
     'a b',
   ]) {
-    t.equal(isAllowedHost(entry), false, entry)
+    t.equal(isHostOrNetwork(entry), false, entry)
   }
   t.end()
 })
