@@ -8,6 +8,7 @@ import type { AuthSettings } from '../services/auth/settings.ts'
 import type { FunctionsSettings } from '../services/functions/settings.ts'
 import type { RealtimeSettings } from '../services/realtime/settings.ts'
 import type { WebhooksSettings } from '../services/webhooks/settings.ts'
+import type { SchedulesSettings } from '../services/schedules/settings.ts'
 import type { StorageSettings } from '../services/storage/settings.ts'
 
 export type LogLevel = 'crit' | 'error' | 'warn' | 'info' | 'debug'
@@ -152,4 +153,5 @@ export type Config = PostgrestConfig &
   StorageSettings &
   RealtimeSettings &
   FunctionsSettings &
-  WebhooksSettings
+  WebhooksSettings &
+  SchedulesSettings

@@ -16,6 +16,24 @@ export const optionalText = textual<string | null>('text', value, (it) => quoted
 /** A connection string, or `@file`. */
 export const connectionString = textualOrFile<string | null>('text', value, optionalText.dump)
 
+/** The name of a time zone that PostgreSQL and Node know. https://www.iana.org/time-zones */
+export const timeZone = textual<string | null>(
+  'time zone',
+  (it) => (isTimeZone(it) ? value(it) : invalid('must be the name of a time zone, such as Europe/Berlin or UTC')),
+  optionalText.dump,
+)
+
+function isTimeZone(name: string): boolean {
+  // An offset such as +02:00 has the opposite meaning in PostgreSQL.
+  if (!/^[A-Za-z]/.test(name)) return false
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name })
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** The secret of tokens as it is given, or `@file`. `decodeSecret` decodes it. */
 export const encodedSecret: SettingType<string | Buffer | null> = {
   ...textual<string | Buffer | null>('text', value, (it) => quoted(String(it ?? ''))),

@@ -3,6 +3,7 @@ import { authSettings } from './auth-settings.ts'
 import { functionsSettings } from './functions-settings.ts'
 import { postgrestSettings } from './postgrest-settings.ts'
 import { realtimeSettings } from './realtime-settings.ts'
+import { schedulesSettings } from './schedules-settings.ts'
 import { serviceSettings } from './service-settings.ts'
 import type { Setting, SettingKey, Settings } from './setting.ts'
 import { storageSettings } from './storage-settings.ts'
@@ -16,6 +17,7 @@ export const settings: Settings = {
   ...realtimeSettings,
   ...functionsSettings,
   ...webhooksSettings,
+  ...schedulesSettings,
 }
 
 export const settingKeys = Object.keys(settings) as SettingKey[]

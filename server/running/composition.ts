@@ -29,6 +29,8 @@ import { databaseFailure } from '../services/database-failure.ts'
 import { serviceDocumentHandler } from '../services/openapi/service-document.ts'
 import { createRealtime, type RealtimeService } from '../services/realtime/create-realtime.ts'
 import type { PeerNotices } from '../services/realtime/peer-notice.ts'
+import type { ChannelNotices } from '../services/channel-notices.ts'
+import { createSchedules, type SchedulesService } from '../services/schedules/create-schedules.ts'
 import type { StorageService } from '../services/storage/create-storage.ts'
 import { createImageKeeper } from '../services/storage/image-keeper.ts'
 import type { Validator } from '../validation/validator.ts'
@@ -64,6 +66,8 @@ export type CompositionOptions = {
   readonly lookupApiKey: ApiKeyLookup
   readonly keyChanges: ApiKeyChanges
   readonly peerNotices: PeerNotices
+  /** That the jobs of `cron.job` have changed. */
+  readonly scheduleNotices: ChannelNotices
   readonly shedding: LoadShedding
   readonly log: Log
   /** Undefined: nothing is recorded of requests. */
@@ -87,6 +91,7 @@ export type Composition = {
   readonly auth: AuthService | undefined
   readonly storage: StorageService | undefined
   readonly realtime: RealtimeService | undefined
+  readonly schedules: SchedulesService | undefined
 }
 
 /** @throws StorageFolderError, StorageBucketError, HookSettingError */
@@ -166,7 +171,8 @@ export async function compose(options: CompositionOptions): Promise<Composition>
     log: options.log,
     recorder: options.recorder,
   })
-  return { listener, analysis, auth: signIn?.auth, storage, realtime }
+  const schedules = has('schedules') ? startSchedules(parts) : undefined
+  return { listener, analysis, auth: signIn?.auth, storage, realtime, schedules }
 }
 
 /** The console, if the server has it. */
@@ -226,6 +232,19 @@ const startRealtime = (parts: Parts): RealtimeService =>
       return reason !== undefined
     },
   })
+
+/** What runs the jobs of `cron.job`: by default, those of the role that migrates. */
+function startSchedules(parts: Parts): SchedulesService {
+  const { config, env, uri } = parts
+  const uris =
+    config.schedulesDatabaseUrl.length > 0 ? config.schedulesDatabaseUrl : [config.migrationDatabaseUrl ?? uri]
+  return createSchedules({
+    ...parts,
+    settings: parts.current,
+    logins: uris.map((login) => toPoolConfig(login, env, 'read-write')),
+    notices: parts.scheduleNotices,
+  })
+}
 
 /** The engine, which also explains requests for the roles of the setting. */
 const explainingEngine = (

@@ -24,11 +24,14 @@ export function toPoolConfig(uri: string, env: Environment, session?: 'read-writ
 
 /** The name under which a connection string was set: an environment variable, or the name in the file. */
 function sourceOf(uri: string, env: Environment): string {
-  const variables = [settings.dbUri, settings.migrationDatabaseUrl, settings.consoleDatabaseUrl].flatMap(
-    (it: Setting<unknown>) => settingVariables(it),
-  )
+  const variables = [
+    settings.dbUri,
+    settings.migrationDatabaseUrl,
+    settings.consoleDatabaseUrl,
+    settings.schedulesDatabaseUrl,
+  ].flatMap((it: Setting<unknown>) => settingVariables(it))
   return (
-    variables.find((name) => env[name] === uri) ??
+    variables.find((name) => env[name] === uri || env[name]?.split(/\s+/).includes(uri)) ??
     // The variable refers to a file with the string.
     variables.find((name) => env[name]?.startsWith('@')) ??
     settings.dbUri.name

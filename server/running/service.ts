@@ -17,6 +17,8 @@ import { createJwtVerifier } from '../identity/jwt/jwt.ts'
 import { isConsoleOpen } from '../services/console/create-console.ts'
 import type { RealtimeService } from '../services/realtime/create-realtime.ts'
 import { PeerNotices } from '../services/realtime/peer-notice.ts'
+import { ChannelNotices } from '../services/channel-notices.ts'
+import { schedulesChannel } from '../services/schedules/create-schedules.ts'
 import type { UpgradeHandler } from '../http/upgrade.ts'
 import { YoungGeneration } from './heap.ts'
 import { isFinal, isUnavailable, liveSettings, type ServiceSettings } from './live-settings.ts'
@@ -91,6 +93,7 @@ export async function startService({
 }: ServiceOptions): Promise<Service> {
   const keyChanges = new ApiKeyChanges()
   const peerNotices = new PeerNotices()
+  const scheduleNotices = new ChannelNotices(schedulesChannel)
   const { config: first } = loaded
   const tracer = await createTracer(
     first,
@@ -109,7 +112,11 @@ export async function startService({
       },
       primary: toPoolConfig(uri, env, 'read-write'),
     },
-    first.services.includes('realtime') ? [keyChanges, peerNotices] : [keyChanges],
+    [
+      keyChanges,
+      ...(first.services.includes('realtime') ? [peerNotices] : []),
+      ...(first.services.includes('schedules') ? [scheduleNotices] : []),
+    ],
   )
   logConnections(database.events, log)
   const replicated = await connectReplicas(database, loaded.config, uri, env, log, observe)
@@ -207,6 +214,7 @@ export async function startService({
       lookupApiKey,
       keyChanges,
       peerNotices,
+      scheduleNotices,
       shedding,
       log,
       metrics,
@@ -218,10 +226,11 @@ export async function startService({
       uri,
     }
     const composition = await compose({ ...options, isEnding, explain, console })
-    const { listener, analysis, auth, storage, realtime } = composition
+    const { listener, analysis, auth, storage, realtime, schedules } = composition
     schemaChanged = () => realtime?.forgetTables()
     if (analysis) metrics.watchAnalysisQueue(analysis.queueLength)
     if (realtime) metrics.watchRealtime(realtime.figures)
+    if (schedules) metrics.watchSchedules(schedules.figures)
     return {
       ...parts,
       listener,
@@ -235,6 +244,7 @@ export async function startService({
       },
       stop: async () => {
         analysis?.stop()
+        await schedules?.stop()
         await realtime?.stop()
         await auth?.stop()
         await storage?.stop()

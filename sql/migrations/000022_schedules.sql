@@ -606,9 +606,11 @@ comment on function rowhouse.schedule_zone(text) is
 create function rowhouse.has_jobs() returns boolean
 language sql stable security definer set search_path = ''
 as $$
-  select exists (select from cron.job where active) or exists (select from rowhouse.schedule_states where run is not null)
+  select rowhouse.has_own_schedules() and (
+    exists (select from cron.job where active) or exists (select from rowhouse.schedule_states where run is not null)
+  )
 $$;
-comment on function rowhouse.has_jobs() is 'Whether a scheduler has something to do.';
+comment on function rowhouse.has_jobs() is 'Whether the server has jobs to run.';
 grant execute on function rowhouse.has_jobs() to authenticator;
 
 create function rowhouse.plan_runs(zone text, at timestamptz) returns void

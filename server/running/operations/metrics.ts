@@ -5,6 +5,7 @@ import type { DatabaseStatistics } from '../../postgres/database.ts'
 import type { ReplicaStatistics } from '../../postgres/replicas/replica.ts'
 import type { StreamEnd } from '../../rest/database.ts'
 import type { RealtimeFigures } from '../../services/realtime/statistics.ts'
+import type { ScheduleFigures } from '../../services/schedules/statistics.ts'
 import { Counter, Gauge, Histogram } from 'prom-client'
 import type { JwtCacheStatistics } from '../../identity/jwt/jwt.ts'
 import { collectedMetrics } from './collected-metrics.ts'
@@ -12,6 +13,7 @@ import { databaseMetrics, type PlanCacheStatistics } from './database-metrics.ts
 import { archiveMetrics } from './archive-metrics.ts'
 import { createRegistry, type Exposition, type MetricRegistry } from './exposition.ts'
 import { realtimeMetrics } from './realtime-metrics.ts'
+import { schedulesMetrics } from './schedules-metrics.ts'
 import { requestMetrics, type MeasuredRequest } from './request-metrics.ts'
 import type { TraceIds } from './request-record.ts'
 
@@ -48,6 +50,8 @@ export type Metrics = {
   readonly watchArchive: (status: () => ArchiveStatus) => void
   /** Adds the metrics of the realtime service. Call it at most once. */
   readonly watchRealtime: (figures: () => RealtimeFigures) => void
+  /** Adds the metrics of schedules. Call it at most once. */
+  readonly watchSchedules: (figures: ScheduleFigures) => void
   /** Sets the function that returns the number of images waiting for their analysis. */
   readonly watchAnalysisQueue: (length: () => number) => void
 }
@@ -147,6 +151,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
     watchRefusals: (read) => (refusals = read),
     watchArchive: (status) => archiveMetrics(registry, status),
     watchRealtime: (figures) => realtimeMetrics(registry, figures),
+    watchSchedules: (figures) => schedulesMetrics(registry, figures),
     watchAnalysisQueue: (length) => (analysisQueue = length),
     schemaCacheLoaded: (seconds) => {
       loads.inc({ status: 'SUCCESS' })

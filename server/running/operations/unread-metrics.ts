@@ -17,5 +17,6 @@ export const unreadMetrics: Metrics = {
   watchRefusals: ignore,
   watchArchive: ignore,
   watchRealtime: ignore,
+  watchSchedules: ignore,
   watchAnalysisQueue: ignore,
 }

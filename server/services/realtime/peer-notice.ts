@@ -2,31 +2,16 @@
 // listens on anyway, so that it costs nothing until then.
 import type { Database } from '../../postgres/database.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
+import { ChannelNotices } from '../channel-notices.ts'
 
 const noticeChannel = 'rowhouse_realtime_subscribers'
 /** The connections on which processes tell each other the rest have it, with the name of the process. */
 export const peerPrefix = 'rowhouse realtime '
 
-/** Forwards notices from the listening connection. Every role may notify, so a notice is only a reason to ask the others. */
-export class PeerNotices {
-  readonly channel = noticeChannel
-  #isListening = false
-  #onNotice: () => void = () => undefined
-
-  /** @param onNotice another process may have got its first subscriber */
-  subscribe(onNotice: () => void): void {
-    this.#onNotice = onNotice
-    if (this.#isListening) onNotice()
-  }
-
-  /** Notices may have been missed before. */
-  setListening(isListening: boolean): void {
-    this.#isListening = isListening
-    if (isListening) this.#onNotice()
-  }
-
-  notify(): void {
-    this.#onNotice()
+/** Notices are only a reason to ask the other processes. */
+export class PeerNotices extends ChannelNotices {
+  constructor() {
+    super(noticeChannel)
   }
 }
 

@@ -42,6 +42,7 @@ const arrows: Readonly<Record<string, Arrows>> = {
       'services/auth/settings.ts',
       'services/functions/settings.ts',
       'services/realtime/settings.ts',
+      'services/schedules/settings.ts',
       'services/storage/settings.ts',
       'services/webhooks/settings.ts',
       'catalogue',
