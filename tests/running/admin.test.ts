@@ -100,6 +100,12 @@ t.test('/metrics returns the metrics', async (t) => {
     rowhouse_plan_cache_hits_total: 'counter',
     rowhouse_plan_cache_requests_total: 'counter',
     rowhouse_trace_spans_total: 'counter',
+    schedules_jobs: 'gauge',
+    schedules_running: 'gauge',
+    schedules_runs_total: 'counter',
+    schedules_scheduling: 'gauge',
+    schedules_skipped: 'gauge',
+    schedules_waiting: 'gauge',
   })
   for (const line of [
     'pgrst_db_pool_max 7',

@@ -16,6 +16,7 @@ import { type Environment } from '../../../server/config/config-sources.ts'
 import { authSettings } from '../../../server/config/auth-settings.ts'
 import { realtimeSettings } from '../../../server/config/realtime-settings.ts'
 import { webhooksSettings } from '../../../server/config/webhooks-settings.ts'
+import { schedulesSettings } from '../../../server/config/schedules-settings.ts'
 import { serviceSettings } from '../../../server/config/service-settings.ts'
 import { allSettings } from '../../../server/config/settings.ts'
 import { storageSettings } from '../../../server/config/storage-settings.ts'
@@ -89,6 +90,7 @@ url-use-legacy-target-names = true
   )
   const rest = dumped.slice(own).trimEnd().split('\n')
   const names = [serviceSettings, authSettings, storageSettings, realtimeSettings, webhooksSettings].flatMap(
+  const names = [serviceSettings, authSettings, storageSettings, realtimeSettings, schedulesSettings].flatMap(
     (table: Record<string, { name: string }>) => Object.values(table).map(({ name }) => name),
   )
   t.strictSame(
