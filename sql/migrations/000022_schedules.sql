@@ -202,6 +202,7 @@ as $$
 declare
   parts constant rowhouse.schedule_parts := rowhouse.parse_schedule(schedule);
   local constant timestamp := after at time zone zone;
+  reach interval;
   -- Of 29 February as a Sunday, the longest pause is 40 years.
   last constant date := local::date + 41 * 366;
   day date := local::date;
@@ -245,21 +246,27 @@ begin
     elsif rowhouse.is_schedule_day(parts, day) or rowhouse.is_schedule_day(parts, day - 1) then
       -- The clocks change. Fixed times that are skipped are due when the clocks have changed, and those that occur twice are due
       -- the first time. Repeating schedules follow the clock.
-      select pg_catalog.min(instant) into result from (
-        select instant, instant at time zone zone as shown, pg_catalog.max(instant at time zone zone)
-          over (order by instant rows between unbounded preceding and 1 preceding) as latest
-        from pg_catalog.generate_series(noon - interval '27 hours', noon + interval '15 hours', interval '1 minute') as instant
-      ) as minutes
-      where instant > after and case
-        when parts.is_repeating then rowhouse.is_schedule_minute(parts, shown)
-        else exists (
-          select from pg_catalog.generate_series(latest + interval '1 minute', shown, interval '1 minute') as passed_minute
-          where rowhouse.is_schedule_minute(parts, passed_minute)
-        )
-      end;
-      if result is not null then
-        return result;
-      end if;
+      foreach reach in array array[interval '1 hour', interval '3 days'] loop
+        select instant into result from (
+          select instant, instant at time zone zone as shown, pg_catalog.max(instant at time zone zone)
+            over (order by instant rows between unbounded preceding and 1 preceding) as latest
+          from pg_catalog.generate_series(
+            greatest(noon - interval '27 hours', pg_catalog.date_trunc('minute', after) - interval '3 hours'),
+            least(noon + interval '15 hours', after + reach), interval '1 minute'
+          ) as instant
+        ) as minutes
+        where instant > after and case
+          when parts.is_repeating then rowhouse.is_schedule_minute(parts, shown)
+          else exists (
+            select from pg_catalog.generate_series(latest + interval '1 minute', shown, interval '1 minute') as passed_minute
+            where rowhouse.is_schedule_minute(parts, passed_minute)
+          )
+        end
+        order by instant limit 1;
+        if result is not null then
+          return result;
+        end if;
+      end loop;
     end if;
     day := day + 1;
   end loop;
@@ -644,24 +651,20 @@ as $$
 begin
   -- A minute is as long as another process may take to replace one that was killed.
   update rowhouse.schedule_states as state set
-    due_at = case
-      when state.run is not null or state.due_at is not null then state.due_at
-      when state.next_at >= at - interval '1 minute' or job.missed = 'once' then at
-    end,
-    skipped = skipped + case
-      when state.run is not null or state.due_at is not null then 1
-      when state.next_at >= at - interval '1 minute' or job.missed = 'once' then 0
-      else 1
-    end,
+    due_at = case when is_busy then state.due_at when is_run then at end,
+    skipped = skipped + case when is_busy or not is_run then 1 else 0 end,
     planned_at = at,
-    -- An interval counts from the due time, so that it does not drift.
-    next_at = case
-      when rowhouse.next_run(state.schedule, state.next_at, state.zone) > at
-        then rowhouse.next_run(state.schedule, state.next_at, state.zone)
-      else rowhouse.next_run(state.schedule, at, state.zone)
-    end
-  from cron.job
-  where job.jobid = state.jobid and state.next_at <= at;
+    next_at = case when following > at then following else rowhouse.next_run(state.schedule, at, state.zone) end
+  from (
+    select jobid, run is not null or due_at is not null as is_busy,
+      next_at >= at - interval '1 minute' or job.missed = 'once' as is_run,
+      -- An interval counts from the due time, so that it does not drift.
+      rowhouse.next_run(due.schedule, next_at, zone) as following
+    from rowhouse.schedule_states as due join cron.job using (jobid)
+    where next_at <= at
+    offset 0
+  ) as due
+  where due.jobid = state.jobid;
   -- @restart, when the database was started.
   update rowhouse.schedule_states as state set due_at = at, planned_at = at
   where next_at = 'infinity' and planned_at < pg_catalog.pg_postmaster_start_time() and run is null
