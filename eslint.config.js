@@ -2,7 +2,16 @@ import eslint from '@eslint/js'
 import tseslint from 'typescript-eslint'
 
 export default tseslint.config(
-  { ignores: ['dist/', 'node_modules/', '.tap/', '.data/', 'tests/fixtures/types/database.types.ts'] },
+  {
+    ignores: [
+      'dist/',
+      'node_modules/',
+      '.tap/',
+      '.data/',
+      'tests/fixtures/types/database.types.ts',
+      'tests/fixtures/functions/',
+    ],
+  },
   eslint.configs.recommended,
   ...tseslint.configs.recommendedTypeChecked,
   ...tseslint.configs.stylisticTypeChecked,

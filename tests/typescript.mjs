@@ -20,6 +20,10 @@ if (freeMemory() > 4 * 2 ** 30) process.env.TMPDIR ??= memory
 const isNeeded = (option) => !option.includes('@tapjs/processinfo')
 process.execArgv = process.execArgv.filter(isNeeded)
 const { NODE_OPTIONS: inherited } = process.env
+// It would add itself to each child process at its start, where the workers of functions have no permission to load it.
+const atSpawn = Symbol.for('process-on-spawn@*:singletonId')
+globalThis[atSpawn] ??= { version: 1, listeners: [], unwrap: () => undefined }
+globalThis[atSpawn].listeners.splice(0)
 if (inherited !== undefined) process.env.NODE_OPTIONS = inherited.split(' ').filter(isNeeded).join(' ')
 
 function freeMemory() {

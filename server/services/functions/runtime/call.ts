@@ -28,8 +28,7 @@ export class Call {
   readonly response: Promise<FunctionResponse>
   readonly #limits: FunctionLimits
   readonly #events: CallEvents
-  readonly #timer: NodeJS.Timeout
-  readonly #abort: () => void
+  #timer: NodeJS.Timeout | undefined
   #resolve: (response: FunctionResponse) => void = () => undefined
   #reject: (error: Error) => void = () => undefined
   #message: ClientRequest | undefined
@@ -45,15 +44,21 @@ export class Call {
       this.#resolve = resolve
       this.#reject = reject
     })
-    this.#timer = setTimeout(() => {
-      this.fail(new FunctionFailure('timed out', `The call took longer than ${limits.timeoutMs} ms`))
-      events.onTimeout()
-    }, limits.timeoutMs)
-    this.#abort = () => this.fail(request.signal.reason as Error)
-    if (request.signal.aborted) this.#abort()
-    else request.signal.addEventListener('abort', this.#abort, { once: true })
-    if (declaredLength(request) > limits.requestBytes) this.#refuseBody()
   }
+
+  /** Begins to count the time, and to heed the signal. Ends the call if the signal or the size of the body forbids it. */
+  begin(): void {
+    const { signal } = this.request
+    this.#timer = setTimeout(() => {
+      this.#events.onTimeout()
+      this.fail(new FunctionFailure('timed out', `The call took longer than ${this.#limits.timeoutMs} ms`))
+    }, this.#limits.timeoutMs)
+    if (signal.aborted) this.#abort()
+    else signal.addEventListener('abort', this.#abort, { once: true })
+    if (declaredLength(this.request) > this.#limits.requestBytes) this.#refuseBody()
+  }
+
+  readonly #abort = (): void => this.fail(this.request.signal.reason as Error)
 
   get hasEnded(): boolean {
     return this.#hasEnded

@@ -25,6 +25,7 @@ export class FunctionWorkers {
   readonly #context: WorkersContext
   readonly #workers = new Set<WorkerProcess>()
   readonly #calls = new Map<number, Call>()
+  readonly #assigned = new Map<Call, WorkerProcess>()
   readonly #pause = new RestartPause()
   #lastNumber = 0
   #compiling: Promise<CompiledFunction> | undefined
@@ -52,43 +53,41 @@ export class FunctionWorkers {
     if (this.#calls.size >= limits.concurrency) {
       throw new FunctionFailure('busy', `The function has ${limits.concurrency} calls already`)
     }
-    let worker: WorkerProcess | undefined
-    const call = new Call(++this.#lastNumber, request, limits, {
+    const call: Call = new Call(++this.#lastNumber, request, limits, {
       // What the handler waits for remains: a new worker has none of it.
-      onTimeout: () => worker?.retire('wall_clock'),
-      onEnd: () => {
-        this.#calls.delete(call.number)
-        worker?.remove(call)
-        if (this.#isRetired) this.#end()
-      },
+      onTimeout: () => this.#assigned.get(call)?.retire('wall_clock'),
+      onEnd: () => this.#onEnd(call),
     })
-    if (call.hasEnded) return call.response
     this.#calls.set(call.number, call)
-    this.#worker(call, limits).then(
-      (found) => {
-        if (call.hasEnded) return
-        worker = found
-        worker?.add(call)
-      },
-      (error: Error) => call.fail(error),
-    )
+    call.begin()
+    if (!call.hasEnded) this.#assign(call, limits).catch((error: Error) => call.fail(error))
     const response = await call.response
     this.#pause.worked()
     return response
   }
 
-  /** A worker for a call: the one with the fewest calls, or a new one if all have many or compute. */
-  async #worker(call: Call, limits: FunctionLimits): Promise<WorkerProcess | undefined> {
+  #onEnd(call: Call): void {
+    this.#calls.delete(call.number)
+    this.#assigned.get(call)?.remove(call)
+    this.#assigned.delete(call)
+    if (this.#isRetired) this.#end()
+  }
+
+  /** Gives a call to the worker with the fewest calls, or to a new one if all have many or compute. */
+  async #assign(call: Call, limits: FunctionLimits): Promise<void> {
     const enough = Math.ceil(limits.concurrency / limits.workers)
     while (!call.hasEnded) {
       const open = [...this.#workers].filter((worker) => worker.isOpen)
       const free = open.filter((worker) => !worker.isLate).sort((one, other) => one.calls - other.calls)[0]
-      if (free && free.calls < enough) return free
-      if (open.length >= limits.workers) return free ?? open[0]
+      const chosen = (free?.calls ?? enough) < enough || open.length >= limits.workers ? (free ?? open[0]) : undefined
+      if (chosen) {
+        this.#assigned.set(call, chosen)
+        chosen.add(call)
+        return
+      }
       // Calls that come meanwhile wait for the same new worker.
       await (this.#starting ??= this.#startAfterPause().finally(() => (this.#starting = undefined)))
     }
-    return undefined
   }
 
   async #startAfterPause(): Promise<void> {

@@ -33,6 +33,8 @@ export type WorkerAccess = {
   readonly linked: readonly string[]
 }
 
+const readFlag = (path: string): string => `--allow-fs-read=${path}`
+
 /**
  * Options of Node.js: a worker reads its code, files of its folder and packages. It neither writes files nor starts processes or threads,
  * nor loads native addons. This stops mistakes: it is no sandbox.
@@ -44,6 +46,6 @@ export const workerOptions = ({ folder, code, linked }: WorkerAccess, memoryMega
   permission,
   // Node.js 25 restricts the network, too.
   ...(flags.has('--allow-net') ? ['--allow-net'] : []),
-  ...code.map((path) => `--allow-fs-read=${path}`),
-  ...[folder, ...packageFolders(folder), ...linked].map((path) => `--allow-fs-read=${join(path, '*')}`),
+  // Node.js 20 aborts if a path occurs twice.
+  ...new Set([...code, ...[folder, ...packageFolders(folder), ...linked].map((path) => join(path, '*'))].map(readFlag)),
 ]

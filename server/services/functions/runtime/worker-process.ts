@@ -19,8 +19,9 @@ const endWithin = 1000
 /** Memory of Node.js itself, and the part of the heap from which on a worker is replaced between calls. */
 const baseBytes = 64 * 2 ** 20
 const highMemory = 0.8
-/** Characters of the latest output of Node.js, which explain an end. */
-const longestOutput = 2000
+/** Characters of the latest output of Node.js, which explain an end, and of those in the log. */
+const longestOutput = 8000
+const loggedOutput = 1000
 
 export type WorkerEvents = {
   readonly onLog: (level: LogLevel, message: string, call: number | undefined) => void
@@ -254,7 +255,10 @@ export class WorkerProcess {
     }
     const end = signal === null ? `with the code ${code}` : `by the signal ${signal}`
     const kind = this.#state === 'starting' ? 'boot' : 'crashed'
-    return new FunctionFailure(kind, `The process of the function ended ${end}${output === '' ? '' : `: ${output}`}`)
+    return new FunctionFailure(
+      kind,
+      `The process of the function ended ${end}${output === '' ? '' : `: ${output.slice(0, loggedOutput)}`}`,
+    )
   }
 
   #onExit(code: number | null, signal: string | null): void {
