@@ -50,7 +50,11 @@ export const functionsSettings: { readonly [K in keyof FunctionsSettings]: Setti
   }),
   functionsConcurrency: supabaseSetting('FUNCTIONS_CONCURRENCY', types.integer({ min: 1, max: 100_000 }), 100, {
     description:
-      'Maximum number of calls at the same time, which `server-workers` share. Further ones get 503 with `Retry-After`.',
+      'Maximum number of calls of a function at the same time, which `server-workers` share. Further ones get 503 with `Retry-After`.',
+  }),
+  functionsWorkers: supabaseSetting('FUNCTIONS_WORKERS', types.integer({ min: 1, max: 1000 }), 20, {
+    description:
+      'Maximum number of worker processes of all functions, which `server-workers` share. Idle ones end to make room for others.',
   }),
   functionsIdleTime: supabaseSetting('FUNCTIONS_IDLE_TIME', types.integer({ min: 1, max: 86_400 }), 60, {
     description: 'Seconds after which a worker process without calls ends.',

@@ -1,4 +1,4 @@
-// The folders of the user's project: migrations and JSON Schemas.
+// The folders of the user's project: migrations, JSON Schemas and functions.
 import { stat } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { dirname, join, resolve } from 'node:path'
@@ -44,6 +44,37 @@ export async function findProject(settings: Settings, folder = process.cwd()): P
     migrations,
     schemas: await findSchemas(settings.schemasDir, migrations, folder),
   }
+}
+
+/** Folders of functions, relative to the working folder, if no setting names one. */
+const usualFunctions = ['functions', join('supabase', 'functions')]
+
+/**
+ * Finds the folder of functions: the one that the setting names, or the usual one of the working folder.
+ *
+ * @param folder the working folder
+ * @returns its absolute path; undefined if there is none
+ * @throws ProjectError when a folder that the setting names does not exist, or when there are two
+ */
+export async function findFunctions(setting: string | null, folder = process.cwd()): Promise<string | undefined> {
+  if (setting === none) return undefined
+  if (setting !== null) return resolve(folder, await required('FUNCTIONS_DIR', setting, folder))
+  const found: string[] = []
+  for (const name of usualFunctions) if (await isFolder(resolve(folder, name))) found.push(name)
+  if (found.length > 1) {
+    throw new ProjectError(
+      `There are two folders of functions, ${found.join(' and ')}: set FUNCTIONS_DIR to one of them.`,
+    )
+  }
+  return found[0] === undefined ? undefined : resolve(folder, found[0])
+}
+
+/** The folder in which a new function is created: an existing one, or the usual one of the working folder. */
+export async function folderForFunction(setting: string | null, folder = process.cwd()): Promise<string> {
+  if (setting !== null && setting !== none) return resolve(folder, setting)
+  const found = await findFunctions(null, folder)
+  if (found !== undefined) return found
+  return resolve(folder, (await isFolder(resolve(folder, 'supabase'))) ? join('supabase', 'functions') : 'functions')
 }
 
 async function findMigrations(setting: string | null, folder: string): Promise<string | undefined> {

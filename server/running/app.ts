@@ -8,6 +8,7 @@ import type { RequestRecorder } from './operations/request-recorder.ts'
 import { logRequests, type EndedRequest } from '../http/request-log.ts'
 import { mounted, type Router } from '../http/router.ts'
 import { isBelow } from '../adapters/base-path.ts'
+import { functionsPath } from '../services/functions/dialect.ts'
 import { realtimePath } from '../services/realtime/dialect.ts'
 import { storagePath } from '../services/storage/dialect.ts'
 import type { NodeHandler } from '../adapters/node.ts'
@@ -28,6 +29,8 @@ export type AppOptions = {
   readonly storage: Handler | undefined
   /** The realtime service at `/realtime/v1`, if the server has it. */
   readonly realtime?: Handler | undefined
+  /** The functions at `/functions/v1`, if the server has them. */
+  readonly functions?: Handler | undefined
   /** Finds the handler for paths of services that the server does not have. */
   readonly missing?: (target: string) => Handler | undefined
   /** Responds to a request if it is refused because the server is overloaded; otherwise returns false. */
@@ -65,6 +68,7 @@ export function createApp({
   analysis,
   storage,
   realtime,
+  functions,
   missing = () => undefined,
   refuse = () => false,
   log,
@@ -98,9 +102,11 @@ export function createApp({
         ? storage
         : realtime && isBelow(target, realtimePath)
           ? realtime
-          : isAnalysis(target)
-            ? undefined
-            : missing(target)
+          : functions && isBelow(target, functionsPath)
+            ? functions
+            : isAnalysis(target)
+              ? undefined
+              : missing(target)
     if (direct) logRequest(request, response, () => direct(request, response))
     else if (isAmbiguous(target)) logRequest(request, response, () => notFound(request, response))
     else serviceRouter()(request as express.Request, response as express.Response, () => notFound(request, response))

@@ -26,6 +26,7 @@ import type { AuthService } from '../services/auth/create-auth.ts'
 import { createConsole } from '../services/console/create-console.ts'
 import type { ConsoleSettings } from '../services/console/console-settings.ts'
 import { databaseFailure } from '../services/database-failure.ts'
+import type { FunctionsService } from '../services/functions/create-functions.ts'
 import { serviceDocumentHandler } from '../services/openapi/service-document.ts'
 import { createRealtime, type RealtimeService } from '../services/realtime/create-realtime.ts'
 import type { PeerNotices } from '../services/realtime/peer-notice.ts'
@@ -39,6 +40,7 @@ import { startSignIn, withAuth } from './auth-service.ts'
 import { toPoolConfig } from './connection-setting.ts'
 import { embeddedVariable, isDevelopment } from './embedded-environment.ts'
 import { withExplanations } from './explanations.ts'
+import { startFunctionsService } from './functions-service.ts'
 import type { ServiceSettings } from './live-settings.ts'
 import { NotReady } from './operations/health.ts'
 import type { Log } from './operations/log.ts'
@@ -92,6 +94,7 @@ export type Composition = {
   readonly storage: StorageService | undefined
   readonly realtime: RealtimeService | undefined
   readonly schedules: SchedulesService | undefined
+  readonly functions: FunctionsService | undefined
 }
 
 /** @throws StorageFolderError, StorageBucketError, HookSettingError */
@@ -150,6 +153,9 @@ export async function compose(options: CompositionOptions): Promise<Composition>
       })
     : undefined
   const realtime = has('realtime') ? startRealtime(parts) : undefined
+  const functions = has('functions')
+    ? startFunctionsService({ ...parts, onLog: (entry) => options.log.write({ kind: 'function', ...entry }) })
+    : undefined
   const listener = createApp({
     rest: has('rest')
       ? nodeHandler(
@@ -162,6 +168,7 @@ export async function compose(options: CompositionOptions): Promise<Composition>
     analysis: analysis && { path: config.imageBasePath, router: analysis.router },
     storage: storage?.handler,
     realtime: realtime?.handler,
+    functions: functions?.handler,
     missing: missingServices({
       services: config.services,
       restPath: has('rest') ? basePathOf(config.restBasePath) : '/rest/v1',
@@ -172,7 +179,7 @@ export async function compose(options: CompositionOptions): Promise<Composition>
     recorder: options.recorder,
   })
   const schedules = has('schedules') ? startSchedules(parts) : undefined
-  return { listener, analysis, auth: signIn?.auth, storage, realtime, schedules }
+  return { listener, analysis, auth: signIn?.auth, storage, realtime, schedules, functions }
 }
 
 /** The console, if the server has it. */

@@ -7,10 +7,8 @@ import { signsIn } from '../config/signing-in.ts'
 import { answerCrossOrigin, tokenRules } from '../http/cross-origin.ts'
 import { sendText } from '../http/envelope.ts'
 
-/** Services that no server has, and what to use in their place. */
+/** A service that no server has, and what to use in its place. */
 const unknown: Readonly<Record<string, (restPath: string) => string>> = {
-  '/functions/v1': (restPath) =>
-    `This server has no Edge Functions. Call a function of the database with supabase.rpc (${restPath}/rpc), or serve the function elsewhere.`,
   '/graphql/v1': (restPath) =>
     `This server has no GraphQL API. Use ${restPath}, which reads related tables in one request; /openapi.json describes it.`,
 }
@@ -38,6 +36,7 @@ export function missingServices({
     ...(signsIn(services) ? [] : [['/auth/v1', 'auth'] as const]),
     ...(services.includes('storage') ? [] : [['/storage/v1', 'storage'] as const]),
     ...(services.includes('realtime') ? [] : [['/realtime/v1', 'realtime'] as const]),
+    ...(services.includes('functions') ? [] : [['/functions/v1', 'functions'] as const]),
   ]
   const messages = [
     ...Object.entries(unknown).map(([path, message]) => [path, message(restPath)] as const),

@@ -15,6 +15,7 @@ import { ApiKeyChanges } from '../identity/api-key/api-key-changes.ts'
 import { createApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
 import { createJwtVerifier } from '../identity/jwt/jwt.ts'
 import { isConsoleOpen } from '../services/console/create-console.ts'
+import type { FunctionsService } from '../services/functions/create-functions.ts'
 import type { RealtimeService } from '../services/realtime/create-realtime.ts'
 import { PeerNotices } from '../services/realtime/peer-notice.ts'
 import { ChannelNotices } from '../services/channel-notices.ts'
@@ -70,6 +71,8 @@ export type Service = ServiceParts & {
   readonly upgrade: UpgradeHandler
   /** The service at `/realtime/v1`, if the server has it. */
   readonly realtime: RealtimeService | undefined
+  /** The service at `/functions/v1`, if the server has it. */
+  readonly functions: FunctionsService | undefined
   /** Closes upgraded connections and the console's streams, and tells their clients that the server stops. */
   readonly closeSockets: () => void
 }
@@ -152,6 +155,7 @@ export async function startService({
   const lookupApiKey = createApiKeyLookup({ query: database.query, changes: keyChanges })
   const observeEvent = observeEngine(log, metrics, loaded.config.dbPool)
   let schemaChanged = (): void => undefined
+  let settingsRead = (): void => undefined
   let warnsOfPreRequest = replicated !== undefined
   const engine = new Engine<ServiceSettings>({
     database: replicated ?? database,
@@ -170,6 +174,7 @@ export async function startService({
     onEvent: (event) => {
       if (event.kind === 'settings read') log.setLevel(event.settings.config.logLevel)
       observeEvent(event)
+      if (event.kind === 'settings read') settingsRead()
       if (event.kind === 'schema cache loaded') schemaChanged()
       if (event.kind === 'schema cache loaded' && warnsOfPreRequest && !engine.snapshot.mayRepeatPreRequest) {
         warnsOfPreRequest = false
@@ -226,15 +231,18 @@ export async function startService({
       uri,
     }
     const composition = await compose({ ...options, isEnding, explain, console })
-    const { listener, analysis, auth, storage, realtime, schedules } = composition
+    const { listener, analysis, auth, storage, realtime, schedules, functions } = composition
     schemaChanged = () => realtime?.forgetTables()
+    settingsRead = () => functions?.reload()
     if (analysis) metrics.watchAnalysisQueue(analysis.queueLength)
     if (realtime) metrics.watchRealtime(realtime.figures)
     if (schedules) metrics.watchSchedules(schedules.figures)
+    if (functions) metrics.watchFunctions(functions.figures)
     return {
       ...parts,
       listener,
       realtime,
+      functions,
       upgrade: (request, socket, head) =>
         realtime?.upgrade(request, socket, head) === true || analysis?.upgrade(request, socket, head) === true,
       closeSockets: () => {
@@ -245,6 +253,7 @@ export async function startService({
       stop: async () => {
         analysis?.stop()
         await schedules?.stop()
+        await functions?.stop()
         await realtime?.stop()
         await auth?.stop()
         await storage?.stop()

@@ -85,7 +85,7 @@ t.test('paths', async (t) => {
   const { url } = await startApplication(t, database.authenticatorUri, { SERVICES: 'rest' })
   const messages = {
     realtime: /without the service realtime \(setting SERVICES\)/,
-    functions: /no Edge Functions.*supabase\.rpc \(\/rest\/v1\/rpc\)/,
+    functions: /without the service functions \(setting SERVICES\)/,
     graphql: /no GraphQL API.*\/rest\/v1/,
     auth: /without the service auth \(setting SERVICES\)/,
     storage: /without the service storage \(setting SERVICES\)/,

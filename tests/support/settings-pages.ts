@@ -194,6 +194,8 @@ const pages: readonly Page[] = [
       },
       { task: 'Keep calls and responses', settings: ['webhooks-*'] },
     ],
+  },
+  {
     file: 'schedules.md',
     title: 'Settings of schedules',
     purpose: 'How to choose the roles whose jobs run, the time zone, and limits.',

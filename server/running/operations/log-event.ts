@@ -3,6 +3,7 @@
 import type { ArchiveEvent } from '../../postgres/backup/wal-receiver.ts'
 import type { RequestLine } from '../../http/request-log.ts'
 import type { ImportEvent } from '../../rest/extensions/imports/import-progress.ts'
+import type { FunctionLogEntry } from '../../services/functions/runtime/function-source.ts'
 import type { RequestSummary } from './request-record.ts'
 
 export type LogEvent =
@@ -74,6 +75,8 @@ export type LogEvent =
       readonly error?: unknown
       readonly requestId: string
     }
+  /** What a function has logged, or why it could not answer. */
+  | ({ readonly kind: 'function' } & FunctionLogEntry)
   | { readonly kind: 'warning'; readonly message: string }
   /** A mail of the development mode, with its code and link: a block of several lines. */
   | { readonly kind: 'mail'; readonly message: string }

@@ -116,6 +116,13 @@ export function lineOf(event: Exclude<LogEvent, RequestLine>): Line {
         : { from: 'warn', severity: 'warn', message: 'A streamed response was broken off' }
     case 'jwt-cache':
       return { from: 'debug', severity: 'debug', message: event.message }
+    case 'function':
+      // What its author logs is always wanted, apart from details.
+      return {
+        from: event.level === 'debug' ? 'debug' : 'error',
+        severity: event.level,
+        message: `[${event.function}] ${event.message}`,
+      }
     case 'warning':
       return always('warn', event.message)
     case 'database-error':
@@ -197,6 +204,8 @@ export function fieldsOf(event: Exclude<LogEvent, RequestLine>): Record<string, 
       const failure = error === undefined ? {} : { error: describeError(error, false) }
       return { path, rows, bytes, duration, requestId, ...failure }
     }
+    case 'function':
+      return { function: event.function, requestId: event.requestId ?? null }
     case 'failure':
       return { requestId: event.requestId, error: describeError(event.error, true) }
     default:

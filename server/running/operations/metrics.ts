@@ -4,6 +4,7 @@ import type { ArchiveStatus } from '../../postgres/backup/archive-status.ts'
 import type { DatabaseStatistics } from '../../postgres/database.ts'
 import type { ReplicaStatistics } from '../../postgres/replicas/replica.ts'
 import type { StreamEnd } from '../../rest/database.ts'
+import type { FunctionFigures } from '../../services/functions/statistics.ts'
 import type { RealtimeFigures } from '../../services/realtime/statistics.ts'
 import type { ScheduleFigures } from '../../services/schedules/statistics.ts'
 import { Counter, Gauge, Histogram } from 'prom-client'
@@ -12,6 +13,7 @@ import { collectedMetrics } from './collected-metrics.ts'
 import { databaseMetrics, type PlanCacheStatistics } from './database-metrics.ts'
 import { archiveMetrics } from './archive-metrics.ts'
 import { createRegistry, type Exposition, type MetricRegistry } from './exposition.ts'
+import { functionsMetrics } from './functions-metrics.ts'
 import { realtimeMetrics } from './realtime-metrics.ts'
 import { schedulesMetrics } from './schedules-metrics.ts'
 import { requestMetrics, type MeasuredRequest } from './request-metrics.ts'
@@ -52,6 +54,8 @@ export type Metrics = {
   readonly watchRealtime: (figures: () => RealtimeFigures) => void
   /** Adds the metrics of schedules. Call it at most once. */
   readonly watchSchedules: (figures: ScheduleFigures) => void
+  /** Adds the metrics of functions. Call it at most once. */
+  readonly watchFunctions: (figures: () => FunctionFigures) => void
   /** Sets the function that returns the number of images waiting for their analysis. */
   readonly watchAnalysisQueue: (length: () => number) => void
 }
@@ -152,6 +156,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
     watchArchive: (status) => archiveMetrics(registry, status),
     watchRealtime: (figures) => realtimeMetrics(registry, figures),
     watchSchedules: (figures) => schedulesMetrics(registry, figures),
+    watchFunctions: (figures) => functionsMetrics(registry, figures),
     watchAnalysisQueue: (length) => (analysisQueue = length),
     schemaCacheLoaded: (seconds) => {
       loads.inc({ status: 'SUCCESS' })

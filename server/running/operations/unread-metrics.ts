@@ -18,5 +18,6 @@ export const unreadMetrics: Metrics = {
   watchArchive: ignore,
   watchRealtime: ignore,
   watchSchedules: ignore,
+  watchFunctions: ignore,
   watchAnalysisQueue: ignore,
 }

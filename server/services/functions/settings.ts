@@ -17,8 +17,10 @@ export type FunctionsSettings = {
   readonly functionsTimeout: number
   /** Bytes of memory of a worker process. */
   readonly functionsMemory: number
-  /** Maximum number of calls at the same time, of all processes together. */
+  /** Maximum number of calls of a function at the same time, of all processes of the server together. */
   readonly functionsConcurrency: number
+  /** Maximum number of worker processes of all functions, of all processes of the server together. */
+  readonly functionsWorkers: number
   /** Seconds after which a worker process without calls ends. */
   readonly functionsIdleTime: number
   /** Maximum bytes of the body of a request. */

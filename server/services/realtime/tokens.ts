@@ -5,13 +5,10 @@ import { CredentialError } from '../../identity/credential-error.ts'
 import type { Identity } from '../../identity/identity.ts'
 import { permitted } from '../../identity/internal-role.ts'
 import type { JwtVerifier } from '../../identity/jwt/jwt.ts'
-import { setReadOnly, resetRole, SettingsText } from '../../identity/settings-text.ts'
-import { sqlState } from '../../postgres/database-error.ts'
 import type { Database } from '../../postgres/database.ts'
-import { JsonStatement } from '../../postgres/json-statement.ts'
-import type { SettingsStatement } from '../../rest/database.ts'
-import { namedSession, requireSession, sessionValues, type NamedSession } from '../../rest/sql/session.ts'
+import { namedSession, type NamedSession } from '../../rest/sql/session.ts'
 import { TracelessError } from '../../common/traceless-error.ts'
+import { isActiveSession } from '../session-check.ts'
 import { ChannelRefused, RealtimeError, type JoinCode } from './realtime-error.ts'
 
 /** A valid API key or JWT. */
@@ -161,25 +158,11 @@ function expiryIn(token: string): number {
   return typeof exp === 'number' ? Math.round(exp) : 0
 }
 
-const checkText = new SettingsText([setReadOnly, resetRole, requireSession])
-
-/** For its settings only, which check the session. */
-const nothing = new JsonStatement('select null', { access: 'read', hasNoEffect: true })
-
 async function checkSession(session: NamedSession, database: Pick<Database, 'runWith'>): Promise<void> {
-  const settings: SettingsStatement = {
-    text: checkText.plain,
-    values: sessionValues(session),
-    hasNoEffect: true,
-    texts: checkText,
-    checksSession: true,
-  }
-  try {
-    await database.runWith(nothing, settings, [])
-  } catch (error) {
-    if (sqlState(error) === 'PGRST') throw new TokenRefused('ended', sessionEnded)
+  const isActive = await isActiveSession(session, database).catch((error: unknown) => {
     throw unavailable(error)
-  }
+  })
+  if (!isActive) throw new TokenRefused('ended', sessionEnded)
 }
 
 export const sessionEnded = 'The session of this token has ended'

@@ -1,23 +1,9 @@
 // A user and three keys for development, stored in the data folder.
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { readPrivate, replacePrivate } from '../../postgres/embedded/private-file.ts'
+import { replacePrivate } from '../../postgres/embedded/private-file.ts'
+import { keysFile, readDevelopmentKeys, type DevelopmentKeys } from '../../running/development-keys-file.ts'
 import type { NewKey } from './dependencies.ts'
-
-export type DevelopmentKeys = {
-  /** Acts as `anon`. */
-  readonly publishableKey: string
-  /** Acts as `service_role`, which bypasses all policies. */
-  readonly secretKey: string
-  /** The user of the examples. The secret key belongs to no user, so it has no `auth.uid()`. */
-  readonly user: {
-    readonly id: string
-    readonly email: string
-    readonly password: string
-    /** Acts as `authenticated`, as this user. */
-    readonly key: string
-  }
-}
 
 export type DevelopmentAccounts = {
   /** Registers a user. Returns null when the address is taken. */
@@ -27,9 +13,6 @@ export type DevelopmentAccounts = {
   /** Whether a key is still valid. */
   readonly isValidKey: (key: string) => Promise<boolean>
 }
-
-/** The file of the development keys in the data folder. */
-export const keysFile = 'keys.json'
 
 /** The keys to print: passwords belong into no output. */
 export const withoutPassword = ({ user: { id, email, key }, ...keys }: DevelopmentKeys): object => ({
@@ -49,10 +32,6 @@ export async function ensureDevelopmentKeys(dataDir: string, accounts: Developme
   await replacePrivate(file, `${JSON.stringify(keys, null, 2)}\n`)
   return keys
 }
-
-/** The keys of a file; null if it is missing or not valid. */
-export const readDevelopmentKeys = async (file: string): Promise<DevelopmentKeys | null> =>
-  parseKeys(await readPrivate(file))
 
 async function allValid(
   { publishableKey, secretKey, user }: DevelopmentKeys,
@@ -86,21 +65,3 @@ async function makeUser(password: string, { createUser }: DevelopmentAccounts): 
   }
   throw new Error('Registering the development user failed: all tried addresses are taken.')
 }
-
-function parseKeys(text: string | null): DevelopmentKeys | null {
-  if (text === null) return null
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return null
-  }
-  const { publishableKey, secretKey, user } = asRecord(value)
-  const { id, email, password, key } = asRecord(user)
-  const all = [publishableKey, secretKey, id, email, password, key]
-  // An invalid file is replaced, because new development keys are no loss.
-  return all.every((text) => typeof text === 'string') ? (value as DevelopmentKeys) : null
-}
-
-const asRecord = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}

@@ -3,7 +3,7 @@ import pc from 'picocolors'
 import type { ServiceName } from '../../config/config.ts'
 import { signsIn } from '../../config/signing-in.ts'
 import { withoutPassword } from '../../postgres/connection/connection-string.ts'
-import type { DevelopmentKeys } from './development-keys.ts'
+import type { DevelopmentKeys } from '../../running/development-keys-file.ts'
 
 /** Quotes a word for a POSIX shell. */
 export const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`

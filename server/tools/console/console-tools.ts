@@ -1,6 +1,6 @@
 // What the console shows of the command line: the same functions.
 import { join } from 'node:path'
-import { keysFile, readDevelopmentKeys } from '../command-line/development-keys.ts'
+import { keysFile, readDevelopmentKeys } from '../../running/development-keys-file.ts'
 import type { ServiceName } from '../../config/config.ts'
 import type { ConsoleToolsOptions } from '../../running/serve-tools.ts'
 import type { ConsoleTools } from '../../services/console/console-tools.ts'

@@ -89,8 +89,9 @@ url-use-legacy-target-names = true
 `,
   )
   const rest = dumped.slice(own).trimEnd().split('\n')
-  const names = [serviceSettings, authSettings, storageSettings, realtimeSettings, webhooksSettings].flatMap(
-  const names = [serviceSettings, authSettings, storageSettings, realtimeSettings, schedulesSettings].flatMap(
+  const names = [
+    ...[serviceSettings, authSettings, storageSettings, realtimeSettings, webhooksSettings, schedulesSettings],
+  ].flatMap(
     (table: Record<string, { name: string }>) => Object.values(table).map(({ name }) => name),
   )
   t.strictSame(

@@ -111,6 +111,7 @@ t.test('defaults', async (t) => {
     functionsServiceRoleKey: null,
     functionsTimeout: 150,
     functionsUrl: null,
+    functionsWorkers: 20,
     realtimeDatabaseUrl: null,
     realtimeMaxBufferedBytes: 4_194_304,
     realtimeMaxBytesPerSecond: 10_000_000,

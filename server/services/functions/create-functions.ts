@@ -1,0 +1,94 @@
+// The service at `/functions/v1`. All but this is loaded with the first request.
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { FunctionLogEntry } from './runtime/function-source.ts'
+import type { FunctionsOptions, StartedFunctions } from './start-functions.ts'
+import { FunctionStatistics, type FunctionFigures } from './statistics.ts'
+
+export type { FunctionsOptions } from './start-functions.ts'
+
+export type FunctionsService = {
+  /** Responds to requests to targets below `/functions/v1`. */
+  readonly handler: (request: IncomingMessage, response: ServerResponse) => void
+  /** Call this when the settings were reloaded: the files are read again at the next call. */
+  readonly reload: () => void
+  readonly figures: () => FunctionFigures
+  /** The functions as they are now, for people. @throws FunctionProjectError, ProjectError */
+  readonly view: () => Promise<FunctionsView>
+  /** The latest lines that a function has logged in this process, newest last. */
+  readonly logs: (name: string) => readonly FunctionLogEntry[]
+  /** Refuses further calls; those in progress go on. */
+  readonly end: () => void
+  /** Ends all workers. */
+  readonly stop: () => Promise<void>
+}
+
+export type FunctionsView = {
+  /** Absolute path of the folder; null if there is none. */
+  readonly folder: string | null
+  /** Base URL of the server that answers calls instead; null if worker processes do. */
+  readonly url: string | null
+  readonly functions: readonly {
+    readonly name: string
+    readonly entrypoint: string
+    readonly verifyJwt: boolean
+  }[]
+  /** Sentences about what is left out. */
+  readonly notes: readonly string[]
+}
+
+export function createFunctions(options: FunctionsOptions): FunctionsService {
+  const { onError, settings } = options
+  const statistics = new FunctionStatistics()
+  let started: Promise<StartedFunctions> | undefined
+  let running: StartedFunctions | undefined
+  let isEnding = false
+  const start = (): Promise<StartedFunctions> =>
+    (started ??= import('./start-functions.ts')
+      .then(({ startFunctions }) => (running = startFunctions(options, { statistics, isEnding: () => isEnding })))
+      .catch((error: unknown) => {
+        started = undefined
+        throw error
+      }))
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const { parts } = await start()
+    const { answerCall } = await import('./answer-call.ts')
+    await answerCall(request, response, parts)
+  }
+  return {
+    handler: (request, response) =>
+      void answer(request, response).catch((error: unknown) => {
+        onError(error)
+        response.destroy()
+      }),
+    reload: () => running?.reader.reload(),
+    figures: () => ({
+      functions: statistics.functions,
+      running: statistics.running,
+      refusals: statistics.refusals,
+      workers: running?.runtime.statistics(),
+    }),
+    view: async () => {
+      const { reader } = await start()
+      const project = await reader.project()
+      return {
+        folder: project?.folder ?? null,
+        url: settings().functionsUrl,
+        functions: [...(project?.functions.values() ?? [])].map(({ name, entrypoint, verifyJwt }) => ({
+          name,
+          entrypoint,
+          verifyJwt,
+        })),
+        notes: project?.notes ?? [],
+      }
+    },
+    logs: (name) => running?.runtime.logs(name) ?? [],
+    end: () => (isEnding = true),
+    stop: async () => {
+      isEnding = true
+      await started?.then(
+        ({ stop }) => stop(),
+        () => undefined,
+      )
+    },
+  }
+}

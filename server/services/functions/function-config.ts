@@ -1,0 +1,111 @@
+// What Supabase's `config.toml` says of functions: the sections `[functions.NAME]` and `[edge_runtime.secrets]`.
+// https://supabase.com/docs/guides/local-development/cli/config
+import { readFile } from 'node:fs/promises'
+import { FunctionProjectError } from './project-error.ts'
+
+/** The section of a function. What it does not have is undefined. */
+export type FunctionConfig = {
+  /** Whether the function is served. */
+  readonly enabled?: boolean
+  /** Whether calls need a token. */
+  readonly verifyJwt?: boolean
+  /** Path of the import map, relative to the folder of the file. */
+  readonly importMap?: string
+  /** Path of the file that is run, relative to the folder of the file. */
+  readonly entrypoint?: string
+}
+
+export type FunctionsConfig = {
+  readonly functions: ReadonlyMap<string, FunctionConfig>
+  /** Variables of the environment of all functions. */
+  readonly secrets: Readonly<Record<string, string>>
+}
+
+const nothing: FunctionsConfig = { functions: new Map(), secrets: {} }
+
+type Section = Readonly<Record<string, unknown>>
+
+/**
+ * Reads the file.
+ *
+ * @param env where `env(NAME)` in a secret is looked up
+ * @returns no functions and no secrets without the file
+ * @throws FunctionProjectError naming the file and what is wrong
+ */
+export async function readFunctionsConfig(
+  path: string,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<FunctionsConfig> {
+  let text: string
+  try {
+    text = await readFile(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return nothing
+    throw new FunctionProjectError(`${path} cannot be read: ${messageOf(error)}`, error)
+  }
+  const document = await parseToml(path, text)
+  const functions = Object.entries(sectionOf(path, document, 'functions', 'functions'))
+  const runtime = sectionOf(path, document, 'edge_runtime', 'edge_runtime')
+  return {
+    functions: new Map(
+      functions.map(([name]) => [name, functionConfig(path, name, sectionOf(path, document.functions, name))] as const),
+    ),
+    secrets: secretsOf(path, sectionOf(path, runtime, 'secrets', 'edge_runtime.secrets'), env),
+  }
+}
+
+async function parseToml(path: string, text: string): Promise<Section> {
+  const { parse, TomlError } = await import('smol-toml')
+  try {
+    return parse(text.replace(/^\ufeff/, ''))
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error
+    const [reason = ''] = error.message.replace(/^Invalid TOML document: /, '').split('\n')
+    throw new FunctionProjectError(`${path}:${error.line}:${error.column}: ${reason}`, error)
+  }
+}
+
+function sectionOf(path: string, parent: unknown, name: string, shown = `functions.${name}`): Section {
+  const section = (parent as Section)[name] ?? {}
+  if (typeof section === 'object' && !Array.isArray(section)) return section as Section
+  throw new FunctionProjectError(`${path}: ${shown} is a section: [${shown}].`)
+}
+
+function functionConfig(path: string, name: string, section: Section): FunctionConfig {
+  const { enabled, verify_jwt: verifyJwt, import_map: importMap, entrypoint } = section
+  for (const [key, value] of Object.entries({ enabled, verify_jwt: verifyJwt })) {
+    if (value === undefined || typeof value === 'boolean') continue
+    throw new FunctionProjectError(`${path}: ${key} in [functions.${name}] is true or false.`)
+  }
+  for (const [key, value] of Object.entries({ import_map: importMap, entrypoint })) {
+    if (value === undefined || typeof value === 'string') continue
+    throw new FunctionProjectError(`${path}: ${key} in [functions.${name}] is a path, such as "./functions/${name}/…".`)
+  }
+  return {
+    ...(typeof enabled === 'boolean' ? { enabled } : {}),
+    ...(typeof verifyJwt === 'boolean' ? { verifyJwt } : {}),
+    // Supabase writes an empty path into new projects.
+    ...(typeof importMap === 'string' && importMap !== '' ? { importMap } : {}),
+    ...(typeof entrypoint === 'string' && entrypoint !== '' ? { entrypoint } : {}),
+  }
+}
+
+/** Values are texts; `env(NAME)` is the value of a variable of the server, or nothing. */
+function secretsOf(
+  path: string,
+  section: Section,
+  env: Readonly<Record<string, string | undefined>>,
+): Readonly<Record<string, string>> {
+  const secrets: Record<string, string> = {}
+  for (const [name, value] of Object.entries(section)) {
+    if (typeof value !== 'string') {
+      throw new FunctionProjectError(`${path}: ${name} in [edge_runtime.secrets] is a text, such as "env(${name})".`)
+    }
+    const [, variable] = /^env\(([^()]+)\)$/.exec(value) ?? []
+    const text = variable === undefined ? value : env[variable]
+    if (text !== undefined) secrets[name] = text
+  }
+  return secrets
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
