@@ -14,6 +14,7 @@ import {
 import { loadConfig } from '../../../server/config/load.ts'
 import { type Environment } from '../../../server/config/config-sources.ts'
 import { authSettings } from '../../../server/config/auth-settings.ts'
+import { functionsSettings } from '../../../server/config/functions-settings.ts'
 import { realtimeSettings } from '../../../server/config/realtime-settings.ts'
 import { webhooksSettings } from '../../../server/config/webhooks-settings.ts'
 import { schedulesSettings } from '../../../server/config/schedules-settings.ts'
@@ -89,10 +90,12 @@ url-use-legacy-target-names = true
 `,
   )
   const rest = dumped.slice(own).trimEnd().split('\n')
-  const names = [
-    ...[serviceSettings, authSettings, storageSettings, realtimeSettings, webhooksSettings, schedulesSettings],
-  ].flatMap(
-    (table: Record<string, { name: string }>) => Object.values(table).map(({ name }) => name),
+  const tables = [
+    ...[serviceSettings, authSettings, storageSettings, realtimeSettings],
+    ...[webhooksSettings, schedulesSettings, functionsSettings],
+  ]
+  const names = tables.flatMap((table: Record<string, { name: string }>) =>
+    Object.values(table).map(({ name }) => name),
   )
   t.strictSame(
     rest.map((line) => line.split(' = ')[0]),
