@@ -31,6 +31,7 @@ import { serviceDocumentHandler } from '../services/openapi/service-document.ts'
 import { createRealtime, type RealtimeService } from '../services/realtime/create-realtime.ts'
 import type { PeerNotices } from '../services/realtime/peer-notice.ts'
 import type { ChannelNotices } from '../services/channel-notices.ts'
+import { createWebhooks, type WebhooksService } from '../services/webhooks/create-webhooks.ts'
 import { createSchedules, type SchedulesService } from '../services/schedules/create-schedules.ts'
 import type { StorageService } from '../services/storage/create-storage.ts'
 import { createImageKeeper } from '../services/storage/image-keeper.ts'
@@ -70,6 +71,8 @@ export type CompositionOptions = {
   readonly peerNotices: PeerNotices
   /** That the jobs of `cron.job` have changed. */
   readonly scheduleNotices: ChannelNotices
+  /** That there are outgoing calls. */
+  readonly callNotices: ChannelNotices
   readonly shedding: LoadShedding
   readonly log: Log
   /** Undefined: nothing is recorded of requests. */
@@ -95,6 +98,7 @@ export type Composition = {
   readonly realtime: RealtimeService | undefined
   readonly schedules: SchedulesService | undefined
   readonly functions: FunctionsService | undefined
+  readonly webhooks: WebhooksService | undefined
 }
 
 /** @throws StorageFolderError, StorageBucketError, HookSettingError */
@@ -179,7 +183,10 @@ export async function compose(options: CompositionOptions): Promise<Composition>
     recorder: options.recorder,
   })
   const schedules = has('schedules') ? startSchedules(parts) : undefined
-  return { listener, analysis, auth: signIn?.auth, storage, realtime, schedules, functions }
+  const webhooks = has('webhooks')
+    ? createWebhooks({ ...parts, settings: parts.current, notices: parts.callNotices })
+    : undefined
+  return { listener, analysis, auth: signIn?.auth, storage, realtime, schedules, functions, webhooks }
 }
 
 /** The console, if the server has it. */

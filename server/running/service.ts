@@ -20,6 +20,7 @@ import type { RealtimeService } from '../services/realtime/create-realtime.ts'
 import { PeerNotices } from '../services/realtime/peer-notice.ts'
 import { ChannelNotices } from '../services/channel-notices.ts'
 import { schedulesChannel } from '../services/schedules/create-schedules.ts'
+import { callsChannel } from '../services/webhooks/create-webhooks.ts'
 import type { UpgradeHandler } from '../http/upgrade.ts'
 import { YoungGeneration } from './heap.ts'
 import { isFinal, isUnavailable, liveSettings, type ServiceSettings } from './live-settings.ts'
@@ -97,6 +98,7 @@ export async function startService({
   const keyChanges = new ApiKeyChanges()
   const peerNotices = new PeerNotices()
   const scheduleNotices = new ChannelNotices(schedulesChannel)
+  const callNotices = new ChannelNotices(callsChannel)
   const { config: first } = loaded
   const tracer = await createTracer(
     first,
@@ -119,6 +121,7 @@ export async function startService({
       keyChanges,
       ...(first.services.includes('realtime') ? [peerNotices] : []),
       ...(first.services.includes('schedules') ? [scheduleNotices] : []),
+      ...(first.services.includes('webhooks') ? [callNotices] : []),
     ],
   )
   logConnections(database.events, log)
@@ -220,6 +223,7 @@ export async function startService({
       keyChanges,
       peerNotices,
       scheduleNotices,
+      callNotices,
       shedding,
       log,
       metrics,
@@ -231,13 +235,14 @@ export async function startService({
       uri,
     }
     const composition = await compose({ ...options, isEnding, explain, console })
-    const { listener, analysis, auth, storage, realtime, schedules, functions } = composition
+    const { listener, analysis, auth, storage, realtime, schedules, functions, webhooks } = composition
     schemaChanged = () => realtime?.forgetTables()
     settingsRead = () => functions?.reload()
     if (analysis) metrics.watchAnalysisQueue(analysis.queueLength)
     if (realtime) metrics.watchRealtime(realtime.figures)
     if (schedules) metrics.watchSchedules(schedules.figures)
     if (functions) metrics.watchFunctions(functions.figures)
+    if (webhooks) metrics.watchWebhooks(webhooks.figures)
     return {
       ...parts,
       listener,
@@ -249,11 +254,13 @@ export async function startService({
         tail?.end()
         analysis?.closeSockets()
         realtime?.closeSockets()
+        webhooks?.end()
       },
       stop: async () => {
         analysis?.stop()
         await schedules?.stop()
         await functions?.stop()
+        await webhooks?.stop()
         await realtime?.stop()
         await auth?.stop()
         await storage?.stop()

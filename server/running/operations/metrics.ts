@@ -6,6 +6,7 @@ import type { ReplicaStatistics } from '../../postgres/replicas/replica.ts'
 import type { StreamEnd } from '../../rest/database.ts'
 import type { FunctionFigures } from '../../services/functions/statistics.ts'
 import type { RealtimeFigures } from '../../services/realtime/statistics.ts'
+import type { WebhooksFigures } from '../../services/webhooks/create-webhooks.ts'
 import type { ScheduleFigures } from '../../services/schedules/statistics.ts'
 import { Counter, Gauge, Histogram } from 'prom-client'
 import type { JwtCacheStatistics } from '../../identity/jwt/jwt.ts'
@@ -18,6 +19,7 @@ import { realtimeMetrics } from './realtime-metrics.ts'
 import { schedulesMetrics } from './schedules-metrics.ts'
 import { requestMetrics, type MeasuredRequest } from './request-metrics.ts'
 import type { TraceIds } from './request-record.ts'
+import { webhooksMetrics } from './webhooks-metrics.ts'
 
 export type MetricsSources = {
   readonly database: () => DatabaseStatistics
@@ -56,6 +58,8 @@ export type Metrics = {
   readonly watchSchedules: (figures: ScheduleFigures) => void
   /** Adds the metrics of functions. Call it at most once. */
   readonly watchFunctions: (figures: () => FunctionFigures) => void
+  /** Adds the metrics of outgoing calls. Call it at most once. */
+  readonly watchWebhooks: (figures: WebhooksFigures) => void
   /** Sets the function that returns the number of images waiting for their analysis. */
   readonly watchAnalysisQueue: (length: () => number) => void
 }
@@ -157,6 +161,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
     watchRealtime: (figures) => realtimeMetrics(registry, figures),
     watchSchedules: (figures) => schedulesMetrics(registry, figures),
     watchFunctions: (figures) => functionsMetrics(registry, figures),
+    watchWebhooks: (figures) => webhooksMetrics(registry, figures),
     watchAnalysisQueue: (length) => (analysisQueue = length),
     schemaCacheLoaded: (seconds) => {
       loads.inc({ status: 'SUCCESS' })

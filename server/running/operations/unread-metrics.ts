@@ -19,5 +19,6 @@ export const unreadMetrics: Metrics = {
   watchRealtime: ignore,
   watchSchedules: ignore,
   watchFunctions: ignore,
+  watchWebhooks: ignore,
   watchAnalysisQueue: ignore,
 }
