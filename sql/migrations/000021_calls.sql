@@ -614,7 +614,9 @@ end
 $$;
 comment on function rowhouse.put_calls_aside(text) is 'Puts all calls aside that are not delivered. Returns how many.';
 
-create function rowhouse.claim_calls(new_holder text, most integer, most_bytes bigint, most_per_host integer)
+create function rowhouse.claim_calls(
+  new_holder text, most integer, most_bytes bigint, most_per_host integer, in_flight uuid[]
+)
 returns table (
   id uuid, attempt integer, age_ms bigint, webhook text, request_id bigint, method text, url text, headers jsonb, body text,
   timeout_ms integer, secret_name text, secrets text[], depth integer, retries boolean, created_at timestamptz, "position" text
@@ -658,15 +660,14 @@ begin
     update rowhouse.call_sender set database = this_database;
   end if;
 
-  -- Those of a process that has lost the lease, or that never got what it had claimed.
+  -- Those of a process that has lost the lease, and those that this one has claimed without getting them.
   update rowhouse.calls as call
   set state = 'waiting', holder = null, last_error = 'the server that sent it ended',
     -- A call that ends servers must not do so all the time.
     next_at = pg_catalog.clock_timestamp()
       + case when attempts > 2 then least(attempts * attempts, 3600) else 0 end * interval '1 second'
   where state = 'sending' and (
-    call.holder <> new_holder
-    or call.last_attempt_at < pg_catalog.clock_timestamp() - (call.timeout_ms + 300000) * interval '1 millisecond'
+    call.holder <> new_holder or call.id <> all (in_flight)
   );
 
   -- One receiver after the other, beginning behind the last one, so that none waits for those with many calls.
@@ -753,7 +754,7 @@ begin
   order by number;
 end
 $$;
-comment on function rowhouse.claim_calls(text, integer, bigint, integer) is
+comment on function rowhouse.claim_calls(text, integer, bigint, integer, uuid[]) is
   'The calls that the holder of the lease sends next, at most so many, so many bytes and so many per receiver. May return none although some are due.';
 
 create function rowhouse.stands_in_for_pg_net() returns boolean
@@ -910,7 +911,7 @@ $$;
 comment on function rowhouse.resend_call(uuid) is 'Sends a call again that was put aside. Returns whether it was.';
 
 grant execute on function
-  rowhouse.claim_calls(text, integer, bigint, integer), rowhouse.finish_calls(text, jsonb), rowhouse.next_call_in(),
+  rowhouse.claim_calls(text, integer, bigint, integer, uuid[]), rowhouse.finish_calls(text, jsonb), rowhouse.next_call_in(),
   rowhouse.call_figures(), rowhouse.remove_old_calls(integer, integer, integer), rowhouse.resend_call(uuid)
 to authenticator;
 
