@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
 import type { JwtVerifier } from '../identity/jwt/jwt.ts'
 import { TokenSigner } from '../identity/jwt/token-signer.ts'
+import { parseRoleClaim, roleInClaims } from '../identity/role-claim/role-claim.ts'
 import type { FunctionKeys } from '../services/functions/function-environment.ts'
 import { keysFile, readDevelopmentKeys } from './development-keys-file.ts'
 
@@ -30,8 +31,11 @@ export function functionKeys({ current, verifier, isEmbedded, now = Date.now }: 
     signer.sign(JSON.stringify({ iss: 'rowhouse', role, iat: signedAt, exp: signedAt + validity.valid }))
   const signBoth = async (signedAt: number): Promise<FunctionKeys> => {
     const { dbAnonRole, jwtRoleClaimKey } = current()
-    // Elsewhere, the claim would not be found.
-    if (jwtRoleClaimKey !== '.role') return { anonKey: undefined, serviceRoleKey: undefined }
+    const claim = parseRoleClaim(jwtRoleClaimKey)
+    // The role would not be found where it is.
+    if (claim.kind === 'invalid' || roleInClaims(claim, { role: 'service_role' }) !== 'service_role') {
+      return { anonKey: undefined, serviceRoleKey: undefined }
+    }
     return {
       anonKey: dbAnonRole === null ? undefined : await sign(dbAnonRole, signedAt),
       serviceRoleKey: await sign('service_role', signedAt),

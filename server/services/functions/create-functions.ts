@@ -14,6 +14,12 @@ export type FunctionsService = {
   readonly figures: () => FunctionFigures
   /** The functions as they are now, for people. @throws FunctionProjectError, ProjectError */
   readonly view: () => Promise<FunctionsView>
+  /**
+   * Compiles a function without running it. The result is kept as long as its files stay the same.
+   *
+   * @returns null when it compiles; undefined when there is no such function, or a server of one's own answers
+   */
+  readonly check: (name: string) => Promise<FunctionFault | null | undefined>
   /** The latest lines that a function has logged in this process, newest last. */
   readonly logs: (name: string) => readonly FunctionLogEntry[]
   /** Refuses further calls; those in progress go on. */
@@ -21,6 +27,9 @@ export type FunctionsService = {
   /** Ends all workers. */
   readonly stop: () => Promise<void>
 }
+
+/** Why a function does not compile: for clients, and for its owner with file, line, or the package to install. */
+export type FunctionFault = { readonly message: string; readonly detail: string }
 
 export type FunctionsView = {
   /** Absolute path of the folder; null if there is none. */
@@ -81,6 +90,7 @@ export function createFunctions(options: FunctionsOptions): FunctionsService {
         notes: project?.notes ?? [],
       }
     },
+    check: async (name) => (await start()).check(name),
     logs: (name) => running?.runtime.logs(name) ?? [],
     end: () => (isEnding = true),
     stop: async () => {

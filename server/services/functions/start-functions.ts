@@ -1,6 +1,7 @@
 // The part of the service that is loaded with the first request.
 import type { FunctionsSettings } from './settings.ts'
 import type { CallParts, FoundFunction } from './answer-call.ts'
+import type { FunctionFault, FunctionsService } from './create-functions.ts'
 import type { FunctionCallersOptions } from './function-callers.ts'
 import { functionErrors } from './function-error.ts'
 import { createProxy } from './function-proxy.ts'
@@ -28,6 +29,7 @@ export type StartedFunctions = {
   readonly parts: CallParts
   readonly reader: ProjectReader
   readonly runtime: FunctionRuntime
+  readonly check: FunctionsService['check']
   readonly stop: () => Promise<void>
 }
 
@@ -58,11 +60,31 @@ export function startFunctions(
         call: (request) => proxy.call({ name }, request),
       }
     }
-    if (!project || !definition) throw functionErrors.notFound()
+    if (!project || !definition) {
+      // Workers of a function that was removed end.
+      runtime.retire(name)
+      throw functionErrors.notFound()
+    }
     return {
       verifyJwt: definition.verifyJwt,
       call: async (request) => runtime.invoke(await reader.source(definition, project), request),
     }
+  }
+  const checked = new Map<string, { readonly version: string; readonly fault: FunctionFault | null }>()
+  const check = async (name: string): Promise<FunctionFault | null | undefined> => {
+    const project = settings().functionsUrl === null ? await reader.project() : undefined
+    const definition = project?.functions.get(name)
+    if (!project || !definition) {
+      checked.delete(name)
+      return undefined
+    }
+    const source = await reader.source(definition, project)
+    const last = checked.get(name)
+    if (last?.version === source.version) return last.fault
+    const failure = await runtime.check(source)
+    const fault = failure ? { message: failure.message, detail: failure.detail } : null
+    checked.set(name, { version: source.version, fault })
+    return fault
   }
   const failed = (name: string, requestId: string, { message, detail, kind }: FunctionFailure): void =>
     onLog({
@@ -86,6 +108,7 @@ export function startFunctions(
     },
     reader,
     runtime,
+    check,
     stop: async () => {
       await proxy.stop()
       await runtime.stop()
