@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander'
 import { MigrationError } from '../migrations/migration-error.ts'
 import { addAudit } from './audit-command.ts'
 import { addBackup } from './backup-command.ts'
+import { addCalls } from './calls-command.ts'
 import { addCheck } from './check-command.ts'
 import { addDashboard } from './dashboard-command.ts'
 import { addConsole } from './console-command.ts'
@@ -19,6 +20,7 @@ import { addServe } from './serve-command.ts'
 import { addTest } from './test-command.ts'
 import { addTypes } from './types-command.ts'
 import { addUpgrade } from './upgrade-command.ts'
+import { addWebhook } from './webhook-command.ts'
 import { messageOf } from './error-message.ts'
 
 const description = `Serves a PostgreSQL database as a REST API, and vehicle valuation reports.
@@ -105,6 +107,8 @@ function createProgram(dependencies: Dependencies, output: Output, setExitCode: 
   addBackup(program, dependencies)
   addUpgrade(program, dependencies)
   addAudit(program, dependencies, setExitCode)
+  addWebhook(program, dependencies)
+  addCalls(program, dependencies)
   addExplain(program, dependencies, setExitCode)
   addTest(program, dependencies, setExitCode)
   addDashboard(program, dependencies)
