@@ -10,6 +10,7 @@ import { realtimeSettings } from './realtime-settings.ts'
 import { serviceSettings } from './service-settings.ts'
 import { aliasVariable, settingVariables, type Setting } from './setting.ts'
 import { allSettings, ignoredSettings, ignoredVariables } from './settings.ts'
+import { schedulesSettings } from './schedules-settings.ts'
 import { storageSettings } from './storage-settings.ts'
 import { webhooksSettings } from './webhooks-settings.ts'
 
@@ -22,6 +23,7 @@ const ownSettings = {
   ...realtimeSettings,
   ...functionsSettings,
   ...webhooksSettings,
+  ...schedulesSettings,
 }
 
 function dumped(key: Key, value: unknown): string {
@@ -86,6 +88,7 @@ export function exampleConfig(): string {
     section("Settings of the realtime service, as Supabase's realtime has them", Object.values(realtimeSettings)),
     section('Settings of functions', Object.values(functionsSettings)),
     section('Settings of outgoing calls', Object.values(webhooksSettings)),
+    section('Settings of schedules', Object.values(schedulesSettings)),
   ].join('\n')
 }
 
