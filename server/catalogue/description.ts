@@ -146,6 +146,8 @@ export type Trigger = {
   readonly name: string
   readonly quoted: string
   readonly function: number
+  /** Base64 of the arguments, each with a zero byte at its end. */
+  readonly arguments: string
   readonly isBefore: boolean
   readonly isOnUpdate: boolean
 }

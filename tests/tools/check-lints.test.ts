@@ -268,6 +268,31 @@ const cases: Readonly<Record<string, Case>> = {
     found: ['realtime_delete_by_key public.t'],
     left: ['realtime_delete_by_key public.t'],
   },
+  'webhook_without_tls and webhook_url_credentials': {
+    sql: `create schema supabase_functions; create schema rowhouse;
+      create function supabase_functions.http_request() returns trigger language plpgsql as 'begin return null; end';
+      create function rowhouse.webhook() returns trigger language plpgsql as 'begin return null; end';
+      create function private.other() returns trigger language plpgsql as 'begin return null; end';
+      ${table('public.t', 'select')} ${readsOwn('public.t')}
+      create table private.open (id int primary key);
+      create trigger sound after insert on public.t for each row execute function supabase_functions.http_request('https://a/', 'POST');
+      create trigger local after insert on public.t for each row execute function supabase_functions.http_request('http://127.0.0.1:3000/', 'POST');
+      create trigger other after insert on public.t for each row execute function private.other('http://a/');
+      create trigger plain after insert on public.t for each row execute function supabase_functions.http_request('http://a/', 'POST');
+      create trigger own after insert on public.t for each statement execute function rowhouse.webhook('HTTP://a/', '{}');
+      create trigger open after insert on private.open for each statement execute function rowhouse.webhook('http://a/', '{}');
+      create trigger known after insert on private.open for each statement execute function rowhouse.webhook('https://user:secret@a/', '{}');`,
+    found: [
+      'webhook_url_credentials private.open.known',
+      'webhook_without_tls public.t.own',
+      'webhook_without_tls public.t.plain',
+    ],
+    left: [
+      'webhook_url_credentials private.open.known',
+      'webhook_without_tls public.t.own',
+      'webhook_without_tls public.t.plain',
+    ],
+  },
   realtime_channels_open: {
     sql: `create schema realtime; create table realtime.messages (id int primary key, topic text, extension text);
       alter table realtime.messages enable row level security;

@@ -115,6 +115,8 @@ export const ownLints: Readonly<Record<string, LintFacts>> = {
   realtime_without_key: performance('Published table without key'),
   realtime_delete_by_key: performance('Deleted rows are logged by their key'),
   realtime_channels_open: security('Private channels open to everyone'),
+  webhook_without_tls: security('Rows with policies are sent without TLS'),
+  webhook_url_credentials: security('Credentials in the URL of a webhook'),
   missing_table: security('Missing table of a service'),
 }
 

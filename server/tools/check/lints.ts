@@ -21,6 +21,7 @@ import * as realtime from './realtime-lints.ts'
 import { looserWrites, writableOwnership } from './reach-lints.ts'
 import * as schema from './schema-lints.ts'
 import { SchemaView } from './schema-view.ts'
+import { credentialsInUrls, rowsWithoutTls } from './webhook-lints.ts'
 
 type Lint = (view: SchemaView, expressions: PolicyExpressions, needs: FunctionNeeds) => LintFinding[]
 
@@ -69,6 +70,8 @@ const lints: readonly Lint[] = [
   realtime.publishedWithoutKey,
   realtime.publishedByKey,
   realtime.openChannels,
+  rowsWithoutTls,
+  credentialsInUrls,
 ]
 
 export type LintResult = {

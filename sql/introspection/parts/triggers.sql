@@ -4,6 +4,8 @@ select json_build_object(
   'name', t.tgname,
   'quoted', quote_ident(t.tgname),
   'function', t.tgfoid::bigint,
+  -- Texts, each with a zero byte at its end.
+  'arguments', encode(t.tgargs, 'base64'),
   'isBefore', t.tgtype & 2 = 2,
   'isOnUpdate', t.tgtype & 16 = 16
 ) as row
