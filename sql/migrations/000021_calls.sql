@@ -44,6 +44,7 @@ create index calls_key_idx on rowhouse.calls (key, number) where key is not null
 -- Of those with the same key, one is sent at a time.
 create unique index calls_key_sending_idx on rowhouse.calls (key) where key is not null and state = 'sending';
 create index calls_finished_idx on rowhouse.calls (state, finished_at) where state in ('delivered', 'dead');
+create index calls_dead_idx on rowhouse.calls (id) where state = 'dead';
 comment on table rowhouse.calls is
   E'Outgoing calls\n\nRequests that webhooks and functions of the schema `net` cause, until some time after they are delivered. Only the server has access.';
 comment on column rowhouse.calls.id is 'Generated, in order of time. Receivers see it as `webhook-id`.';
@@ -81,7 +82,7 @@ comment on column rowhouse.calls.response is 'Beginning of the last response.';
 create table rowhouse.webhook_secrets (
   id bigint generated always as identity constraint webhook_secrets_pkey primary key,
   name text not null constraint webhook_secrets_name_check check (name ~ '^[A-Za-z0-9_.-]{1,100}$'),
-  secret text not null constraint webhook_secrets_secret_check check (secret ~ '^whsec_[A-Za-z0-9+/]{32,88}={0,2}$'),
+  secret text not null constraint webhook_secrets_secret_check check (secret ~ '^whsec_[A-Za-z0-9+/]{32,86}={0,2}$'),
   created_at timestamptz not null default clock_timestamp(),
   expires_at timestamptz
 );
@@ -664,7 +665,7 @@ begin
   update rowhouse.calls as call
   set state = 'waiting', holder = null, last_error = 'the server that sent it ended',
     -- A call that ends servers must not do so all the time.
-    next_at = pg_catalog.clock_timestamp()
+    next_at = pg_catalog.statement_timestamp()
       + case when attempts > 2 then least(attempts * attempts, 3600) else 0 end * interval '1 second'
   where state = 'sending' and (
     call.holder <> new_holder or call.id <> all (in_flight)

@@ -134,7 +134,7 @@ t.test('roles: all may send, and only the server and the owner see what', async 
         await client.query('rollback to one')
       }
       for (const call of [
-        "rowhouse.claim_calls('x', 1, 1, 1)",
+        "rowhouse.claim_calls('x', 1, 1, 1, '{}')",
         "rowhouse.finish_calls('x', '[]')",
         'rowhouse.resend_call(gen_random_uuid())',
         "rowhouse.create_webhook_secret('x')",

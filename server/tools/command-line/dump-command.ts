@@ -4,6 +4,7 @@ import type { DumpCounts, RunPgDump } from '../database-access/dump.ts'
 import type { DatabaseAddress } from './database-address.ts'
 import { restoreToTime } from './backup-command.ts'
 import { CommandError } from './command-error.ts'
+import { noticeTo } from './notice.ts'
 import type { ConnectionWish, Dependencies } from './dependencies.ts'
 
 type DumpOptions = { readonly json?: true; readonly config?: string }
@@ -86,14 +87,16 @@ export function addRestore(program: Command, dependencies: Dependencies): void {
           'Name the file of a dump, or a time for the embedded database: --to TIME, or --to latest.',
         )
       }
-      const { loadConfig, withAddress, connectTo, print } = dependencies
+      const { loadConfig, withAddress, connectTo, print, printError } = dependencies
       const { inputFrom } = await import('../database-access/dump-file.ts')
       const { restoreDatabase } = await import('../database-access/restore.ts')
       const config = loadConfig(configFile)
       // Before a database is created for a file that does not exist.
       const input = await inputFrom(file)
       const counts = await withAddress(config, restoring, (address) =>
-        connectTo(address, (client) => restoreDatabase(client, { input, file, replace })),
+        connectTo(address, (client) =>
+          restoreDatabase(client, { input, file, replace, onNotice: noticeTo(printError, json === true) }),
+        ),
       )
       print(
         json

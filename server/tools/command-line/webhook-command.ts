@@ -66,27 +66,21 @@ export function addWebhook(program: Command, dependencies: Dependencies): void {
 }
 
 async function printMigration(
-  name: string,
+  table: string,
   options: AddOptions,
   { loadConfig, withDatabase, print }: Dependencies,
 ): Promise<void> {
-  const { webhookMigration } = await import('../webhooks/webhook-sql.ts')
-  const { checkAgainst, findTable, requireCalls } = await import('../webhooks/webhook-catalogue.ts')
-  const { json, write, on: events, url, when, secret, key, header: headers, timeout: timeoutMs } = options
+  const { newWebhookMigration } = await import('../webhooks/webhook-catalogue.ts')
+  const { json, write, name, on: events, url, when, secret, key, header: headers, timeout: timeoutMs } = options
   const settings = loadConfig(options.config)
-  const sql = await withDatabase(settings, owner, async ({ query }) => {
-    await requireCalls(query)
-    const table = await findTable(query, name)
-    const wish = { name: options.name ?? `${table.name}_webhook`, events, url, when, secret, key, headers, timeoutMs }
-    const migration = webhookMigration(table, wish)
-    await checkAgainst(query, table, wish)
-    return migration
-  })
+  const sql = await withDatabase(settings, owner, ({ query }) =>
+    newWebhookMigration(query, { table, name, events, url, when, secret, key, headers, timeoutMs }),
+  )
   if (write === undefined) return print(json ? `${JSON.stringify({ sql })}\n` : sql)
   const { createMigration } = await import('../migrations/new-migration.ts')
   const { folderForNew } = await import('../../config/project.ts')
   const folder = write === true ? await folderForNew(settings) : write
-  const file = await createMigration(folder, `webhook ${name} ${events.join(' ')}`, sql)
+  const file = await createMigration(folder, `webhook ${table} ${events.join(' ')}`, sql)
   print(json ? `${JSON.stringify({ file })}\n` : `Wrote ${file}.\n`)
 }
 

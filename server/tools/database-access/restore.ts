@@ -2,6 +2,7 @@
 import { runSimple, type CopyRows } from '../../postgres/connection/simple-statement.ts'
 import type { Client } from '../../postgres/connection/client.ts'
 import { SqlSplitter } from '../../text/sql-splitter.ts'
+import { unavailableStandIn } from '../migrations/stand-in-extensions.ts'
 import { dumpEnd, dumpHeader } from './dump.ts'
 import { LineReader } from './line-reader.ts'
 import { emptyingSql, occupantsSql } from './restore-sql.ts'
@@ -21,6 +22,8 @@ export type RestoreOptions = {
   readonly file: string
   /** Drops what is in the database. Otherwise it must be empty. */
   readonly replace: boolean
+  /** Receives a sentence for each statement that is left out. */
+  readonly onNotice?: (message: string) => void
 }
 
 export type RestoreCounts = { readonly statements: number; readonly rows: number }
@@ -56,7 +59,7 @@ export async function restoreDatabase(client: Client, options: RestoreOptions): 
   try {
     if (replace) await client.query(emptyingSql)
     else await requireEmpty(client)
-    const run = new Restoring(client, lines, file, rows[0]?.version ?? 0)
+    const run = new Restoring(client, lines, options, rows[0]?.version ?? 0)
     const counts = await run.run(head)
     // Until autovacuum did so, the planner would know nothing of the rows.
     await client.query('analyze')
@@ -113,14 +116,16 @@ class Restoring {
   readonly #reader: LineReader
   readonly #file: string
   readonly #version: number
+  readonly #onNotice: (message: string) => void
   readonly #splitter = new SqlSplitter({ commands: true })
   #statements = 0
   #rows = 0
 
-  constructor(client: Client, reader: LineReader, file: string, version: number) {
+  constructor(client: Client, reader: LineReader, { file, onNotice }: RestoreOptions, version: number) {
     this.#client = client
     this.#reader = reader
     this.#file = file
+    this.#onNotice = onNotice ?? (() => undefined)
     this.#version = version
   }
 
@@ -169,6 +174,13 @@ class Restoring {
       throw new RestoreError(`${this.#file}:${line}: ${text}: a dump is restored in one transaction of its own.`)
     }
     if (newSetting.test(text) && this.#version < 170_000) return
+    const extension = await unavailableStandIn(this.#client, text)
+    if (extension !== undefined) {
+      this.#onNotice(
+        `${extension} is not available in this PostgreSQL: this server provides its functions, once it has migrated.`,
+      )
+      return
+    }
     const isCopy = copyFromInput.test(text)
     try {
       await runSimple(this.#client, text, {

@@ -7,6 +7,7 @@ import { describeInvalid, dropNewInvalid, invalidIndexes } from './invalid-index
 import { statementError, type MigrationError } from './migration-error.ts'
 import type { SqlFile } from './migration-file.ts'
 import { segmentsOf, type Segment } from './segments.ts'
+import { noticeStandIn, standInFor } from './stand-in-extensions.ts'
 import { isSkippedInThrowAway, toleratingRoles } from './throw-away.ts'
 
 export type Run = {
@@ -184,7 +185,9 @@ async function runStatement(
   const { text, rows } = statement
   if (isThrowAway && isSkippedInThrowAway(statement)) return
   const send = async (): Promise<void> => {
-    if (rows === undefined) await client.query(text)
+    const extension = await standInFor(client, text)
+    if (extension !== undefined) await client.query(noticeStandIn(extension))
+    else if (rows === undefined) await client.query(text)
     else await copyIn(client, text, rows)
   }
   await (toleratesRoles ? toleratingRoles(client, statement, isInTransaction, send) : send())

@@ -1,7 +1,7 @@
 // What the catalogue of the database says about webhooks, and about tables that are to get one.
 import type { RunClientQuery } from '../../catalogue/introspection.ts'
 import { identifier } from '../../text/sql-text.ts'
-import { rowNames, WebhookError, type WebhookTable, type WebhookWish } from './webhook-sql.ts'
+import { rowNames, WebhookError, webhookMigration, type WebhookTable, type WebhookWish } from './webhook-sql.ts'
 
 /** @throws WebhookError for a database without the tables of calls */
 export async function requireCalls(query: RunClientQuery): Promise<void> {
@@ -58,6 +58,27 @@ export async function findTable(
   if (found.schema === 'rowhouse')
     throw missing(`${name} belongs to the server, which calls for each of its changes would not end.`)
   return found
+}
+
+/** What is asked for, with the name of the table as in SQL. By default, the webhook has the name of the table with `_webhook`. */
+export type NewWebhook = Omit<WebhookWish, 'name'> & { readonly table: string; readonly name?: string | undefined }
+
+/**
+ * The migration of a webhook, which is checked against the database. Changes nothing.
+ *
+ * @param query runs statements on one connection, of the role that owns the schema
+ * @throws WebhookError
+ */
+export async function newWebhookMigration(
+  query: RunClientQuery,
+  { table: name, ...wish }: NewWebhook,
+): Promise<string> {
+  await requireCalls(query)
+  const table = await findTable(query, name)
+  const named = { ...wish, name: wish.name ?? `${table.name}_webhook` }
+  const migration = webhookMigration(table, named)
+  await checkAgainst(query, table, named)
+  return migration
 }
 
 /**
