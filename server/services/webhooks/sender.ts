@@ -36,7 +36,7 @@ const pauses = {
   /** Until the lease is asked for again that another process has. */
   standby: 5000,
   /** After an error of the database: the first, doubled up to the last. */
-  error: { first: 100, last: 5000 },
+  error: { first: 100, last: 2000 },
   /** For calls in flight, when the server ends. */
   ending: 3000,
 }
