@@ -1,5 +1,8 @@
 // What functions receive and return, and what they use of Deno.
 import { once } from 'node:events'
+import { readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { json, text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -20,7 +23,7 @@ t.test('a request reaches the function as it is, and its response the caller', a
       ['X-Listed', 'belongs to the connection'],
       ['Transfer-Encoding', 'chunked'],
       ['Upgrade', 'websocket'],
-      ['X-Rowhouse-Call', '77'],
+      ['X-Rowhouse-Request', 'forged'],
       ['X-Forwarded-For', '203.0.113.5, 10.0.0.1'],
     ],
   })
@@ -48,6 +51,26 @@ t.test('a request reaches the function as it is, and its response the caller', a
     client: '203.0.113.5',
   })
   t.strictSame(log, [])
+})
+
+t.test('responses without a body', async (t) => {
+  const { invoke } = testRuntime(t)
+  const head = await invoke('streams', 'streams/many?bytes=10', { method: 'HEAD' })
+  t.strictSame([head.status, await text(head.body)], [200, ''])
+  for (const status of [204, 304]) {
+    const { headers, ...response } = await invoke('streams', `streams/empty?status=${status}`, { method: 'DELETE' })
+    t.strictSame([response.status, await text(response.body), headers], [status, '', [['x-kept', 'yes']]])
+  }
+})
+
+t.test('temporary files that the system has removed are written again', async (t) => {
+  const { read, runtime } = testRuntime(t, { idleMs: 50 })
+  await read('default-export', 'x')
+  await until(() => runtime.statistics().workers === 0)
+  const own = (name: string): boolean => name.startsWith(`rowhouse-functions-${process.pid}-`)
+  for (const name of readdirSync(tmpdir()).filter(own)) rmSync(join(tmpdir(), name), { recursive: true })
+  t.strictSame(await read('default-export', 'x'), [200, 'Hello from /x'])
+  t.strictSame(await read('old-serve', 'x'), [200, 'served GET'])
 })
 
 t.test('each way to serve', async (t) => {
@@ -194,8 +217,8 @@ t.test('promises go on after the response', async (t) => {
     requestId,
   ]
   t.strictSame(log.map(level), [
-    ['info', 'done in the background', undefined],
-    ['error', 'A promise of EdgeRuntime.waitUntil failed: Error: failed in the background', undefined],
+    ['info', 'done in the background', 'request-1'],
+    ['error', 'A promise of EdgeRuntime.waitUntil failed: Error: failed in the background', 'request-1'],
     ['info', 'ends: early_drop', undefined],
   ])
   const [, again] = await read('background', 'background?ms=0')

@@ -4,7 +4,7 @@ import { BodyLimit } from './body-limit.ts'
 import { FunctionFailure } from './function-failure.ts'
 import type { FunctionLimits, FunctionRequest, FunctionResponse } from './function-source.ts'
 import { headerPairs, messageHeaders } from './headers.ts'
-import { callHeader } from './message.ts'
+import { requestIdHeader, mostHeaderBytes } from './message.ts'
 
 /** Milliseconds in which the end of a process is known after that of its connection. */
 const endIsKnownWithin = 500
@@ -22,7 +22,6 @@ const declaredLength = ({ headers }: FunctionRequest): number =>
   Number(headers.find(([name]) => name.toLowerCase() === 'content-length')?.[1] ?? 0)
 
 export class Call {
-  readonly number: number
   readonly request: FunctionRequest
   /** Rejects with a `FunctionFailure`, or the reason of the aborted signal. */
   readonly response: Promise<FunctionResponse>
@@ -35,8 +34,7 @@ export class Call {
   #body: BodyLimit | undefined
   #hasEnded = false
 
-  constructor(number: number, request: FunctionRequest, limits: FunctionLimits, events: CallEvents) {
-    this.number = number
+  constructor(request: FunctionRequest, limits: FunctionLimits, events: CallEvents) {
     this.request = request
     this.#limits = limits
     this.#events = events
@@ -76,9 +74,9 @@ export class Call {
   /** Sends the request to a worker. */
   send({ socketPath, agent }: Connection): void {
     if (this.#hasEnded) return
-    const { method, url, body, headers } = this.request
+    const { method, url, body, headers, requestId } = this.request
     const hasBody = body !== undefined && method !== 'GET' && method !== 'HEAD'
-    const sent = messageHeaders(headers).filter(([name]) => !/^(?:host|content-length|x-rowhouse-call)$/i.test(name))
+    const sent = messageHeaders(headers).filter(([name]) => !/^(?:host|content-length|x-rowhouse-request)$/i.test(name))
     // The number of bytes remains visible to the function. Without one, the body is sent in chunks.
     const length = declaredLength(this.request)
     const framing = length > 0 ? ['content-length', String(length)] : ['transfer-encoding', 'chunked']
@@ -87,9 +85,17 @@ export class Call {
       const message = sendRequest({
         socketPath,
         agent,
+        maxHeaderSize: mostHeaderBytes,
         method,
         path: target.href,
-        headers: ['host', target.host, ...sent.flat(), ...(hasBody ? framing : []), callHeader, String(this.number)],
+        headers: [
+          'host',
+          target.host,
+          ...sent.flat(),
+          ...(hasBody ? framing : []),
+          requestIdHeader,
+          encodeURIComponent(requestId),
+        ],
       })
       this.#message = message
       message.on('error', (error) => this.#onBroken(error))

@@ -1,4 +1,5 @@
 // The workers of one version of a function.
+import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Call } from './call.ts'
@@ -24,10 +25,9 @@ export class FunctionWorkers {
   readonly source: FunctionSource
   readonly #context: WorkersContext
   readonly #workers = new Set<WorkerProcess>()
-  readonly #calls = new Map<number, Call>()
+  readonly #calls = new Set<Call>()
   readonly #assigned = new Map<Call, WorkerProcess>()
   readonly #pause = new RestartPause()
-  #lastNumber = 0
   #compiling: Promise<CompiledFunction> | undefined
   #failedStart: FunctionFailure | undefined
   #starting: Promise<void> | undefined
@@ -53,12 +53,12 @@ export class FunctionWorkers {
     if (this.#calls.size >= limits.concurrency) {
       throw new FunctionFailure('busy', `The function has ${limits.concurrency} calls already`)
     }
-    const call: Call = new Call(++this.#lastNumber, request, limits, {
+    const call: Call = new Call(request, limits, {
       // What the handler waits for remains: a new worker has none of it.
       onTimeout: () => this.#assigned.get(call)?.retire('wall_clock'),
       onEnd: () => this.#onEnd(call),
     })
-    this.#calls.set(call.number, call)
+    this.#calls.add(call)
     call.begin()
     if (!call.hasEnded) this.#assign(call, limits).catch((error: Error) => call.fail(error))
     const response = await call.response
@@ -67,7 +67,7 @@ export class FunctionWorkers {
   }
 
   #onEnd(call: Call): void {
-    this.#calls.delete(call.number)
+    this.#calls.delete(call)
     this.#assigned.get(call)?.remove(call)
     this.#assigned.delete(call)
     if (this.#isRetired) this.#end()
@@ -98,30 +98,29 @@ export class FunctionWorkers {
     if (!this.#context.makeRoom()) {
       throw new FunctionFailure('busy', `Functions have ${this.#context.limits().totalWorkers} workers already`)
     }
-    const folder = await this.#context.folder()
     try {
+      const folder = await this.#context.folder()
+      // Systems remove temporary files that were not used for days.
+      const wasRemoved = await folder.restore()
+      if (wasRemoved || !existsSync((await this.#compiling)?.path ?? '')) this.#compiling = undefined
       this.#compiling ??= compileTo(this.source, folder.newPath('.mjs'))
       this.#start(await this.#compiling, folder)
     } catch (error) {
       // A package may be installed before the next attempt.
       this.#compiling = undefined
-      if (error instanceof FunctionFailure) this.#recordFailedStart(error)
-      throw error
+      const failure = error instanceof FunctionFailure ? error : new FunctionFailure('boot', String(error))
+      this.#recordFailedStart(failure)
+      throw failure
     }
   }
 
   #start(compiled: CompiledFunction, folder: WorkerFolder): void {
     this.#context.onCount('started')
     const worker = new WorkerProcess(compiled, folder.program, folder.newPath('.sock'), this.#context.limits(), {
-      onLog: (level, message, call) =>
-        this.#context.onLog(
-          this.source,
-          level,
-          message,
-          call === undefined ? undefined : this.#calls.get(call)?.request.requestId,
-        ),
+      onLog: (level, message, requestId) => this.#context.onLog(this.source, level, message, requestId),
       onExit: (failure) => {
         this.#workers.delete(worker)
+        if (worker.pid !== undefined) folder.removeWorker(worker.pid)
         if (failure?.kind === 'boot') this.#recordFailedStart(failure)
         else if (failure) this.#recordCrash(failure)
         if (this.#isRetired) void this.#removeCode()
@@ -132,6 +131,7 @@ export class FunctionWorkers {
       () => undefined,
     )
     this.#workers.add(worker)
+    if (worker.pid !== undefined) folder.addWorker(worker.pid)
   }
 
   #recordFailedStart(failure: FunctionFailure): void {

@@ -1,8 +1,11 @@
 // Messages between the server and the process of a function, as JSON.
 import type { LogLevel } from './function-source.ts'
 
-/** Header of the number of a call, which only the worker sees. */
-export const callHeader = 'x-rowhouse-call'
+/** Header with the id of a request, which only the worker sees. */
+export const requestIdHeader = 'x-rowhouse-request'
+
+/** Bytes of the headers of a request or response. */
+export const mostHeaderBytes = 64 * 1024
 
 /** To a new worker: what to run. */
 export type BootMessage = {
@@ -26,8 +29,8 @@ export type FromWorker =
   | { readonly kind: 'failed'; readonly detail: string }
   /** Reply to a ping, with the resident memory in bytes. */
   | { readonly kind: 'pong'; readonly memory: number }
-  | { readonly kind: 'log'; readonly level: LogLevel; readonly call?: number; readonly message: string }
-  /** Number of promises of `waitUntil` that are pending. */
-  | { readonly kind: 'waiting'; readonly promises: number }
+  | { readonly kind: 'log'; readonly level: LogLevel; readonly requestId?: string; readonly message: string }
+  /** Whether promises of `waitUntil` are pending. */
+  | { readonly kind: 'waiting'; readonly isWaiting: boolean }
   /** An error outside of a handler: the worker should receive no further calls. */
   | { readonly kind: 'unreliable' }

@@ -1,5 +1,6 @@
 // The folder with the code and the sockets of workers, which only this user can open.
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { childProgram } from '../../background/process.ts'
@@ -17,37 +18,73 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** Removes the folders of servers that were killed. */
+/** Kills a worker that a killed server has left: one that computes does not notice the end of the server. */
+async function killWorker(folder: string, pid: number): Promise<void> {
+  const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
+  // Another process may have its number by now.
+  if (command.includes(folder)) process.kill(pid, 'SIGKILL')
+}
+
+async function removeFolder(path: string): Promise<void> {
+  const workers = (await readdir(path)).filter((name) => name.endsWith('.pid'))
+  await Promise.all(workers.map((name) => killWorker(path, Number.parseInt(name))))
+  await rm(path, { recursive: true, force: true })
+}
+
+/** Removes what servers have left that were killed. */
 async function removeAbandoned(): Promise<void> {
   const names = (await readdir(tmpdir())).filter((name) => name.startsWith(prefix))
-  const abandoned = names.filter(
-    (name) => !isRunning(Number(/^\d+/.exec(name.slice(prefix.length))?.[0] ?? process.pid)),
-  )
-  await Promise.all(
-    abandoned.map((name) => rm(join(tmpdir(), name), { recursive: true, force: true }).catch(() => undefined)),
-  )
+  const pidOf = (name: string): number => Number.parseInt(name.slice(prefix.length)) || process.pid
+  const abandoned = names.filter((name) => !isRunning(pidOf(name)))
+  // Those of other users cannot be read.
+  await Promise.all(abandoned.map((name) => removeFolder(join(tmpdir(), name)).catch(() => undefined)))
 }
 
 export class WorkerFolder {
   readonly path: string
   /** Path of the program of workers. */
   readonly program: string
+  readonly #code: string
   #files = 0
 
-  private constructor(path: string) {
+  private constructor(path: string, code: string) {
     this.path = path
+    this.#code = code
     this.program = join(path, 'worker.mjs')
   }
 
   /** Creates the folder with the program. */
   static async create(): Promise<WorkerFolder> {
-    await removeAbandoned()
     await mkdir(tmpdir(), { recursive: true })
-    const folder = new WorkerFolder(await mkdtemp(join(tmpdir(), `${prefix}${process.pid}-`)))
-    await writeFile(folder.program, await compileProgram(childProgram(import.meta.url, './worker/main')), {
-      mode: 0o600,
-    })
+    await removeAbandoned()
+    const [path, code] = await Promise.all([
+      mkdtemp(join(tmpdir(), `${prefix}${process.pid}-`)),
+      compileProgram(childProgram(import.meta.url, './worker/main')),
+    ])
+    const folder = new WorkerFolder(path, code)
+    await folder.restore()
     return folder
+  }
+
+  /**
+   * Writes the program if it is not there.
+   *
+   * @returns whether it was missing
+   */
+  async restore(): Promise<boolean> {
+    if (existsSync(this.program)) return false
+    await mkdir(this.path, { recursive: true, mode: 0o700 })
+    await writeFile(this.program, this.#code, { mode: 0o600 })
+    return true
+  }
+
+  /** Remembers a worker as long as it runs, in case that this process is killed. */
+  addWorker(pid: number): void {
+    writeFileSync(join(this.path, `${pid}.pid`), '')
+  }
+
+  removeWorker(pid: number): void {
+    rmSync(join(this.path, `${pid}.pid`), { force: true })
   }
 
   /** A path that no other file has. The path of a socket must be shorter than 100 bytes. */

@@ -1,5 +1,6 @@
 // The process of a function, which serves several calls at the same time.
 import { fork, type ChildProcess } from 'node:child_process'
+import { realpathSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { Agent } from 'node:http'
 import { dirname } from 'node:path'
@@ -18,13 +19,13 @@ const lateAfter = 1000
 const endWithin = 1000
 /** Memory of Node.js itself, and the part of the heap from which on a worker is replaced between calls. */
 const baseBytes = 64 * 2 ** 20
-const highMemory = 0.8
+const highMemory = 0.9
 /** Characters of the latest output of Node.js, which explain an end, and of those in the log. */
 const longestOutput = 8000
 const loggedOutput = 1000
 
 export type WorkerEvents = {
-  readonly onLog: (level: LogLevel, message: string, call: number | undefined) => void
+  readonly onLog: (level: LogLevel, message: string, requestId: string | undefined) => void
   /** Called once, after all calls have failed. */
   readonly onExit: (failure: FunctionFailure | undefined) => void
 }
@@ -42,7 +43,7 @@ export class WorkerProcess {
   #onFailed: (failure: FunctionFailure) => void = () => undefined
   #state: 'starting' | 'ready' | 'retired' | 'ending' | 'ended' = 'starting'
   #failure: FunctionFailure | undefined
-  #promises = 0
+  #isWaiting = false
   #output = ''
   #heartbeat: NodeJS.Timeout | undefined
   /** Times at which the reply to a ping was awaited in vain. Unlike a time, it does not grow while this process is suspended. */
@@ -73,7 +74,7 @@ export class WorkerProcess {
     })
     // Nothing waits for a worker whose calls have ended before.
     this.started.catch(() => undefined)
-    const folder = dirname(compiled.source.entrypoint)
+    const folder = realpathSync(dirname(compiled.source.entrypoint))
     this.#child = fork(program, [], {
       cwd: folder,
       env: workerVariables(),
@@ -87,7 +88,11 @@ export class WorkerProcess {
       this.#output = (this.#output + text).slice(-longestOutput)
     })
     this.#child.on('message', (message: FromWorker) => this.#onMessage(message))
-    this.#child.on('error', (error) => this.#kill('crashed', error.message))
+    this.#child.on('error', (error) => {
+      this.#kill('crashed', error.message)
+      // Without a process, there is no exit to wait for.
+      if (this.#child.pid === undefined) this.#onExit(null, null)
+    })
     this.#child.once('exit', (code, signal) => this.#onExit(code, signal))
     this.#startTimer = setTimeout(
       () => this.#kill('boot', `The function did not start within ${startWithin} ms`),
@@ -101,6 +106,10 @@ export class WorkerProcess {
       environment: compiled.source.environment,
     })
     this.#watch()
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid
   }
 
   get calls(): number {
@@ -126,7 +135,7 @@ export class WorkerProcess {
   }
 
   get #isUnused(): boolean {
-    return this.#calls.size === 0 && this.#promises === 0
+    return this.#calls.size === 0 && !this.#isWaiting
   }
 
   /** Sends a call as soon as the worker has started. */
@@ -181,9 +190,9 @@ export class WorkerProcess {
         this.#missed = undefined
         return this.#checkMemory(message.memory)
       case 'log':
-        return this.#events.onLog(message.level, message.message, message.call)
+        return this.#events.onLog(message.level, message.message, message.requestId)
       case 'waiting':
-        this.#promises = message.promises
+        this.#isWaiting = message.isWaiting
         return this.#watch()
       case 'unreliable':
         return this.retire('termination')
@@ -198,7 +207,7 @@ export class WorkerProcess {
     clearTimeout(this.#idleTimer)
     if (this.#state === 'starting' || this.#calls.size > 0) {
       this.#heartbeat ??= setInterval(() => this.#ping(), pingEvery)
-    } else if (this.#promises > 0) {
+    } else if (this.#isWaiting) {
       this.#heartbeat ??= setInterval(() => this.#ping(), pingEvery)
       this.#idleTimer = setTimeout(() => this.#end('wall_clock'), this.#limits.timeoutMs).unref()
     } else {

@@ -2,8 +2,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 export type Call = {
-  /** Number that the server gave it. */
-  readonly number: number
+  readonly requestId: string
   /** Ends the call with a response 500, or cuts the one that has begun. */
   readonly fail: () => void
 }

@@ -34,7 +34,7 @@ const cut = (text: string): string =>
 
 const send = (level: LogLevel, message: string): void => {
   const call = currentCall()
-  report({ kind: 'log', level, message, ...(call && { call: call.number }) })
+  report({ kind: 'log', level, message, ...(call && { requestId: call.requestId }) })
 }
 
 /** Writes an entry, which belongs to the current call. */

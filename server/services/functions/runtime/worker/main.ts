@@ -1,6 +1,6 @@
 // The program of a worker: it runs one function, which the first message names.
 import { createServer } from 'node:http'
-import type { BootMessage, EndReason } from '../message.ts'
+import { mostHeaderBytes, type BootMessage, type EndReason } from '../message.ts'
 import { exit, receive, report } from './channel.ts'
 import { denoNamespace } from './deno.ts'
 import { announceEnd, announceLoad, installEvents } from './events.ts'
@@ -54,7 +54,13 @@ async function boot({ bundle, socket, folder, environment }: BootMessage): Promi
   }
   // The server, which limits both, ends connections and calls.
   const server = createServer(
-    { keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0, connectionsCheckingInterval: 2 ** 30 },
+    {
+      maxHeaderSize: mostHeaderBytes,
+      keepAliveTimeout: 0,
+      requestTimeout: 0,
+      headersTimeout: 0,
+      connectionsCheckingInterval: 2 ** 30,
+    },
     serveRequest,
   )
   listenOn(server, socket, () => {

@@ -5,9 +5,11 @@ import { describeError, writeLog } from './log.ts'
 
 let pending = 0
 
-const count = (change: number): void => {
+/** The server learns whether there are any, and not of each: there may be many. */
+function count(change: 1 | -1): void {
+  const before = pending
   pending += change
-  report({ kind: 'waiting', promises: pending })
+  if ((before === 0) !== (pending === 0)) report({ kind: 'waiting', isWaiting: pending > 0 })
 }
 
 /** Keeps the worker until the promise is settled, within the limit on time. An error is logged. */

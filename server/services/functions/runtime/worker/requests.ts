@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { callHeader } from '../message.ts'
+import { requestIdHeader } from '../message.ts'
 import { headerPairs, messageHeaders } from '../headers.ts'
 import { runInCall, type Call } from './call-scope.ts'
 import { currentService, type Service } from './handler.ts'
@@ -14,13 +14,13 @@ function failResponse(response: ServerResponse): void {
   else response.writeHead(500, { 'content-type': 'text/plain;charset=UTF-8' }).end('Internal Server Error')
 }
 
-/** Removes the header with the number of the call, which is not for functions. */
-function takeCallNumber(request: IncomingMessage): number {
-  const number = Number(request.headers[callHeader])
-  delete request.headers[callHeader]
-  const at = request.rawHeaders.findIndex((text, index) => index % 2 === 0 && text === callHeader)
+/** Removes the header with the id of the request, which is for the log and not for functions. */
+function takeRequestId(request: IncomingMessage): string {
+  const id = decodeURIComponent(String(request.headers[requestIdHeader]))
+  delete request.headers[requestIdHeader]
+  const at = request.rawHeaders.findIndex((text, index) => index % 2 === 0 && text === requestIdHeader)
   request.rawHeaders.splice(at, 2)
-  return number
+  return id
 }
 
 function fetchRequest(request: IncomingMessage, signal: AbortSignal): Request {
@@ -92,9 +92,9 @@ async function answer(service: FetchService, request: IncomingMessage, response:
   }
 }
 
-/** Lets the function respond to a request, which is a call with its own number. */
+/** Lets the function respond to a request, which is a call of its own. */
 export function serveRequest(request: IncomingMessage, response: ServerResponse): void {
-  const call: Call = { number: takeCallNumber(request), fail: () => failResponse(response) }
+  const call: Call = { requestId: takeRequestId(request), fail: () => failResponse(response) }
   response.sendDate = false
   response.on('error', () => undefined)
   runInCall(call, () => {
