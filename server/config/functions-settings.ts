@@ -27,13 +27,13 @@ export const functionsSettings: { readonly [K in keyof FunctionsSettings]: Setti
   functionsAnonKey: supabaseSetting('FUNCTIONS_ANON_KEY', types.connectionString, null, {
     description: 'API key or token for `SUPABASE_ANON_KEY` of functions; or `@file`.',
     defaultInWords: 'the publishable development key; otherwise a token, if the server can sign tokens',
-    example: '"@/run/secrets/publishable-key"',
+    example: '"sb_publishable_…"',
   }),
   functionsServiceRoleKey: supabaseSetting('FUNCTIONS_SERVICE_ROLE_KEY', types.connectionString, null, {
     description:
       'API key or token for `SUPABASE_SERVICE_ROLE_KEY` of functions, which bypasses all policies; or `@file`.',
     defaultInWords: 'the secret development key; otherwise a token, if the server can sign tokens',
-    example: '"@/run/secrets/secret-key"',
+    example: '"sb_secret_…"',
   }),
   functionsDatabaseUrl: supabaseSetting('FUNCTIONS_DATABASE_URL', types.connectionString, null, {
     description: 'Connection string for `SUPABASE_DB_URL` of functions, with a login of their own; or `@file`.',

@@ -2,11 +2,8 @@
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/config-sources.ts'
 import { findFunctions } from '../config/project.ts'
-import {
-  createFunctions,
-  type FunctionsOptions,
-  type FunctionsService,
-} from '../services/functions/create-functions.ts'
+import { createFunctions, type FunctionsOptions } from '../services/functions/create-functions.ts'
+import type { FunctionsService } from '../services/functions/functions-service.ts'
 import { embeddedVariable } from './embedded-environment.ts'
 import { functionKeys } from './function-keys.ts'
 import { workerIndex } from './workers.ts'

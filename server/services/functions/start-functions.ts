@@ -1,7 +1,7 @@
 // The part of the service that is loaded with the first request.
 import type { FunctionsSettings } from './settings.ts'
 import type { CallParts, FoundFunction } from './answer-call.ts'
-import type { FunctionFault, FunctionsService } from './create-functions.ts'
+import type { FunctionFault, FunctionsService } from './functions-service.ts'
 import type { FunctionCallersOptions } from './function-callers.ts'
 import { functionErrors } from './function-error.ts'
 import { createProxy } from './function-proxy.ts'
