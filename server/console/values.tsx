@@ -39,6 +39,21 @@ export function bytesText(bytes: number): string {
   return `${number.format(bytes / 1000 ** power)} ${byteUnits[power] ?? 'B'}`
 }
 
+/** `250 ms`, `1.5 s` or `3 hr`. @param milliseconds of a duration */
+export function durationText(milliseconds: number): string {
+  if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`
+  const seconds = milliseconds / 1000
+  const [unit, size] = longUnits.find(([, length]) => seconds >= length) ?? (['s', 1] as const)
+  return `${number.format(seconds / size)} ${unit}`
+}
+
+/** Seconds of the units of long durations. */
+const longUnits = [
+  ['days', 86_400],
+  ['hr', 3600],
+  ['min', 60],
+] as const
+
 /** The set with the value, or without it if it was there. */
 export function toggled(values: ReadonlySet<string>, value: string): ReadonlySet<string> {
   const next = new Set(values)

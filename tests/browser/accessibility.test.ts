@@ -27,7 +27,12 @@ async function addressesOf(page: Page): Promise<readonly string[]> {
   const links = await page.evaluate(() =>
     [...document.querySelectorAll('#navigation a')].map((link) => link.getAttribute('href') ?? ''),
   )
-  return [...links.filter((link) => link.startsWith('#')), '#/tables/public/profiles', '#/api/public/profiles']
+  return [
+    ...links.filter((link) => link.startsWith('#')),
+    '#/tables/public/profiles',
+    '#/api/public/profiles',
+    '#/webhooks/calls',
+  ]
 }
 
 async function open(page: Page, fragment: string): Promise<void> {

@@ -11,6 +11,7 @@ import { requestRoutes } from './request-routes.ts'
 import { sessionRoutes } from './session-routes.ts'
 import { sqlRoutes } from './sql-routes.ts'
 import { userRoutes } from './user-routes.ts'
+import { webhookRoutes } from './webhook-routes.ts'
 
 export function consoleRoutes(settings: ConsoleSettings): readonly Route[] {
   const sessions = createConsoleSessions(settings)
@@ -33,6 +34,7 @@ export function consoleRoutes(settings: ConsoleSettings): readonly Route[] {
     ...userRoutes(parts, access),
     ...requestRoutes(parts, access),
     ...realtimeRoutes(parts, access),
+    ...webhookRoutes(parts, access),
     ...operationRoutes(parts, access),
   ]
 }

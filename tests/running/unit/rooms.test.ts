@@ -27,6 +27,7 @@ const arrows: Readonly<Record<string, Arrows>> = {
       'services/console/request-protocol.ts',
       'services/console/schema-protocol.ts',
       'services/console/sql-protocol.ts',
+      'services/console/webhook-protocol.ts',
     ],
   },
   catalogue: { values: ['text'] },

@@ -2,6 +2,7 @@
 import { useEffect } from 'preact/hooks'
 import type { RealtimeLog, RealtimeReport, RealtimeTopic } from '../../../services/console/realtime-protocol.ts'
 import { consoleApi } from '../../api.ts'
+import { Figure, Figures } from '../../figures.tsx'
 import { Badge, Empty, Loading, Problem, Table, useLoaded } from '../../parts.tsx'
 
 /** Milliseconds between two looks. */
@@ -23,13 +24,13 @@ export function Channels() {
 
 const Report = ({ report }: { readonly report: RealtimeReport }) => (
   <>
-    <dl class="figures">
+    <Figures>
       <Figure name="WebSockets" value={report.sockets} />
       <Figure name="Messages received" value={report.received} />
       <Figure name="Messages delivered" value={report.delivered} />
       <Figure name="Row changes delivered" value={report.changes} />
       {report.log && <Figure name="Subscriptions to rows" value={report.log.subscribers} />}
-    </dl>
+    </Figures>
     {report.log && <LogLine log={report.log} />}
     {report.drops.map(({ reason, count }) => (
       <p key={reason}>
@@ -52,13 +53,6 @@ const Report = ({ report }: { readonly report: RealtimeReport }) => (
       </Table>
     )}
   </>
-)
-
-const Figure = ({ name, value }: { readonly name: string; readonly value: number }) => (
-  <div>
-    <dt>{name}</dt>
-    <dd>{value}</dd>
-  </div>
 )
 
 const kinds = { reading: 'good', stopped: 'plain', lost: 'bad', unavailable: 'bad' } as const

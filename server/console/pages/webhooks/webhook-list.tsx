@@ -1,0 +1,78 @@
+// The webhooks of the database.
+import type { WebhookEntry, WebhookReport } from '../../../services/console/webhook-protocol.ts'
+import { Badge, Empty, Loading, Snippet, Table } from '../../parts.tsx'
+import { href } from '../../router.ts'
+
+type WebhookListProps = {
+  readonly report: WebhookReport | undefined
+  readonly hasFailed: boolean
+}
+
+export function WebhookList({ report, hasFailed }: WebhookListProps) {
+  if (!report) return hasFailed ? null : <Loading />
+  if (report.webhooks.length === 0) {
+    return (
+      <Empty title="No webhooks yet">
+        <p>A webhook is a trigger that calls a URL when rows change. This prints the migration of one:</p>
+        <Snippet text="rowhouse webhook add public.orders --on insert,update --url https://example.com/hook" />
+        <p>
+          Triggers that call <code>supabase_functions.http_request</code> are listed here, too.
+        </p>
+      </Empty>
+    )
+  }
+  return (
+    <Table head={['Webhook', 'Events', 'Calls', 'Signed with']}>
+      {report.webhooks.map((webhook) => (
+        <WebhookRow key={`${webhook.name} ${webhook.url} ${webhook.events.join()}`} webhook={webhook} />
+      ))}
+    </Table>
+  )
+}
+
+const WebhookRow = ({
+  webhook: { name, table, kind, events, method, url, condition, secret, key, headers, isEnabled },
+}: {
+  readonly webhook: WebhookEntry
+}) => (
+  <tr>
+    <td>
+      <a href={href(['webhooks', 'calls'], { webhook: name })}>{name.slice(table.length + 1)}</a>{' '}
+      {kind === 'supabase' && <Badge title="A trigger that calls supabase_functions.http_request">Supabase</Badge>}{' '}
+      {!isEnabled && <Badge kind="warning">disabled</Badge>}
+      <br />
+      <code class="small">{table}</code>
+    </td>
+    <td>
+      {events.join(', ')}
+      {condition !== null && (
+        <>
+          <br />
+          <span class="small">
+            when <code>{condition}</code>
+          </span>
+        </>
+      )}
+      {key.length > 0 && (
+        <>
+          <br />
+          <span class="small">
+            in order per <code>{key.join(', ')}</code>
+          </span>
+        </>
+      )}
+    </td>
+    <td class="address">
+      <code>
+        {method} {url}
+      </code>
+      {headers.length > 0 && (
+        <>
+          <br />
+          <span class="small faint">with {headers.join(', ')}</span>
+        </>
+      )}
+    </td>
+    <td>{secret === null ? <span class="faint">not signed</span> : <code>{secret}</code>}</td>
+  </tr>
+)
