@@ -1,6 +1,9 @@
 // The page of webhooks in Chromium.
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import t from 'tap'
-import { launchBrowser, openConsole, openPage, press, shows } from './support/browser.ts'
+import { fill, launchBrowser, openConsole, openPage, press, shows } from './support/browser.ts'
 import { startConsoleServer } from '../support/console.ts'
 
 const markup = '<img src=x onerror=alert(1)>'
@@ -22,7 +25,12 @@ const prepare = `
   from generate_series(1, 60) as n`
 
 t.test('webhooks, and their calls', async (t) => {
-  const [browser, server] = await Promise.all([launchBrowser(t), startConsoleServer(t, {}, prepare)])
+  const folder = await mkdtemp(join(tmpdir(), 'console-webhooks-'))
+  t.teardown(() => rm(folder, { recursive: true, force: true }))
+  const [browser, server] = await Promise.all([
+    launchBrowser(t),
+    startConsoleServer(t, { MIGRATIONS_DIR: folder }, prepare),
+  ])
   const { page, faults } = await openConsole(browser, server)
   const { query } = server.database
   await openPage(page, '#/webhooks', 'Webhooks')
@@ -68,5 +76,19 @@ t.test('webhooks, and their calls', async (t) => {
   await press(page, 'Close', 'dialog')
   t.ok(await shows(page, 'No call fulfils the conditions'))
   t.same((await query("select from rowhouse.calls where state = 'dead'")).rows, [])
+
+  await press(page, 'Webhooks', '.tabs')
+  await press(page, 'New webhook')
+  await fill(page, 'Table', 'public.orders', 'dialog')
+  await fill(page, 'URL', 'https://example.com/hook', 'dialog')
+  await fill(page, 'Only rows with', 'new.total > 100', 'dialog')
+  await press(page, 'Show the migration', 'dialog')
+  t.ok(await shows(page, 'total', 'dialog .problem'), 'the condition is tried out')
+  await fill(page, 'Only rows with', "new.note = 'paid'", 'dialog')
+  await press(page, 'Show the migration', 'dialog')
+  t.ok(await shows(page, 'create or replace trigger "orders_webhook_on_insert"', 'dialog'))
+  await press(page, 'Write the file', 'dialog')
+  t.ok(await shows(page, 'rowhouse migrate applies it', 'dialog'))
+  t.match(await readdir(folder), [/_webhook_orders_insert\.sql$/])
   t.same(faults, [])
 })

@@ -5,6 +5,7 @@ import type {
   CallDetails,
   CallPage,
   ResendReport,
+  WebhookMigration,
   WebhookReport,
 } from '../../server/services/console/webhook-protocol.ts'
 import { signInToConsole, startConsoleServer } from '../support/console.ts'
@@ -55,6 +56,7 @@ t.test('webhooks and calls', async (t) => {
       ['GET', `webhooks/calls/${id}`],
       ['POST', `webhooks/calls/${id}/send`],
       ['POST', 'webhooks/resend'],
+      ['POST', 'webhooks/sql'],
     ] as const) {
       const url = `${server.url}/console/api/${path}`
       t.equal((await fetch(url, { method })).status, 401, path)
@@ -182,6 +184,68 @@ t.test('webhooks and calls', async (t) => {
       { action: 'send call again' },
     ])
   })
+})
+
+t.test('the migration of a webhook', async (t) => {
+  const server = await startConsoleServer(t, {}, 'create table public."Big Orders" (id int primary key, total int)')
+  const client = await signInToConsole(server)
+  const wish = {
+    table: 'public."Big Orders"',
+    events: ['insert', 'update'],
+    url: 'https://shop.example/hook',
+    name: 'own',
+  }
+  const ask = (change: object): ReturnType<typeof client.call> =>
+    client.call('POST', 'webhooks/sql', { ...wish, ...change })
+  const wanted = { when: 'new.total > 5', secret: 'shop', key: ['id'], headers: { 'X-Shop': "it's" }, timeout: 3000 }
+  const { status, body } = await ask(wanted)
+  t.equal(status, 200)
+  const { sql, name } = body.details as WebhookMigration
+  t.equal(name, 'webhook Big Orders insert update')
+  await server.database.query(sql)
+  const { webhooks } = (await client.call('GET', 'webhooks')).body.details as WebhookReport
+  t.match(webhooks, [
+    {
+      name: 'public.Big Orders.own',
+      table: 'public.Big Orders',
+      events: ['INSERT', 'UPDATE'],
+      url: 'https://shop.example/hook',
+      condition: 'new.total > 5',
+      secret: 'shop',
+      key: ['id'],
+      headers: ['X-Shop'],
+    },
+  ])
+  for (const [change, message] of [
+    [{ table: 'public.nothing' }, /public.nothing/],
+    [{ table: 'rowhouse.calls' }, /belongs to the server/],
+    [{ url: 'ftp://shop.example' }, /http:/],
+    [{ url: 'https://user:hunter2@shop.example' }, /user name or password/],
+    [{ when: 'new.price > 1' }, /price/],
+    [{ key: ['price'] }, /price/],
+    [{ name: "x'; drop table y; --" }, /name/],
+  ] as const) {
+    const refused = await ask(change)
+    t.match(refused, { status: 422, body: { message } }, JSON.stringify(change))
+    t.notMatch(JSON.stringify(refused.body), /hunter2/)
+  }
+  for (const change of [{ events: [] }, { events: ['truncate'] }, { url: 1 }, { other: 1 }, { timeout: 0 }]) {
+    t.equal((await ask(change)).status, 400, JSON.stringify(change))
+  }
+})
+
+t.test('outside of development, the condition of a webhook is not run as the owner', async (t) => {
+  const server = await startConsoleServer(t, { CONSOLE: 'on' }, 'create table public.orders (id int primary key)')
+  const client = await signInToConsole(server)
+  t.equal(client.session.isDevelopment, false)
+  const { status } = await client.call('POST', 'webhooks/sql', {
+    table: 'public.orders',
+    events: ['insert'],
+    url: 'https://shop.example/',
+    when: 'true); commit; create table public.taken (); begin; select (1',
+  })
+  t.equal(status, 200)
+  t.same((await server.database.query("select to_regclass('public.taken') as taken")).rows, [{ taken: null }])
 })
 
 t.test('conditions without an index look at a bounded number of calls', async (t) => {

@@ -1,4 +1,4 @@
-// What the pages of operations and requests need of the command line. Their errors are failures whose message is for people.
+// What the pages of operations, requests and webhooks need of the command line. Their errors are failures whose message is for people.
 import type {
   BackupReport,
   DoctorReport,
@@ -9,6 +9,7 @@ import type {
   SettingState,
 } from './operation-protocol.ts'
 import type { SlowStatement } from './request-protocol.ts'
+import type { NewWebhook, WebhookMigration } from './webhook-protocol.ts'
 
 export type OperationTools = {
   readonly migrations: () => Promise<MigrationReport>
@@ -24,4 +25,6 @@ export type OperationTools = {
   readonly limitKey: (id: string, limits: KeyLimits) => Promise<boolean>
   /** The statements that have taken the most time; null without pg_stat_statements. */
   readonly slowStatements: () => Promise<readonly SlowStatement[] | null>
+  /** What `rowhouse webhook add` prints. */
+  readonly webhookMigration: (wanted: NewWebhook) => Promise<WebhookMigration>
 }

@@ -123,3 +123,27 @@ export type ResendReport = {
   /** Where the next request goes on; null if there are no more. */
   readonly last: string | null
 }
+
+export type NewWebhookEvent = 'insert' | 'update' | 'delete'
+
+/** Body of `POST /console/api/webhooks/sql` */
+export type NewWebhook = {
+  /** As in SQL. */
+  readonly table: string
+  readonly events: readonly NewWebhookEvent[]
+  readonly url: string
+  /** By default that of the table. */
+  readonly name?: string
+  /** SQL about the rows `new` and `old`. */
+  readonly when?: string
+  /** Name of the secret that signs its calls. */
+  readonly secret?: string
+  /** Columns: calls about rows with the same values are sent one after the other. */
+  readonly key?: readonly string[]
+  readonly headers?: Readonly<Record<string, string>>
+  /** Milliseconds. */
+  readonly timeout?: number
+}
+
+/** Its response: the migration, and its name. */
+export type WebhookMigration = { readonly name: string; readonly sql: string }

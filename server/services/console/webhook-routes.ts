@@ -7,7 +7,7 @@ import { done, dto, failure, success } from '../../http/service-response.ts'
 import { findCall, listCalls, resendCalls } from './call-list.ts'
 import type { ConsoleCaller, ConsoleParts } from './console-settings.ts'
 import { missingService, requireService } from './required-service.ts'
-import type { CallFigures, CallsQuery, ResendRequest, WebhookReport } from './webhook-protocol.ts'
+import type { CallFigures, CallsQuery, NewWebhook, ResendRequest, WebhookReport } from './webhook-protocol.ts'
 import { listWebhooks } from './webhook-list.ts'
 
 export function webhookRoutes(parts: ConsoleParts, access: Access<ConsoleCaller>): readonly Route[] {
@@ -26,6 +26,20 @@ export function webhookRoutes(parts: ConsoleParts, access: Access<ConsoleCaller>
         requireService(parts, 'webhooks')
         const [figures, webhooks] = await Promise.all([callFigures(parts), listWebhooks(database.query)])
         return { details: { figures, webhooks } satisfies WebhookReport }
+      },
+    }),
+    defineEnvelopeRoute({
+      ...shared,
+      method: 'post',
+      path: '/console/api/webhooks/sql',
+      id: 'consoleWebhookSql',
+      summary: 'The migration of a new webhook',
+      body: dto<NewWebhook>('ConsoleWebhookDto'),
+      success: success(200, 'The migration, and a name for it.', { type: 'object' }),
+      errors: { ...shared.errors, 422: failure('The webhook is not possible. The message says why.') },
+      handler: async ({ body }) => {
+        requireService(parts, 'webhooks')
+        return { details: await (await parts.tools()).operations.webhookMigration(body) }
       },
     }),
     defineEnvelopeRoute({

@@ -8,7 +8,7 @@ import { createDatabaseTools } from './database-tools.ts'
 import { createOperationTools } from './operation-tools.ts'
 
 export function createConsoleTools(options: ConsoleToolsOptions): ConsoleTools {
-  const { env, configFile, uri } = options
+  const { env, configFile, uri, isDevelopment } = options
   const tools = createDatabaseTools(options)
   return {
     ...tools,
@@ -16,6 +16,7 @@ export function createConsoleTools(options: ConsoleToolsOptions): ConsoleTools {
       env,
       configFile,
       uri,
+      isDevelopment,
       get config() {
         return options.config()
       },

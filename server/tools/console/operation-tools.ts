@@ -30,13 +30,14 @@ import { isChanged } from '../command-line/migration-status.ts'
 import { slowestStatements } from '../doctor/slowest-statements.ts'
 import { Turns } from '../explain/turns.ts'
 import { projectStatus } from '../migrations/project-migrations.ts'
+import { webhookMigrationFor } from './webhook-migration.ts'
 import { settingStates } from './setting-states.ts'
 import { forPeople } from './tool-failure.ts'
 
 /** Operations that each use connections of their own at the same time. */
 const maxAtOnce = 3
 
-export function createOperationTools(served: ServedSettings): OperationTools {
+export function createOperationTools(served: ServedSettings & { readonly isDevelopment: boolean }): OperationTools {
   const turns = new Turns(maxAtOnce)
   const inTurn = <T>(use: () => Promise<T>): Promise<T> => forPeople(() => turns.take(use))
   const asOwner = <T>(use: (client: Client) => Promise<T>): Promise<T> =>
@@ -65,6 +66,8 @@ export function createOperationTools(served: ServedSettings): OperationTools {
       }),
     revokeKey: (id) => withKeys((client) => revokeApiKey(client, id)),
     limitKey: (id, limits) => withKeys((client) => checked(() => setApiKeyLimits(client, id, limits))),
+    webhookMigration: (wanted) =>
+      asOwner((client) => webhookMigrationFor(client, wanted, { runsSql: served.isDevelopment })),
     slowStatements: () =>
       connectTo(addressOf(served, 'owner'), (client) => slowStatements((text, values) => client.query(text, values))),
   }

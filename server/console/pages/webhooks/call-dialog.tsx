@@ -53,7 +53,7 @@ const Call = ({ call }: { readonly call: CallDetails }) => (
       )}
     </p>
     {call.error !== null && <p class="problem">{call.error}</p>}
-    <dl class="facts">
+    <dl class="call-facts">
       <Fact name="Id">
         <code>msg_{call.id}</code>
       </Fact>

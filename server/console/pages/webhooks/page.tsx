@@ -56,6 +56,6 @@ const CallNumbers = ({ figures: { waiting, sending, dead, oldestWaiting } }: { r
     <Figure name="Waiting calls" value={waiting} />
     <Figure name="Being sent" value={sending} />
     <Figure name="Put aside" value={dead} />
-    {oldestWaiting !== null && <Figure name="The oldest waits since" value={durationText(oldestWaiting)} />}
+    {oldestWaiting !== null && <Figure name="The oldest waits for" value={durationText(oldestWaiting)} />}
   </Figures>
 )

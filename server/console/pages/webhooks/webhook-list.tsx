@@ -1,7 +1,9 @@
 // The webhooks of the database.
+import { useState } from 'preact/hooks'
 import type { WebhookEntry, WebhookReport } from '../../../services/console/webhook-protocol.ts'
-import { Badge, Empty, Loading, Snippet, Table } from '../../parts.tsx'
+import { Badge, Button, Empty, Loading, Table } from '../../parts.tsx'
 import { href } from '../../router.ts'
+import { NewWebhookDialog } from './new-webhook.tsx'
 
 type WebhookListProps = {
   readonly report: WebhookReport | undefined
@@ -9,24 +11,36 @@ type WebhookListProps = {
 }
 
 export function WebhookList({ report, hasFailed }: WebhookListProps) {
+  const [isAdding, setAdding] = useState(false)
   if (!report) return hasFailed ? null : <Loading />
-  if (report.webhooks.length === 0) {
-    return (
-      <Empty title="No webhooks yet">
-        <p>A webhook is a trigger that calls a URL when rows change. This prints the migration of one:</p>
-        <Snippet text="rowhouse webhook add public.orders --on insert,update --url https://example.com/hook" />
-        <p>
-          Triggers that call <code>supabase_functions.http_request</code> are listed here, too.
-        </p>
-      </Empty>
-    )
-  }
+  const add = (
+    <Button kind="primary" onClick={() => setAdding(true)}>
+      New webhook
+    </Button>
+  )
   return (
-    <Table head={['Webhook', 'Events', 'Calls', 'Signed with']}>
-      {report.webhooks.map((webhook) => (
-        <WebhookRow key={`${webhook.name} ${webhook.url} ${webhook.events.join()}`} webhook={webhook} />
-      ))}
-    </Table>
+    <>
+      {report.webhooks.length === 0 ? (
+        <Empty title="No webhooks yet">
+          <p>
+            A webhook is a trigger that calls a URL when rows change. <code>rowhouse webhook add</code> prints its
+            migration, and so does this page. Triggers that call <code>supabase_functions.http_request</code> are listed
+            here, too.
+          </p>
+          {add}
+        </Empty>
+      ) : (
+        <>
+          <div class="bar">{add}</div>
+          <Table head={['Webhook', 'Events', 'Calls', 'Signed with']}>
+            {report.webhooks.map((webhook) => (
+              <WebhookRow key={`${webhook.name} ${webhook.url} ${webhook.events.join()}`} webhook={webhook} />
+            ))}
+          </Table>
+        </>
+      )}
+      {isAdding && <NewWebhookDialog onClose={() => setAdding(false)} />}
+    </>
   )
 }
 
