@@ -3,6 +3,7 @@ import type { Rate } from '../services/auth/settings.ts'
 import { goDuration } from '../text/go-duration.ts'
 import type { Reading, SettingType } from './setting.ts'
 import { quoted, textual } from './setting-reading.ts'
+import { emptyableList } from './setting-types.ts'
 
 const value = <T>(it: T): Reading<T> => ({ kind: 'value', value: it })
 const invalid = (message: string): Reading<never> => ({ kind: 'invalid', message })
@@ -82,3 +83,28 @@ export const absoluteUrl: SettingType<string | null> = textual<string | null>(
   (it) => (URL.canParse(it) ? value(it) : invalid('must be an absolute URL')),
   (it) => quoted(it ?? ''),
 )
+
+/** A domain in lower case, without scheme and port. */
+export const domain: SettingType<string | null> = textual<string | null>(
+  'domain',
+  (it) =>
+    /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z][a-z0-9-]{0,61}[a-z0-9]$/.test(it)
+      ? value(it)
+      : invalid('must be a domain in lower case such as example.org, without scheme and port, or localhost'),
+  (it) => quoted(it ?? ''),
+)
+
+/** Origins as browsers write them, and those of apps. The list may be empty. */
+export const origins: SettingType<readonly string[]> = {
+  ...emptyableList,
+  read: (given) => {
+    const reading = emptyableList.read(given)
+    const wrong = reading.kind === 'value' ? reading.value.find((origin) => !isOrigin(origin)) : undefined
+    return wrong === undefined
+      ? reading
+      : invalid(`must be origins such as https://example.org, in lower case and without a path, not ${wrong}`)
+  },
+}
+
+const isOrigin = (text: string): boolean =>
+  /^(?:android|ios):./.test(text) || (/^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text)

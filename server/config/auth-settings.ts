@@ -153,10 +153,10 @@ const coreSettings: AuthSettingTable<CoreKey> = {
     description: 'Whether codes sent to phones are accepted as a second factor.',
   }),
   authMfaWebAuthnEnrollEnabled: auth('GOTRUE_MFA_WEB_AUTHN_ENROLL_ENABLED', types.boolean, false, {
-    description: 'Accepted for compatibility: security keys are not supported.',
+    description: 'Whether users can add a security key or passkey as a second factor.',
   }),
   authMfaWebAuthnVerifyEnabled: auth('GOTRUE_MFA_WEB_AUTHN_VERIFY_ENABLED', types.boolean, false, {
-    description: 'Accepted for compatibility: security keys are not supported.',
+    description: 'Whether security keys are accepted as a second factor.',
   }),
   authMfaMaxEnrolledFactors: auth('GOTRUE_MFA_MAX_ENROLLED_FACTORS', types.integer({ min: 0, max: 1000 }), 10, {
     description: 'Maximum number of second factors of a user.',
@@ -178,6 +178,35 @@ const coreSettings: AuthSettingTable<CoreKey> = {
   }),
   authMfaPhoneMaxFrequency: auth('GOTRUE_MFA_PHONE_MAX_FREQUENCY', authTypes.duration, 60, {
     description: 'Time between two such codes.',
+  }),
+
+  authPasskeyEnabled: auth('GOTRUE_PASSKEY_ENABLED', types.boolean, false, {
+    description: 'Whether users can add passkeys, and sign in with them.',
+  }),
+  authPasskeyMaxPasskeysPerUser: auth(
+    'GOTRUE_PASSKEY_MAX_PASSKEYS_PER_USER',
+    types.integer({ min: 0, max: 1000 }),
+    10,
+    { description: 'Maximum number of passkeys of a user.' },
+  ),
+  authWebAuthnRpId: auth('GOTRUE_WEBAUTHN_RP_ID', authTypes.domain, null, {
+    description:
+      'Domain of the pages that use passkeys and security keys; its subdomains may use them, too. Those that were registered for another domain are lost with a change.',
+    defaultInWords: 'the host of `gotrue-site-url`',
+    example: '"example.org"',
+  }),
+  authWebAuthnRpOrigins: auth('GOTRUE_WEBAUTHN_RP_ORIGINS', authTypes.origins, [], {
+    description: 'Origins of these pages, exactly as browsers write them, and of apps (`android:apk-key-hash:…`).',
+    defaultInWords: 'the origin of `gotrue-site-url`',
+    example: '"https://example.org,https://app.example.org"',
+  }),
+  authWebAuthnRpDisplayName: auth('GOTRUE_WEBAUTHN_RP_DISPLAY_NAME', types.optionalText, null, {
+    description: 'Name of the site in the dialogs of browsers.',
+    defaultInWords: 'as `gotrue-webauthn-rp-id`',
+    example: '"Example"',
+  }),
+  authWebAuthnChallengeExpiryDuration: auth('GOTRUE_WEBAUTHN_CHALLENGE_EXPIRY_DURATION', authTypes.duration, 300, {
+    description: 'Time to answer the challenge of a passkey.',
   }),
 
   authRateLimitHeader: auth('GOTRUE_RATE_LIMIT_HEADER', types.headerName, null, {

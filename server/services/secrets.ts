@@ -129,6 +129,24 @@ export const secrets = {
     doors: [{ route: verifyFactor, fields: ['code'] }],
     limits: factorLimits,
   },
+  passkey: {
+    what: 'The signature of a passkey',
+    bits: 128,
+    stored:
+      'webauthn_credentials.public_key: the public key. The private key does not leave the authenticator and its backups',
+    lifetime: 'GOTRUE_WEBAUTHN_CHALLENGE_EXPIRY_DURATION, once',
+    doors: [{ route: 'POST /auth/v1/passkeys/authentication/verify', fields: ['credential'] }],
+    // Only wrong ones are refused: see `state`.
+    limits: [{ per: 'network', setting: 'GOTRUE_RATE_LIMIT_PASSKEY', seconds: fiveMinutes }],
+  },
+  securityKey: {
+    what: 'The signature of a security key, beside a session of the account',
+    bits: 128,
+    stored: 'mfa_factors.web_authn_credential: the public key',
+    lifetime: 'GOTRUE_MFA_CHALLENGE_EXPIRY_DURATION, once',
+    doors: [{ route: verifyFactor, fields: ['webauthn'] }],
+    limits: factorLimits,
+  },
   refreshToken: {
     what: 'A refresh token, with the form of those of GoTrue',
     bits: 62,

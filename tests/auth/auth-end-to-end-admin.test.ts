@@ -201,7 +201,7 @@ t.test('what is not there', async (t) => {
     ['/admin/oauth/clients', 'feature_disabled'],
     ['/admin/custom-providers', 'feature_disabled'],
     ['/admin/sso/providers', 'saml_provider_disabled'],
-    [`/admin/users/${randomUUID()}/passkeys`, 'passkey_disabled'],
+    [`/admin/users/${randomUUID()}/passkeys`, 'user_not_found'],
   ] as const) {
     t.match(await ask('GET', path, { token: service.secretKey }), { status: 404, body: { error_code: code } })
     t.match(await ask('GET', path), { status: 401, body: { error_code: 'no_authorization' } })

@@ -36,6 +36,11 @@ const columns: Readonly<Record<string, string>> = {
     provider_type text, provider_access_token text, provider_refresh_token text, created_at timestamptz,
     updated_at timestamptz, authentication_method text, auth_code_issued_at timestamptz, invite_token text,
     referrer text, oauth_client_state_id uuid, linking_target_id uuid, email_optional bool, linking_session_id uuid`,
+  webauthn_credentials: `id uuid, user_id uuid, credential_id bytea, public_key bytea, attestation_type text, aaguid uuid,
+    sign_count int8, transports jsonb, backup_eligible bool, backed_up bool, friendly_name text, created_at timestamptz,
+    updated_at timestamptz, last_used_at timestamptz`,
+  webauthn_challenges: `id uuid, user_id uuid, challenge_type text, session_data jsonb, created_at timestamptz,
+    expires_at timestamptz`,
   audit_log_entries: 'instance_id uuid, id uuid, payload json, created_at timestamptz, ip_address varchar',
 }
 

@@ -114,6 +114,10 @@ const pages: readonly Page[] = [
       { task: 'Passwords', settings: ['gotrue-password-*', 'gotrue-security-update-password-*'] },
       { task: 'Tokens', settings: ['gotrue-jwt-*', 'gotrue-security-refresh-*'] },
       { task: 'Sessions', settings: ['gotrue-sessions-*'] },
+      {
+        task: 'Passkeys and security keys',
+        settings: ['gotrue-passkey-*', 'gotrue-webauthn-*', 'gotrue-mfa-web-authn-*'],
+      },
       { task: 'Second factors', settings: ['gotrue-mfa-rate-limit-*', 'gotrue-mfa-*'] },
       { task: 'Hooks', settings: ['gotrue-hook-*'] },
     ],

@@ -1,4 +1,5 @@
 // Who may sign up and sign in: what both doors ask, `/auth/v1` and the cookie's.
+import { JsonStatement } from '../../postgres/json-statement.ts'
 import type { AuthContext } from './auth-context.ts'
 import { authErrors } from './auth-error.ts'
 import type { AuthSettings } from './settings.ts'
@@ -47,6 +48,37 @@ export async function announceUser(
   if (!hooks.beforeUserCreated) return
   if (address && (await isTaken(database, address))) return
   await hooks.beforeUserCreated(user, { ip })
+}
+
+/** What sign-in asks about the addresses of an account. */
+export type ConfirmedAddresses = {
+  readonly id: string
+  readonly email_confirmed: boolean
+  readonly email_unproven: boolean
+  readonly phone_confirmed: boolean
+}
+
+const confirmUnproven = new JsonStatement('select to_json(auth.confirm_unproven($1))', { access: 'write' })
+
+/**
+ * Requires that an address of an account is confirmed, or confirms it where the settings do so without proof.
+ *
+ * @param status of the error
+ * @throws AuthError `email_not_confirmed`, `phone_not_confirmed`
+ */
+export async function requireConfirmed(
+  provider: 'email' | 'phone',
+  account: ConfirmedAddresses,
+  { database, settings }: Pick<AuthContext, 'database' | 'settings'>,
+  status: 400 | 403 = 400,
+): Promise<void> {
+  if (provider === 'phone') {
+    if (!account.phone_confirmed) throw authErrors.phoneNotConfirmed(status)
+    return
+  }
+  if (account.email_confirmed) return
+  if (!confirmsAtSignIn(account, settings())) throw authErrors.emailNotConfirmed(status)
+  await database.ask(confirmUnproven, [account.id])
 }
 
 /** Whether an account signs in although its address is not confirmed: the settings confirm it without proof. */

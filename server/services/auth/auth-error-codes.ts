@@ -16,7 +16,7 @@ export const authErrorCodes = {
     'Without the identity, the account would have the address of another one.',
   ],
   email_exists: [[422, 400], 'An account has the e-mail address.'],
-  email_not_confirmed: [[400, 422], 'The e-mail address is not confirmed.'],
+  email_not_confirmed: [[400, 403, 422], 'The e-mail address is not confirmed.'],
   email_provider_disabled: [[400, 422], 'Sign-up or sign-in by e-mail is disabled.'],
   feature_disabled: [[404], 'This service does not have the feature: OAuth server, custom providers, SCIM.'],
   flow_state_already_used: [[400], 'The sign-in of the callback has ended before.'],
@@ -40,7 +40,7 @@ export const authErrorCodes = {
   mfa_phone_verify_not_enabled: [[422], 'Phone factors are disabled.'],
   mfa_totp_enroll_not_enabled: [[422], 'New TOTP factors are disabled.'],
   mfa_totp_verify_not_enabled: [[422], 'TOTP factors are disabled.'],
-  mfa_verification_failed: [[422], 'The code is wrong or was used.'],
+  mfa_verification_failed: [[422], 'The code is wrong or was used, or the answer of the security key is not valid.'],
   mfa_verification_rejected: [[403], 'The hook rejected the verification.'],
   mfa_verified_factor_exists: [[422], 'The account has a verified phone factor: remove it first.'],
   mfa_webauthn_enroll_not_enabled: [[422], 'New WebAuthn factors are disabled.'],
@@ -56,9 +56,9 @@ export const authErrorCodes = {
   over_email_send_rate_limit: [[429], 'Too many mails: wait for the seconds in Retry-After.'],
   over_request_rate_limit: [[429], 'Too many attempts: wait for the seconds in Retry-After.'],
   over_sms_send_rate_limit: [[429], 'Too many text messages: wait for the seconds in Retry-After.'],
-  passkey_disabled: [[404], 'This service does not have passkeys.'],
+  passkey_disabled: [[404], 'Passkeys are disabled (GOTRUE_PASSKEY_ENABLED).'],
   phone_exists: [[422], 'An account has the phone number.'],
-  phone_not_confirmed: [[400, 422], 'The phone number is not confirmed.'],
+  phone_not_confirmed: [[400, 403, 422], 'The phone number is not confirmed.'],
   phone_provider_disabled: [[400, 422], 'Sign-up or sign-in by phone is disabled.'],
   provider_disabled: [[400], 'The provider or issuer of the ID token is not enabled.'],
   provider_email_needs_verification: [
@@ -77,6 +77,7 @@ export const authErrorCodes = {
   signup_disabled: [[422], 'New accounts are disabled (GOTRUE_DISABLE_SIGNUP).'],
   single_identity_not_deletable: [[422], 'The only identity of an account cannot be removed.'],
   too_many_enrolled_mfa_factors: [[422], 'The account has the maximum number of factors.'],
+  too_many_passkeys: [[422], 'The account has the maximum number of passkeys (GOTRUE_PASSKEY_MAX_PASSKEYS_PER_USER).'],
   unexpected_failure: [
     [500, 503],
     'An error of server, database, provider or hook; a trigger may set its status. The log has the cause.',
@@ -87,6 +88,16 @@ export const authErrorCodes = {
   user_sso_managed: [[422], 'Addresses and password of this account are managed by single sign-on.'],
   validation_failed: [[400, 404, 422], 'A value of body, path or query is not valid. The message names it.'],
   weak_password: [[422], 'The password breaks the rules in weak_password.reasons.'],
+  webauthn_challenge_expired: [[400], 'The challenge of the passkey has expired: ask for options again.'],
+  webauthn_challenge_not_found: [
+    [400],
+    'The challenge of the passkey is unknown or was answered: ask for options again.',
+  ],
+  webauthn_credential_exists: [[422], 'The passkey or security key is registered already.'],
+  webauthn_verification_failed: [
+    [400],
+    'The answer of the passkey is not valid, is for another site, or the passkey is unknown. The message says why.',
+  ],
   web3_provider_disabled: [[422], 'This service does not have Web3 wallets.'],
 } as const satisfies Readonly<Record<string, readonly [statuses: readonly number[], when: string]>>
 

@@ -13,6 +13,7 @@ import type { Mailer } from './mail/mailer.ts'
 import type { Sessions } from './sessions.ts'
 import type { AuthSettings } from './settings.ts'
 import type { Passwords } from '../accounts/password.ts'
+import type { RelyingParty } from './webauthn/relying-party.ts'
 import type { AttemptLimits } from '../accounts/attempt-limit.ts'
 import type { IncomingMessage } from 'node:http'
 
@@ -41,6 +42,8 @@ export type AuthResources = {
   readonly callers: AuthCallers
   /** Finds the role for logs, metrics and traces; used by `defineAuthRoute`. */
   readonly credentialRole: CredentialRole
+  /** The site that passkeys and security keys are for. */
+  readonly relyingParty: () => RelyingParty
   /** The claim `iss` of access tokens. */
   readonly issuer: () => string
   /** Public URL of `/auth/v1` for a request, without a slash at the end. */

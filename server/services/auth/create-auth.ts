@@ -27,6 +27,7 @@ import { Mailer } from './mail/mailer.ts'
 import { Providers } from './oauth/providers.ts'
 import { createSessions } from './sessions.ts'
 import type { AuthSettings } from './settings.ts'
+import { relyingPartyOf } from './webauthn/relying-party.ts'
 
 export type AuthOptions = {
   /** Read at each request, because the settings can be reloaded. */
@@ -111,6 +112,7 @@ export function createAuth(options: AuthOptions): AuthService {
     mailer,
     callers: createCallers({ settings, database, accessTokens }),
     credentialRole: credentialRole({ verifier, lookupApiKey }),
+    relyingParty: () => relyingPartyOf(settings(), options.ownOrigin),
     issuer,
     externalUrl: (request) => settings().apiExternalUrl ?? externalUrlOf(request, ownUrl),
     trustedProxies,

@@ -93,7 +93,7 @@ const publicSettings = (settings: AuthSettings): object => ({
   phone_autoconfirm: settings.authSmsAutoconfirm,
   sms_provider: settings.authSmsProvider ?? '',
   saml_enabled: false,
-  passkeys_enabled: false,
+  passkeys_enabled: settings.authPasskeyEnabled,
 })
 
 /**

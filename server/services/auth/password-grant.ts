@@ -6,7 +6,7 @@ import { attemptPassword } from '../accounts/password-attempt.ts'
 import { currentHash } from '../accounts/rehash.ts'
 import { workClient } from '../accounts/work-client.ts'
 import { normalisedPhone } from './addresses.ts'
-import { confirmsAtSignIn, requireSignInWith } from './admission.ts'
+import { requireConfirmed, requireSignInWith, type ConfirmedAddresses } from './admission.ts'
 import { authErrors } from './auth-error.ts'
 import { weakPasswordMember } from './password-rules.ts'
 import { audienceOf, originOf } from './request-origin.ts'
@@ -15,19 +15,11 @@ import { storedHashOf } from './stored-hash.ts'
 import type { TokenGrant, TokenCall } from './token-grant.ts'
 
 const findSignIn = new JsonStatement('select auth.find_sign_in($1, $2, $3)', { access: 'read', hasNoEffect: true })
-const confirmUnproven = new JsonStatement('select to_json(auth.confirm_unproven($1))', { access: 'write' })
 const startSession = new JsonStatement("select auth.start_session($1, 'password', $2, $3, $4, $5)", {
   access: 'write',
 })
 
-type SignInRow = {
-  readonly id: string
-  readonly password_hash: string | null
-  readonly banned: boolean
-  readonly email_confirmed: boolean
-  readonly email_unproven: boolean
-  readonly phone_confirmed: boolean
-}
+type SignInRow = ConfirmedAddresses & { readonly password_hash: string | null; readonly banned: boolean }
 
 export const passwordGrant: TokenGrant = {
   limit: 'token_refresh',
@@ -53,11 +45,7 @@ export const passwordGrant: TokenGrant = {
     if (!row) throw authErrors.invalidCredentials()
     // Only the owner of the password learns these.
     if (row.banned) throw authErrors.userBanned(400)
-    if (provider === 'email' && !row.email_confirmed) {
-      if (!confirmsAtSignIn(row, settings)) throw authErrors.emailNotConfirmed()
-      await database.ask(confirmUnproven, [row.id])
-    }
-    if (provider === 'phone' && !row.phone_confirmed) throw authErrors.phoneNotConfirmed()
+    await requireConfirmed(provider, row, context)
     const stored = await currentHash(passwords, password, row.passwordHash, storedHashOf(database, row.id))
     const { ip, userAgent } = originOf(request, context)
     const traits = JSON.stringify({ provider })

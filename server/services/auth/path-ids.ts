@@ -14,4 +14,5 @@ const idParameter = (name: string, description: string): PathParameter<string> =
 })
 
 export const factorId = idParameter('factor_id', 'Id of the factor.')
+export const passkeyId = idParameter('passkey_id', 'Id of the passkey.')
 export const userId = idParameter('user_id', 'Id of the account.')

@@ -27,28 +27,10 @@ const refused = (
     }),
   )
 
-const passkeys = ['passkey_disabled', 'Passkeys are disabled'] as const
 const saml = ['saml_provider_disabled', 'SAML 2.0 is disabled'] as const
 const oauthServer = ['feature_disabled', 'OAuth server is disabled'] as const
 
 export const refusedRoutes: readonly AuthRoute[] = [
-  ...refused(...passkeys, [
-    ['post', '/passkeys/authentication/options'],
-    ['post', '/passkeys/authentication/verify'],
-    ['post', '/passkeys/registration/options'],
-    ['post', '/passkeys/registration/verify'],
-    ['get', '/passkeys'],
-    ['patch', '/passkeys/{id}'],
-    ['delete', '/passkeys/{id}'],
-  ]),
-  ...refused(
-    ...passkeys,
-    [
-      ['get', '/admin/users/{user_id}/passkeys'],
-      ['delete', '/admin/users/{user_id}/passkeys/{id}'],
-    ],
-    'admin',
-  ),
   ...refused(...saml, [
     ['post', '/sso'],
     ['get', '/sso/saml/metadata'],

@@ -20,6 +20,7 @@ export type AmrMethod =
   | 'email_change'
   | 'anonymous'
   | 'token_refresh'
+  | 'passkey'
   | 'sso/saml'
   | 'web3'
   | 'mfa/phone'

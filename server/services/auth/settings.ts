@@ -149,6 +149,16 @@ export type AuthSettings = {
   readonly authMfaPhoneVerifyEnabled: boolean
   readonly authMfaWebAuthnEnrollEnabled: boolean
   readonly authMfaWebAuthnVerifyEnabled: boolean
+  /** Domain that passkeys and security keys are for; null for that of the site. */
+  readonly authWebAuthnRpId: string | null
+  /** Name of the site in the dialogs of browsers; null for the domain. */
+  readonly authWebAuthnRpDisplayName: string | null
+  /** Origins of the pages that may use them; empty for that of the site. */
+  readonly authWebAuthnRpOrigins: readonly string[]
+  /** Seconds. */
+  readonly authWebAuthnChallengeExpiryDuration: number
+  readonly authPasskeyEnabled: boolean
+  readonly authPasskeyMaxPasskeysPerUser: number
   readonly authMfaMaxEnrolledFactors: number
   readonly authMfaMaxVerifiedFactors: number
   /** Seconds. */

@@ -41,7 +41,7 @@ for (const name of await readdir(folder)) {
 const isSecret = (name: string): boolean =>
   (secretFields as readonly string[]).includes(name) || /password|secret|token|signature|otp|pin|credential/i.test(name)
 
-/** Fields with such a name that no secret is compared with: new passwords, and what administrators store. */
+/** Fields with such a name that no secret is compared with: new passwords and passkeys, and what administrators store. */
 const notCompared: ReadonlySet<string> = new Set([
   'POST /auth/v1/signup password',
   'PUT /auth/v1/user password',
@@ -52,6 +52,7 @@ const notCompared: ReadonlySet<string> = new Set([
   'POST /auth/v1/admin/generate_link password',
   'POST /auth/signup password',
   'PATCH /auth/me password',
+  'POST /auth/v1/passkeys/registration/verify credential',
 ])
 
 const fieldsOf = (route: Described): readonly string[] => {

@@ -119,7 +119,7 @@ async function enrollPhone(
   return { json: { id, type: 'phone', friendly_name: friendlyName, phone } }
 }
 
-/** Such a factor can be listed and removed, but not verified: GoTrue's settings for it are off by default, too. */
+/** The credential is created by the first challenge. */
 async function enrollWebAuthn(
   context: AuthContext,
   owner: FactorOwner,

@@ -29,11 +29,16 @@ export const enrollDisabled = (type: FactorType): AuthError =>
 export const verifyDisabled = (type: FactorType): AuthError =>
   new AuthError(422, `mfa_${type}_verify_not_enabled`, `MFA verification is disabled for ${typeNames[type]}`)
 
-export const wrongCode = (type: FactorType): AuthError =>
+/** @param reason why the answer of a security key is not valid, as part of a sentence */
+export const wrongCode = (type: FactorType, reason = 'a code is no answer'): AuthError =>
   new AuthError(
     422,
     'mfa_verification_failed',
-    type === 'phone' ? 'Invalid MFA Phone code entered' : 'Invalid TOTP code entered',
+    {
+      totp: 'Invalid TOTP code entered',
+      phone: 'Invalid MFA Phone code entered',
+      webauthn: `Failed to validate WebAuthn MFA response: ${reason}`,
+    }[type],
   )
 
 const notFound = (): AuthError => new AuthError(404, 'mfa_factor_not_found', 'Factor not found')
@@ -87,6 +92,10 @@ const refusals: Readonly<Record<string, (subject: Subject, refusal: Refusal) => 
       'mfa_verification_failed',
       'Invalid TOTP code entered: it was used already, wait for the next one',
     ),
+  webauthn_credential_exists: () =>
+    new AuthError(422, 'webauthn_credential_exists', 'This credential is already registered'),
+  counter_went_back: () =>
+    wrongCode('webauthn', 'the key has made later signatures than this one, so that it may have been copied'),
   wrong_recovery_code: () => new AuthError(422, 'mfa_verification_failed', 'Invalid recovery code entered'),
 }
 

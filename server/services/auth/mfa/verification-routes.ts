@@ -12,16 +12,31 @@ import { originOf } from '../request-origin.ts'
 import type { AmrMethod } from '../sessions.ts'
 import { given } from '../request-text.ts'
 import { factorGuesses } from '../../secrets.ts'
+import { InvalidCredential } from '../webauthn/credential.ts'
+import { newChallenge } from '../webauthn/options.ts'
 import { isUuid, nilUuid } from '../../../text/uuid.ts'
 import { factorOwner, type FactorOwner } from './factor-caller.ts'
 import { accepted, wrongCode, type FactorType } from './factor-refusal.ts'
 import { factorStatements } from './factor-statements.ts'
 import { hashRecoveryCode, recoveryCodeIn } from './recovery-code.ts'
+import {
+  ceremonyOptions,
+  readFactorAnswer,
+  verifyFactorAnswer,
+  type AttemptedCeremony,
+  type BegunCeremony,
+  type FactorAnswerDto,
+  type VerifiedAnswer,
+} from './webauthn-factor.ts'
 
 /** `schemas/auth-challenge-factor-dto.json` */
 type ChallengeFactorDto = { readonly channel?: string | null }
 /** `schemas/auth-verify-factor-dto.json` */
-type VerifyFactorDto = { readonly challenge_id?: string | null; readonly code?: string | null }
+type VerifyFactorDto = {
+  readonly challenge_id?: string | null
+  readonly code?: string | null
+  readonly webauthn?: FactorAnswerDto | null
+}
 
 type Challenge = {
   readonly id: string
@@ -29,18 +44,26 @@ type Challenge = {
   /** Seconds since 1970. */
   readonly expires_at: number
   readonly phone: string | null
+  /** Of a security key. */
+  readonly webauthn?: BegunCeremony
 }
 
-/** What a code is compared with. */
+/** What a code, or the answer of a security key, is compared with. */
 type Attempt = {
   readonly type: FactorType
   readonly status: 'unverified' | 'verified'
   readonly secret: string | null
   readonly codeHash: string | null
+  readonly webauthn?: AttemptedCeremony
 }
 
-/** How a code was right. */
-type Match = { readonly method: AmrMethod; readonly totpStep?: number; readonly recoveryHash?: string }
+/** How a code or an answer was right. */
+type Match = {
+  readonly method: AmrMethod
+  readonly totpStep?: number
+  readonly recoveryHash?: string
+  readonly webauthn?: VerifiedAnswer
+}
 
 export const verificationRoutes: readonly AuthRoute[] = [
   defineAuthRoute({
@@ -48,7 +71,9 @@ export const verificationRoutes: readonly AuthRoute[] = [
     path: '/factors/{factor_id}/challenge',
     id: 'authChallengeFactor',
     summary: 'Begin to verify a second factor',
-    description: 'A code is sent to a phone. The challenge can be verified only from the same address.',
+    description:
+      'A code is sent to a phone; a security key gets the options of `navigator.credentials`. The challenge can be verified ' +
+      'only from the same address.',
     caller: 'user',
     limit: 'mfa_challenge_and_verify',
     pathParameters: { factor_id: factorId },
@@ -62,20 +87,24 @@ export const verificationRoutes: readonly AuthRoute[] = [
       const id = path.factor_id
       readChannel(body.channel ?? '')
       const code = newCode(context.settings().authMfaPhoneOtpLength)
+      const random = newChallenge()
       const { authMfaChallengeExpiryDuration, authMfaPhoneMaxFrequency } = context.settings()
       const [result] = await context.database.ask(factorStatements.challenge, [
         owner.id,
         id,
         allowedTypes(context),
         context.codeMacs.sign(id, code),
+        random,
         authMfaChallengeExpiryDuration,
         authMfaPhoneMaxFrequency,
         originOf(request, context).ip,
       ])
       const challenge = accepted<Challenge>(result)
       if (challenge.phone !== null) await sendCode(context, owner, challenge.phone, code)
-      const { type, expires_at } = challenge
-      return { json: { id: challenge.id, type, expires_at } }
+      const { type, expires_at, webauthn: begun } = challenge
+      const ceremony = { challenge: random, lifetime: authMfaChallengeExpiryDuration }
+      const webauthn = begun && ceremonyOptions(context.relyingParty(), owner, { ...ceremony, ...begun })
+      return { json: { id: challenge.id, type, expires_at, ...(webauthn ? { webauthn } : {}) } }
     },
   }),
   defineAuthRoute({
@@ -89,13 +118,13 @@ export const verificationRoutes: readonly AuthRoute[] = [
     caller: 'user',
     limit: 'mfa_challenge_and_verify',
     pathParameters: { factor_id: factorId },
-    secrets: ['factorCode', 'recoveryCode'],
+    secrets: ['factorCode', 'recoveryCode', 'securityKey'],
     body: dto<VerifyFactorDto>('AuthVerifyFactorDto'),
     success: [200, 'The session with new tokens.'],
     schema: { type: 'object' },
     errors: {
       404: 'The user has no such factor.',
-      422: 'The code is wrong or was used, or the challenge is unknown, has expired, or is for another address.',
+      422: 'The code or signature is wrong or was used, or the challenge is unknown, has expired, or is for another address.',
     },
     handler: async ({ caller, path, body, context, request }) => {
       const owner = factorOwner(caller)
@@ -106,7 +135,7 @@ export const verificationRoutes: readonly AuthRoute[] = [
         throw new AuthError(400, 'bad_json', 'Could not parse request body as JSON: challenge_id must be an UUID')
       }
       const code = given(body.code)
-      if (code === undefined) throw authErrors.invalid('Code needs to be non-empty')
+      if (code === undefined && !body.webauthn) throw authErrors.invalid('Code needs to be non-empty')
       const ip = originOf(request, context).ip
       const [result] = await context.database.ask(factorStatements.attempt, [
         owner.id,
@@ -119,19 +148,14 @@ export const verificationRoutes: readonly AuthRoute[] = [
         ip,
       ])
       const attempt = accepted<Attempt>(result, { challengeId })
-      const match = await matchOf(context.codeMacs, attempt, {
-        userId: owner.id,
-        factorId: id,
-        code,
-        now: context.now(),
-      })
+      const { match, reason } = await outcomeOf(context, attempt, { userId: owner.id, factorId: id, code, body })
       await context.hooks.mfaVerificationAttempt?.({
         userId: owner.id,
         factorId: id,
         factorType: attempt.type,
         valid: match !== undefined,
       })
-      if (!match) throw wrongCode(attempt.type)
+      if (!match) throw wrongCode(attempt.type, reason)
       return raise(context, owner, { factorId: id, challengeId, ip, ...match })
     },
   }),
@@ -139,10 +163,11 @@ export const verificationRoutes: readonly AuthRoute[] = [
 
 /** The types that can be verified, in Postgres's notation of a list. */
 function allowedTypes({ settings, hooks }: AuthContext): string {
-  const { authMfaTotpVerifyEnabled, authMfaPhoneVerifyEnabled } = settings()
+  const { authMfaTotpVerifyEnabled, authMfaPhoneVerifyEnabled, authMfaWebAuthnVerifyEnabled } = settings()
   const types = [
     ...(authMfaTotpVerifyEnabled ? ['totp'] : []),
     ...(authMfaPhoneVerifyEnabled && hooks.sendSms ? ['phone'] : []),
+    ...(authMfaWebAuthnVerifyEnabled ? ['webauthn'] : []),
   ]
   return `{${types.join()}}`
 }
@@ -159,6 +184,27 @@ async function sendCode(
 ): Promise<void> {
   await limits.countSent('sms_sent')
   await hooks.sendSms?.(jsonObject({ user: text, sms: JSON.stringify({ otp, sms_type: 'mfa', phone }) }))
+}
+
+/** Whether the request proves the factor; for a security key, why not. */
+async function outcomeOf(
+  { codeMacs, relyingParty, now }: AuthContext,
+  attempt: Attempt,
+  request: { userId: string; factorId: string; code: string | undefined; body: VerifyFactorDto },
+): Promise<{ readonly match: Match | undefined; readonly reason?: string }> {
+  const { code, body } = request
+  if (attempt.webauthn && code === undefined) {
+    const answer = readFactorAnswer(body.webauthn, attempt.webauthn)
+    try {
+      const webauthn = await verifyFactorAnswer(relyingParty(), answer, attempt.webauthn)
+      return { match: { method: 'mfa/webauthn', webauthn } }
+    } catch (error) {
+      if (error instanceof InvalidCredential) return { match: undefined, reason: error.message }
+      throw error
+    }
+  }
+  if (code === undefined) throw authErrors.invalid('Code needs to be non-empty')
+  return { match: await matchOf(codeMacs, attempt, { ...request, code, now: now() }) }
 }
 
 /** Compares a code, or a recovery code. The database compares the hash of the latter. */
@@ -192,17 +238,17 @@ async function raise(
   owner: FactorOwner,
   verified: Match & { readonly factorId: string; readonly challengeId: string; readonly ip: string | null },
 ): Promise<AuthReply> {
-  const { factorId: id, challengeId, ip, method, totpStep, recoveryHash } = verified
-  const [[started] = []] = await database.askRows(factorStatements.verify, [
-    owner.id,
-    owner.session.id,
-    id,
-    challengeId,
-    totpStep ?? null,
-    recoveryHash ?? null,
-    method,
-    ip,
-  ])
+  const { factorId: id, challengeId, ip, method, totpStep, recoveryHash, webauthn } = verified
+  const subject = [owner.id, owner.session.id, id, challengeId] as const
+  const [[started] = []] = webauthn
+    ? await database.askRows(factorStatements.verifyWebAuthn, [
+        ...subject,
+        webauthn.created === null ? null : JSON.stringify(webauthn.created.stored),
+        webauthn.created?.aaguid ?? null,
+        webauthn.signCount,
+        ip,
+      ])
+    : await database.askRows(factorStatements.verify, [...subject, totpStep ?? null, recoveryHash ?? null, method, ip])
   const text = started ?? '{}'
   if (text.startsWith('{"refused"')) accepted(JSON.parse(text), { challengeId })
   const issued = await sessions.respond(text, { method })

@@ -1,0 +1,44 @@
+// `/admin/users/{user_id}/passkeys`: passkeys of accounts, for administrators, also while passkeys are disabled.
+import { dto } from '../../../http/service-response.ts'
+import { defineAuthRoute, type AuthRoute } from '../dialect.ts'
+import { granted } from '../passkeys/passkey-refusal.ts'
+import { passkeyStatements } from '../passkeys/passkey-statements.ts'
+import { passkeyId, userId } from '../path-ids.ts'
+import { originOf } from '../request-origin.ts'
+import { noSuchUser } from './admin-result.ts'
+
+export const userPasskeyRoutes: readonly AuthRoute[] = [
+  defineAuthRoute({
+    method: 'get',
+    path: '/admin/users/{user_id}/passkeys',
+    id: 'authAdminListPasskeys',
+    summary: 'Passkeys of an account',
+    caller: 'admin',
+    pathParameters: { user_id: userId },
+    success: [200, 'The passkeys, without keys.'],
+    schema: { type: 'array', items: dto('AuthPasskeyDto') },
+    errors: { 404: 'There is no such account.' },
+    handler: async ({ path, context }) => {
+      const [list] = await context.database.ask(passkeyStatements.adminList, [path.user_id])
+      if (list === undefined || list === null) throw noSuchUser()
+      return { json: list }
+    },
+  }),
+  defineAuthRoute({
+    method: 'delete',
+    path: '/admin/users/{user_id}/passkeys/{passkey_id}',
+    id: 'authAdminDeletePasskey',
+    summary: 'Delete a passkey of an account',
+    caller: 'admin',
+    pathParameters: { user_id: userId, passkey_id: passkeyId },
+    success: [204, 'The passkey is deleted.'],
+    errors: { 404: 'There is no such account, or it has no such passkey.' },
+    handler: async ({ path, caller, context, request }) => {
+      const values = [path.user_id, path.passkey_id, caller.role, originOf(request, context).ip]
+      const [removed] = await context.database.ask(passkeyStatements.adminDelete, values)
+      if (removed === undefined || removed === null) throw noSuchUser()
+      granted(removed)
+      return { status: 204, empty: true }
+    },
+  }),
+]
