@@ -230,6 +230,10 @@ const dependencies: Dependencies = {
   serve,
   withDatabase: (config, wish, use) =>
     withConnection(config, process.env, wish, log, async (client) => use(await sessionOn(client, config))),
+  withUsers: (config, use) =>
+    withAddress(config, process.env, reading, log, async (address) =>
+      (await import('./users/with-users.ts')).withUsers(config, address, use),
+    ),
   withAddress: (config, wish, use) => withAddress(config, process.env, wish, log, use),
   connectTo,
   hasDatabase: async ({ dataDir, dbUri, migrationDatabaseUrl }) =>

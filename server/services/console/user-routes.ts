@@ -8,20 +8,10 @@ import type { Route } from '../../http/route.ts'
 import { done, dto, failure, success } from '../../http/service-response.ts'
 import { listSessions } from '../accounts/session.ts'
 import { sessionLimits } from '../accounts/session-limits.ts'
-import { authAdmin } from '../auth/auth-database.ts'
+import { appRolesOf, setAppRole } from '../auth/admin/user-administration.ts'
+import { authDatabase } from '../auth/auth-database.ts'
 import type { ConsoleCaller, ConsoleParts } from './console-settings.ts'
 import type { AppRoleRequest, UserAppRole, UserDetails } from './protocol.ts'
-
-/** Its entry in the audit log is that of a change by the admin API. */
-const changeAppRole = `
-  with changed as (
-    update auth.users set app_role = $2, updated_at = now() where id = $1 returning *
-  )
-  select id, auth.record_audit(
-    auth.admin_account($3), 'user_modified', 'user',
-    jsonb_build_object('user_id', id, 'user_email', email, 'user_phone', phone, 'app_role', app_role), $4
-  )
-  from changed`
 
 const noSuchUser = (): Failure => new Failure(404, 'There is no such user')
 
@@ -30,6 +20,9 @@ const errors = { 404: failure('There is no such user.') }
 
 export function userRoutes(parts: ConsoleParts, access: Access<ConsoleCaller>): readonly Route[] {
   const { database } = parts
+  const accounts = authDatabase(database)
+  const rolesOf = async (ids: readonly string[]): Promise<readonly UserAppRole[]> =>
+    Array.from(await appRolesOf(accounts, ids), ([id, role]) => ({ id, app_role: role }))
   return [
     defineEnvelopeRoute({
       method: 'get',
@@ -45,7 +38,7 @@ export function userRoutes(parts: ConsoleParts, access: Access<ConsoleCaller>): 
         numeric: [],
       },
       success: success(200, 'Those of the users that have one.', { type: 'array' }),
-      handler: async ({ query }) => ({ details: await appRolesOf(parts, query.ids.split(',')) }),
+      handler: async ({ query }) => ({ details: await rolesOf(query.ids.split(',')) }),
     }),
     defineEnvelopeRoute({
       method: 'get',
@@ -59,7 +52,7 @@ export function userRoutes(parts: ConsoleParts, access: Access<ConsoleCaller>): 
       handler: async ({ path: { id } }) => {
         const limits = sessionLimits(parts.snapshot().config)
         const [[found], sessions] = await Promise.all([
-          appRolesOf(parts, [id]),
+          rolesOf([id]),
           listSessions(id, { query: database.query, sessionLimits: () => limits }),
         ])
         return { details: { app_role: found?.app_role ?? null, sessions } satisfies UserDetails }
@@ -78,10 +71,8 @@ export function userRoutes(parts: ConsoleParts, access: Access<ConsoleCaller>): 
       errors,
       handler: async ({ caller, path: { id }, body: { app_role: appRole }, request }) => {
         const address = clientAddress(request, parts.snapshot().config.trustedProxies)
-        const [changed] = await database.transaction(authAdmin, (query) =>
-          query(changeAppRole, [id, appRole, caller.actor, address]),
-        )
-        if (!changed) throw noSuchUser()
+        const change = { database: accounts, actor: caller.actor, ip: address }
+        if (!(await setAppRole(change, id, appRole))) throw noSuchUser()
         await parts.record(caller, 'set app_role', { user: id, app_role: appRole })
         return { message: 'app_role set' }
       },
@@ -103,14 +94,4 @@ export function userRoutes(parts: ConsoleParts, access: Access<ConsoleCaller>): 
       },
     }),
   ]
-}
-
-async function appRolesOf({ database }: ConsoleParts, ids: readonly string[]): Promise<readonly UserAppRole[]> {
-  const rows = await database.transaction(
-    authAdmin,
-    (query) =>
-      query('select id, app_role from auth.users where id = any ($1::uuid[]) and app_role is not null', [[...ids]]),
-    'read',
-  )
-  return rows.map(({ id: of, app_role: appRole }) => ({ id: String(of), app_role: String(appRole) }))
 }

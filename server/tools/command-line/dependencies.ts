@@ -13,6 +13,7 @@ import type { RunClientQuery } from '../../catalogue/introspection.ts'
 import type { ServeOptions } from '../../running/serve.ts'
 import type { DatabaseAddress } from './database-address.ts'
 import type { Fixture, Laboratory } from '../policy-tests/laboratory.ts'
+import type { Users } from '../users/users.ts'
 import type { Termination } from '../../running/termination.ts'
 
 export type NewKey = {
@@ -108,6 +109,8 @@ export type Dependencies = {
     wish: ConnectionWish,
     use: (session: DatabaseOperations) => Promise<T>,
   ) => Promise<T>
+  /** Runs `use` with the accounts of the database, as the role that serves requests. */
+  readonly withUsers: <T>(config: Config, use: (users: Users) => Promise<T>) => Promise<T>
   /** Like `withDatabase`, for programs that connect themselves, or several times. */
   readonly withAddress: <T>(
     config: Config,

@@ -4,6 +4,7 @@ import { CommandError } from './command-error.ts'
 import type { ApiKey, ApiKeyLimits } from '../../identity/api-key/api-key.ts'
 import { allowedLimit, keyLimitNames, parseLimit, type LimitName } from '../../identity/limits.ts'
 import type { Dependencies, DatabaseOperations } from './dependencies.ts'
+import { durationHours } from './duration.ts'
 import { requireKeys, withKeyRights } from './key-rights.ts'
 import { printable, textTable } from './text-table.ts'
 
@@ -129,14 +130,10 @@ const readLimit =
     return value
   }
 
-const hours = { h: 1, d: 24, w: 24 * 7 } as const
-
 /** @throws InvalidArgumentError, which commander prints */
 export function readExpiry(text: string): Date {
-  const [, count, unit] = /^(\d{1,6})([hdw])$/.exec(text) ?? []
-  if (count !== undefined && unit !== undefined) {
-    return new Date(Date.now() + Number(count) * hours[unit as keyof typeof hours] * 3_600_000)
-  }
+  const hours = durationHours(text)
+  if (hours !== undefined) return new Date(Date.now() + hours * 3_600_000)
   const isTime = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/.test(text)
   const time = new Date(text)
   // Rejects dates such as 2030-02-31, which `Date` would read as the third of March.

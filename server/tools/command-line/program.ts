@@ -21,6 +21,7 @@ import { addTest } from './test-command.ts'
 import { addTypes } from './types-command.ts'
 import { addUpgrade } from './upgrade-command.ts'
 import { addWebhook } from './webhook-command.ts'
+import { addUsers } from './users-command.ts'
 import { messageOf } from './error-message.ts'
 
 const description = `Serves a PostgreSQL database as a REST API, and vehicle valuation reports.
@@ -96,6 +97,7 @@ function createProgram(dependencies: Dependencies, output: Output, setExitCode: 
   addMigrate(program, dependencies, setExitCode)
   addSample(program, dependencies)
   addKeys(program, dependencies)
+  addUsers(program, dependencies)
   addConsole(program, dependencies)
   addCheck(program, dependencies, setExitCode)
   addTypes(program, dependencies, setExitCode)

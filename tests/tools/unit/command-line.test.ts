@@ -111,6 +111,7 @@ async function run(
     dumpSchema: () => Promise.resolve('{"dbTables":[]}'),
     serve: (options: ServeOptions) => Promise.resolve(called('serve', undefined, options)),
     withDatabase: (_config, wish, use) => use(called('database', database, wish)),
+    withUsers: () => Promise.reject(new Error('no accounts')),
     withAddress: (_config, wish, use) =>
       use(
         called(
@@ -306,7 +307,7 @@ t.test('usage errors', async (t) => {
   const table: [string[], RegExp][] = [
     [
       ['migrat'],
-      /^There is no command and no configuration file named "migrat"\. The commands are serve, migrate, sample, keys, console, check, types, [a-z, -]+\.\n$/,
+      /^There is no command and no configuration file named "migrat"\. The commands are serve, migrate, sample, keys, users, console, check, types, [a-z, -]+\.\n$/,
     ],
     [['no/such.conf'], /^There is no configuration file "no\/such\.conf"\.\n$/],
     [['--dump-config', 'no.conf'], /^There is no configuration file "no\.conf"\.\n$/],

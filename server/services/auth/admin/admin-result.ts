@@ -13,11 +13,11 @@ const refusals: Readonly<Record<string, () => AuthError>> = {
 }
 
 /**
- * The JSON text of a result, as the response.
+ * The JSON text of a result.
  *
  * @throws AuthError 404 `user_not_found` for null; as `refused` says
  */
-export function replyOf(rows: readonly TextRow[], friendlyName?: string): AuthReply {
+export function resultText(rows: readonly TextRow[], friendlyName?: string): string {
   const text = rows[0]?.[0]
   if (text === null || text === undefined) throw noSuchUser()
   if (text.startsWith('{"refused"')) {
@@ -26,5 +26,10 @@ export function replyOf(rows: readonly TextRow[], friendlyName?: string): AuthRe
     if (error) throw error
     accepted(JSON.parse(text), friendlyName === undefined ? {} : { friendlyName })
   }
-  return { text }
+  return text
 }
+
+/** The same as the response. */
+export const replyOf = (rows: readonly TextRow[], friendlyName?: string): AuthReply => ({
+  text: resultText(rows, friendlyName),
+})

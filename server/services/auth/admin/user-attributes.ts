@@ -83,7 +83,7 @@ function banDuration(text: string): number {
  */
 export async function passwordHashOf(
   { password, password_hash: passwordHash }: AdminUserDto,
-  passwords: ClientPasswords,
+  passwords: Pick<ClientPasswords, 'hash'>,
   check: (password: string) => void,
 ): Promise<string | null> {
   const isGiven = password !== undefined && password !== null

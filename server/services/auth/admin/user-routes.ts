@@ -1,17 +1,24 @@
 // `/admin/users`: accounts, for administrators.
+import type { IncomingMessage } from 'node:http'
 import { originalTarget } from '../../../http/router.ts'
 import { dto } from '../../../http/service-response.ts'
 import { administrator } from '../../accounts/work-client.ts'
+import type { AuthAdmin } from '../auth-caller.ts'
+import type { AuthContext } from '../auth-context.ts'
 import { authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthRoute } from '../dialect.ts'
 import { userId } from '../path-ids.ts'
-import { checkPassword, requireHashable } from '../password-rules.ts'
 import { namedAudience, originOf } from '../request-origin.ts'
-import { given } from '../request-text.ts'
-import { noSuchUser, replyOf } from './admin-result.ts'
-import { adminStatements } from './admin-statements.ts'
 import { pageHeaders, pageOf, skippedBy } from './page.ts'
-import { attributesOf, passwordHashOf, type AdminUserDto } from './user-attributes.ts'
+import {
+  createUser,
+  deleteUser,
+  findUser,
+  listUsers,
+  updateUser,
+  type UserAdministration,
+} from './user-administration.ts'
+import type { AdminUserDto } from './user-attributes.ts'
 
 /** `schemas/auth-delete-user-dto.json` */
 type DeleteUserDto = { readonly should_soft_delete?: boolean | null }
@@ -45,16 +52,16 @@ export const userRoutes: readonly AuthRoute[] = [
       const ascending = isAscending(query)
       const page = pageOf(query)
       const audience = namedAudience(request) ?? context.settings().authJwtAud
-      const [[users, total] = []] = await context.database.askRows(adminStatements.listUsers, [
+      const { users, total } = await listUsers(context.database, {
         audience,
-        query.get('filter') ?? '',
+        filter: query.get('filter') ?? '',
         ascending,
-        page.size,
-        skippedBy(page),
-      ])
+        size: page.size,
+        skipped: skippedBy(page),
+      })
       return {
-        text: `{"users":${users ?? '[]'},"aud":${JSON.stringify(audience)}}`,
-        headers: pageHeaders(originalTarget(request), page, Number(total)),
+        text: `{"users":${users},"aud":${JSON.stringify(audience)}}`,
+        headers: pageHeaders(originalTarget(request), page, total),
       }
     },
   }),
@@ -69,33 +76,9 @@ export const userRoutes: readonly AuthRoute[] = [
     success: [200, 'The account.'],
     schema: account,
     errors: { 422: 'The address, the phone number or the id is taken.' },
-    handler: async ({ body, bodyMembers, caller, context, request }) => {
-      if (!body.email && !body.phone) {
-        throw authErrors.invalid('Cannot create a user without either an email or phone')
-      }
-      const { authJwtAud, authJwtDefaultGroupName } = context.settings()
-      const { json, ban } = attributesOf(
-        {
-          ...body,
-          aud: given(body.aud) ?? namedAudience(request) ?? authJwtAud,
-          role: given(body.role) ?? authJwtDefaultGroupName,
-        },
-        bodyMembers,
-      )
-      return replyOf(
-        await context.database.askRows(adminStatements.createUser, [
-          json,
-          await passwordHashOf(
-            { ...body, password: given(body.password) ?? null },
-            context.passwords.for(administrator(request)),
-            requireHashable,
-          ),
-          ban ?? 0,
-          caller.role,
-          originOf(request, context).ip,
-        ]),
-      )
-    },
+    handler: async ({ body, bodyMembers: members, caller, context, request }) => ({
+      text: await createUser(byCaller(caller, context, request), { body, members }, namedAudience(request)),
+    }),
   }),
   defineAuthRoute({
     method: 'get',
@@ -107,8 +90,7 @@ export const userRoutes: readonly AuthRoute[] = [
     success: [200, 'The account.'],
     schema: account,
     errors: notFound,
-    handler: async ({ path, context }) =>
-      replyOf(await context.database.askRows(adminStatements.findUser, [path.user_id])),
+    handler: async ({ path, context }) => ({ text: await findUser(context.database, path.user_id) }),
   }),
   defineAuthRoute({
     method: 'put',
@@ -122,25 +104,9 @@ export const userRoutes: readonly AuthRoute[] = [
     success: [200, 'The account as it is now.'],
     schema: account,
     errors: { ...notFound, 422: 'The address or the phone number is taken, or the password is weak.' },
-    handler: async ({ path, body, bodyMembers, caller, context, request }) => {
-      const id = path.user_id
-      const settings = context.settings()
-      // The id and the audience of an account do not change.
-      const { json, ban } = attributesOf({ ...body, id: null, aud: null }, bodyMembers)
-      const passwordHash = await passwordHashOf(body, context.passwords.for(administrator(request)), (password) => {
-        checkPassword(password, settings)
-      })
-      return replyOf(
-        await context.database.askRows(adminStatements.updateUser, [
-          id,
-          json,
-          passwordHash,
-          ban,
-          caller.role,
-          originOf(request, context).ip,
-        ]),
-      )
-    },
+    handler: async ({ path, body, bodyMembers: members, caller, context, request }) => ({
+      text: await updateUser(byCaller(caller, context, request), path.user_id, { body, members }),
+    }),
   }),
   defineAuthRoute({
     method: 'delete',
@@ -157,17 +123,20 @@ export const userRoutes: readonly AuthRoute[] = [
     schema: { type: 'object' },
     errors: notFound,
     handler: async ({ path, body, caller, context, request }) => {
-      const [deleted] = await context.database.ask(adminStatements.deleteUser, [
-        path.user_id,
-        body.should_soft_delete === true,
-        caller.role,
-        originOf(request, context).ip,
-      ])
-      if (deleted === null) throw noSuchUser()
+      await deleteUser(byCaller(caller, context, request), path.user_id, body.should_soft_delete === true)
       return { json: {} }
     },
   }),
 ]
+
+/** The administration for the caller of a request. */
+const byCaller = (caller: AuthAdmin, context: AuthContext, request: IncomingMessage): UserAdministration => ({
+  database: context.database,
+  settings: context.settings(),
+  passwords: context.passwords.for(administrator(request)),
+  actor: caller.role,
+  ip: originOf(request, context).ip,
+})
 
 /** @throws AuthError 400 */
 function isAscending(query: URLSearchParams): boolean {
