@@ -37,11 +37,12 @@ begin
     return;
   end if;
   update auth.users set email_unproven = true where users.id = (outcome ->> 'id')::uuid returning users.* into created;
-  return query select created.id, created.email::text, $3, $4, created.created_at;
+  return query
+    select created.id, created.email::text, auth.first_name(created), auth.last_name(created), created.created_at;
 end
 $$;
 comment on function auth.create_user(text, text, text, text, text, uuid, text, text, boolean) is
-  'Registers an account that is used at once, before its owner has proved the address. With `confirms`, the address is confirmed at once. Returns no row if the address is taken.';
+  'Registers an account that is used at once, before its owner has proved the address. With `confirms`, the address is confirmed at once. Without a given name, the first name is the part of the address before the @. Returns no row if the address is taken.';
 
 create function auth.find_user(address text)
 returns table (

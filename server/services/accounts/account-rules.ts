@@ -7,7 +7,7 @@ import type { Session } from './session.ts'
 export type SignUpCandidate = {
   readonly email: string
   readonly password: string
-  readonly firstName: string
+  readonly firstName: string | null
   readonly lastName: string | null
 }
 

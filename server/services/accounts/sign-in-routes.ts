@@ -39,7 +39,7 @@ export type SignInSettings = SessionSettings & {
 
 /** `schemas/sign-up-dto.json` and `schemas/sign-in-dto.json`. */
 type SignInDto = { readonly email: string; readonly password: string }
-type SignUpDto = SignInDto & { readonly firstName: string; readonly lastName?: string }
+type SignUpDto = SignInDto & { readonly firstName?: string; readonly lastName?: string }
 
 const replaces = 'Ends the session of the request, if it has one: the new session replaces it.'
 
@@ -70,7 +70,7 @@ export function signInRoutes(settings: SignInSettings): readonly Route[] {
       },
       handler: async ({ body, request, response }) => {
         const email = normalisedEmail(body.email)
-        const { password: secret, firstName, lastName = null } = body
+        const { password: secret, firstName = null, lastName = null } = body
         await limits.register(email, clientNetwork(request, trustedProxies))
         const parts = await rules.admitSignUp(request, { email, password: secret, firstName, lastName })
         const passwordHash = await passwords.for(workClient(request, trustedProxies)).hash(secret)

@@ -69,12 +69,17 @@ async function admitSignUp(
   requireStrong(password, settings)
   const { authJwtAud: audience, authJwtDefaultGroupName: role, authMailerAutoconfirm: confirms } = settings
   const id = randomUUID()
-  const fullName = lastName === null ? firstName : `${firstName} ${lastName}`
-  const names = { first_name: firstName, ...(lastName === null ? {} : { last_name: lastName }), full_name: fullName }
+  const names = {
+    ...(firstName === null ? {} : { first_name: firstName }),
+    ...(lastName === null ? {} : { last_name: lastName }),
+    ...(firstName === null && lastName === null ? {} : { full_name: joined(firstName, lastName) }),
+  }
   const user = draftUser({ id, audience, role, email, provider: 'email', metadata: JSON.stringify(names) })
   await announceUser(context, { email }, user, originOf(request, context).ip)
   return { id, audience, role, confirms }
 }
+
+const joined = (...names: readonly (string | null)[]): string => names.filter((name) => name !== null).join(' ')
 
 /** In the background, so that the time of the response depends on no mail server. Limits of mails end no sign-up. */
 function sendConfirmation(
