@@ -404,8 +404,8 @@ t.test('a copy of the database sends nothing that the original may have sent', a
     ).rows
   t.strictSame(await claimCopy(), [])
   t.strictSame(
-    (await copy.query('select url, state, last_error from rowhouse.calls order by number')).rows.map(
-      ({ url, state, last_error: error }) => [url, state, error === null ? null : String(error).slice(0, 39)],
+    (await copy.query('select url, state, left(last_error, 39) as error from rowhouse.calls order by number')).rows.map(
+      ({ url, state, error }) => [url, state, error],
     ),
     [
       ['http://a/1', 'delivered', null],

@@ -1,6 +1,6 @@
 // Triggers that cause calls: Supabase's `http_request`, and rowhouse.webhook() for whole statements.
 import t, { type Test } from 'tap'
-import { createMigratedDatabase, withClient, type TestDatabase } from '../support/database.ts'
+import { createMigratedDatabase, withClient } from '../support/database.ts'
 import { webhookMigration, type WebhookWish } from '../../server/tools/webhooks/webhook-sql.ts'
 
 type Payload = {
@@ -30,12 +30,19 @@ const addWebhook = (table: string, wish: Partial<WebhookWish> = {}): Promise<unk
     ),
   )
 
-async function callsOf(table: string, from: Pick<TestDatabase, 'query'> = database) {
-  const { rows } = await from.query(
+type Call = {
+  readonly webhook: string
+  readonly key: string | null
+  readonly request_id: string | null
+  readonly body: string | null
+}
+
+async function callsOf(table: string): Promise<(Call & { readonly payload: Payload })[]> {
+  const { rows } = await database.query(
     "select * from rowhouse.calls where webhook like 'public.' || $1 || '.%' order by number",
     [table],
   )
-  return rows.map((row) => ({ ...row, payload: JSON.parse(String(row.body ?? 'null')) as Payload }))
+  return (rows as unknown as Call[]).map((row) => ({ ...row, payload: JSON.parse(row.body ?? 'null') as Payload }))
 }
 
 t.test("the triggers of Supabase's documentation", async (t) => {
@@ -162,7 +169,7 @@ t.test('conditions', async (t) => {
   await database.query(`delete from ${table} where id < 4`)
   t.strictSame(
     (await callsOf(table)).map(({ webhook, key, payload: { record, old_record: old } }) => [
-      String(webhook).split('.')[2],
+      webhook.split('.')[2],
       record?.id ?? old?.id,
       key,
       Object.keys(record ?? old ?? {}).sort(),
@@ -293,7 +300,7 @@ t.test('a row trigger that fires often in one transaction is bounded', async (t)
 t.test('cycles end', async (t) => {
   const table = await newTable(t)
   await addWebhook(table, { events: ['insert'] })
-  const insertAt = async (headers: string): Promise<Record<string, unknown> | undefined> => {
+  const insertAt = async (headers: string): Promise<Call | undefined> => {
     await withClient(database.adminUri, async (client) => {
       await client.query('begin')
       await client.query("select set_config('request.headers', $1, true)", [headers])
