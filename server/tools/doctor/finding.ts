@@ -12,6 +12,7 @@ export const areas = [
   'policies',
   'storage',
   'realtime',
+  'webhooks',
   'backup',
   'service',
 ] as const

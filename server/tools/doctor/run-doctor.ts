@@ -18,6 +18,7 @@ import { readinessFindings, readService } from './service-probe.ts'
 import { settingsFindings } from './settings-findings.ts'
 import { storageFindings } from './storage-findings.ts'
 import { certificateFindings, databaseTlsFindings, serviceTlsFindings } from './tls.ts'
+import { webhooksFindings } from './webhooks-findings.ts'
 import { nodeFindings, postgresFindings, serviceVersionFindings } from './versions.ts'
 
 export type DoctorOptions = {
@@ -73,6 +74,7 @@ export async function runDoctor(options: DoctorOptions): Promise<DoctorResult> {
       client: isEmbedded ? owner : first,
       isPooled: pooling.isPooled,
     })),
+    ...(await webhooksFindings(config, first)),
     ...storageFindings(withoutArchive(facts, options)),
     ...(isEmbedded ? await backupFindings(facts, options) : []),
     ...service.findings,
