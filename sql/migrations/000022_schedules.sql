@@ -280,7 +280,10 @@ comment on function rowhouse.next_run(text, timestamptz, text) is
 
 do $migration$
 begin
-  if to_regclass('cron.job') is not null then
+  -- This role may lack the privilege to use the schema.
+  if exists (
+    select from pg_catalog.pg_class where relname = 'job' and relnamespace = to_regnamespace('cron')
+  ) then
     raise notice 'the schema cron exists already: schedules are left to what created it';
     return;
   end if;
@@ -594,8 +597,9 @@ create function rowhouse.has_own_schedules() returns boolean
 language sql stable security definer set search_path = ''
 as $$
   select exists (
-    select from pg_catalog.pg_trigger
-    where tgrelid = pg_catalog.to_regclass('cron.job') and tgfoid = pg_catalog.to_regprocedure('rowhouse.check_job()')
+    select from pg_catalog.pg_trigger join pg_catalog.pg_class on pg_class.oid = tgrelid
+    where relname = 'job' and relnamespace = pg_catalog.to_regnamespace('cron')
+      and tgfoid = pg_catalog.to_regprocedure('rowhouse.check_job()')
   )
 $$;
 comment on function rowhouse.has_own_schedules() is
@@ -856,7 +860,7 @@ comment on function rowhouse.list_schedules(text) is
   'The jobs with their next due time and last run, for people who operate the server: the console and the command line. With the extension pg_cron, too.';
 grant execute on function rowhouse.list_schedules(text) to authenticator;
 
-create function rowhouse.list_schedule_runs(job bigint, before bigint, most integer)
+create function rowhouse.list_schedule_runs(job bigint, before bigint, most integer, only_status text default null)
 returns table (
   run bigint, job_id bigint, name text, command text, role text, database text, pid integer, status text, message text,
   affected bigint, started_at timestamptz, ended_at timestamptz, milliseconds double precision
@@ -870,10 +874,11 @@ as $$
   from cron.job_run_details as run left join cron.job using (jobid)
   where (list_schedule_runs.job is null or run.jobid = list_schedule_runs.job)
     and (before is null or run.runid < before)
+    and (only_status is null or run.status = only_status)
   order by run.runid desc limit most
 $$;
-comment on function rowhouse.list_schedule_runs(bigint, bigint, integer) is
-  'Runs, the latest first: of one job or of all, those before a run or all, at most so many. affected: rows that the last statement returned or changed.';
-grant execute on function rowhouse.list_schedule_runs(bigint, bigint, integer) to authenticator;
+comment on function rowhouse.list_schedule_runs(bigint, bigint, integer, text) is
+  'Runs, the latest first: of one job or of all, those before a run or all, of one status or of all, at most so many. affected: rows that the last statement returned or changed.';
+grant execute on function rowhouse.list_schedule_runs(bigint, bigint, integer, text) to authenticator;
 
 call rowhouse.end_private_functions();

@@ -16,6 +16,7 @@ import { addKeys } from './keys-command.ts'
 import { addMigrate } from './migrate-command.ts'
 import { addPsql, addUrl, separatePsqlArguments } from './psql-command.ts'
 import { addSample } from './sample-command.ts'
+import { addSchedules } from './schedules-command.ts'
 import { addServe } from './serve-command.ts'
 import { addTest } from './test-command.ts'
 import { addTypes } from './types-command.ts'
@@ -111,6 +112,7 @@ function createProgram(dependencies: Dependencies, output: Output, setExitCode: 
   addAudit(program, dependencies, setExitCode)
   addWebhook(program, dependencies)
   addCalls(program, dependencies)
+  addSchedules(program, dependencies, setExitCode)
   addExplain(program, dependencies, setExitCode)
   addTest(program, dependencies, setExitCode)
   addDashboard(program, dependencies)

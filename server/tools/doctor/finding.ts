@@ -13,6 +13,7 @@ export const areas = [
   'storage',
   'realtime',
   'webhooks',
+  'schedules',
   'backup',
   'service',
 ] as const

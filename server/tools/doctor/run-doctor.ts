@@ -15,6 +15,7 @@ import { poolerFindings } from './pooler.ts'
 import { encryptionOf, examinePooling, readClock } from './probe.ts'
 import { realtimeFindings } from './realtime-findings.ts'
 import { readinessFindings, readService } from './service-probe.ts'
+import { schedulesFindings } from './schedules-findings.ts'
 import { settingsFindings } from './settings-findings.ts'
 import { storageFindings } from './storage-findings.ts'
 import { certificateFindings, databaseTlsFindings, serviceTlsFindings } from './tls.ts'
@@ -75,6 +76,11 @@ export async function runDoctor(options: DoctorOptions): Promise<DoctorResult> {
       isPooled: pooling.isPooled,
     })),
     ...(await webhooksFindings(config, first)),
+    ...(await schedulesFindings(
+      (text, values) => owner.query(text, values),
+      config,
+      !isEmbedded || (await isServedEmbedded(owner)),
+    )),
     ...storageFindings(withoutArchive(facts, options)),
     ...(isEmbedded ? await backupFindings(facts, options) : []),
     ...service.findings,
@@ -105,12 +111,16 @@ const withoutArchive = (facts: DatabaseFacts, { config, isEmbedded }: DoctorOpti
     ? { ...facts, slots: facts.slots.filter(({ name }) => name !== slotName) }
     : facts
 
-async function backupFindings(facts: DatabaseFacts, { config, owner, now }: DoctorOptions): Promise<DoctorFinding[]> {
+/** Whether a server runs with the embedded database: one that was started after this program runs for it alone. */
+async function isServedEmbedded(owner: Client): Promise<boolean> {
   const { rows } = await owner.query<{ started: number }>(
     'select extract(epoch from pg_catalog.pg_postmaster_start_time())::float8 * 1000 as started',
   )
-  // A database that was started after this program runs for it alone.
-  const isServed = (rows[0]?.started ?? Infinity) < Date.now() - process.uptime() * 1000
+  return (rows[0]?.started ?? Infinity) < Date.now() - process.uptime() * 1000
+}
+
+async function backupFindings(facts: DatabaseFacts, { config, owner, now }: DoctorOptions): Promise<DoctorFinding[]> {
+  const isServed = await isServedEmbedded(owner)
   return archiveFindings(await readArchiveFacts(config.backupDir), facts, config, isServed, now.getTime())
 }
 
