@@ -83,10 +83,13 @@ t.test('each way to serve', async (t) => {
 })
 
 t.test('packages, import maps and JSX', async (t) => {
-  const { read } = testRuntime(t)
+  const { read, messages } = testRuntime(t)
   const imports = fixtureFunction('imports')
   const importMap = imports.entrypoint.replace('index.ts', 'deno.jsonc')
   t.strictSame(await read({ ...imports, importMap }, 'imports/all'), [200, '["function","*","function","61",64]'])
+  t.match(messages(), [
+    /imports\/index\.ts:3:21: "https:\/\/esm\.sh\/v135\/picocolors@1\.0\.0\?target=deno" runs with version 1\.\d+\.\d+, which is installed\. If it should not: npm install picocolors@1\.0\.0/,
+  ])
   const jsx = fixtureFunction('jsx')
   const withJsx = { ...jsx, importMap: jsx.entrypoint.replace('index.tsx', 'deno.json') }
   t.strictSame(await read(withJsx, 'jsx'), [200, '<main class="page">Hello world</main>'])
@@ -116,6 +119,7 @@ t.test('Deno and the environment', async (t) => {
   t.equal(await run('lazy'), 'loaded when needed')
   t.strictSame(await run('meta'), [true, true, true])
   t.equal(await run('version'), 'string')
+  t.strictSame(await run('web'), ['function', { id: '7' }])
   t.equal(await run('build'), 'string')
   t.equal(await run('notFound', 'absent.txt'), true)
   const notAvailable = (name: string): string =>

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { readImportMap } from '../../../server/services/functions/runtime/bundle/import-map.ts'
-import { parseSpecifier } from '../../../server/services/functions/runtime/bundle/specifier.ts'
+import { isVersionInRange } from '../../../server/services/functions/runtime/bundle/installed-package.ts'
+import { parseSpecifier, type Specifier } from '../../../server/services/functions/runtime/bundle/specifier.ts'
 
 const packages: readonly [specifier: string, candidates: readonly string[], install: string][] = [
   ['npm:hono', ['hono'], 'npm install hono'],
@@ -36,8 +37,23 @@ const packages: readonly [specifier: string, candidates: readonly string[], inst
 
 t.test('packages', async (t) => {
   for (const [text, candidates, install] of packages) {
-    t.strictSame(parseSpecifier(text), { kind: 'package', candidates, install }, text)
+    const { range, ...specifier } = parseSpecifier(text) as Extract<Specifier, { kind: 'package' }>
+    t.strictSame(specifier, { kind: 'package', candidates, install }, text)
+    t.equal(install.replaceAll("'", '').endsWith(`@${range}`), range !== undefined && !range.includes("'"), text)
   }
+})
+
+t.test('versions', async (t) => {
+  const rows: readonly [version: string, range: string, isInRange: boolean][] = [
+    ['2.3.4', '2', true],
+    ['2.3.4', '^2.1', true],
+    ['2.3.4', '>=1 <3', true],
+    ['2.3.4', '~2.2', false],
+    ['2.3.4', '2.3.5', false],
+    ['2.3.4', '11.x', false],
+    ['2.3.4', 'latest', true],
+  ]
+  for (const [version, range, isInRange] of rows) t.equal(isVersionInRange(version, range), isInRange, range)
 })
 
 t.test('everything else', async (t) => {

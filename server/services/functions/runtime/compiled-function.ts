@@ -8,6 +8,7 @@ export type CompiledFunction = {
   readonly path: string
   /** Folders of packages that are elsewhere, as in a project with several packages. */
   readonly linked: readonly string[]
+  readonly warnings: readonly string[]
 }
 
 /**
@@ -16,7 +17,7 @@ export type CompiledFunction = {
  * @throws FunctionFailure `boot`
  */
 export async function compileTo(source: FunctionSource, path: string): Promise<CompiledFunction> {
-  const { code, linked } = await compile(source, path)
+  const { code, ...rest } = await compile(source, path)
   await writeFile(path, code, { mode: 0o600 })
-  return { source, path, linked }
+  return { source, path, ...rest }
 }

@@ -103,7 +103,7 @@ export class FunctionWorkers {
       // Systems remove temporary files that were not used for days.
       const wasRemoved = await folder.restore()
       if (wasRemoved || !existsSync((await this.#compiling)?.path ?? '')) this.#compiling = undefined
-      this.#compiling ??= compileTo(this.source, folder.newPath('.mjs'))
+      this.#compiling ??= this.#compile(folder.newPath('.mjs'))
       this.#start(await this.#compiling, folder)
     } catch (error) {
       // A package may be installed before the next attempt.
@@ -112,6 +112,12 @@ export class FunctionWorkers {
       this.#recordFailedStart(failure)
       throw failure
     }
+  }
+
+  async #compile(path: string): Promise<CompiledFunction> {
+    const compiled = await compileTo(this.source, path)
+    for (const warning of compiled.warnings) this.#context.onLog(this.source, 'warn', warning, undefined)
+    return compiled
   }
 
   #start(compiled: CompiledFunction, folder: WorkerFolder): void {

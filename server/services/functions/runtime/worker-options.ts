@@ -44,6 +44,8 @@ export const workerOptions = ({ folder, code, linked }: WorkerAccess, memoryMega
   '--enable-source-maps',
   `--max-old-space-size=${memoryMegabytes}`,
   permission,
+  // Deno has `WebSocket`; Node.js without this option since release 22.
+  ...(flags.has('--experimental-websocket') ? ['--experimental-websocket'] : []),
   // Node.js 25 restricts the network, too.
   ...(flags.has('--allow-net') ? ['--allow-net'] : []),
   // Node.js 20 aborts if a path occurs twice.

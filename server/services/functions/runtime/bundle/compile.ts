@@ -39,6 +39,8 @@ export type Compiled = {
   readonly code: string
   /** Folders of packages that are not in `node_modules`, as of a project with several packages. */
   readonly linked: readonly string[]
+  /** What the owner should know though the function runs, such as a package of another version. */
+  readonly warnings: readonly string[]
 }
 
 /**
@@ -53,7 +55,7 @@ export async function compile(source: FunctionSource, outfile: string): Promise<
   const { build } = await import('esbuild')
   const linked = new Set<string>()
   try {
-    const { outputFiles } = await build({
+    const { outputFiles, warnings } = await build({
       entryPoints: [source.entrypoint],
       outfile,
       absWorkingDir: resolve(source.root),
@@ -70,7 +72,7 @@ export async function compile(source: FunctionSource, outfile: string): Promise<
       tsconfigRaw: { compilerOptions: typescriptOptions(importMap) },
       plugins: [functionImports(source, importMap, linked)],
     })
-    return { code: outputFiles[0]?.text ?? '', linked: [...linked] }
+    return { code: outputFiles[0]?.text ?? '', linked: [...linked], warnings: warnings.map(describeMessage) }
   } catch (error) {
     const detail = isBuildFailure(error) ? error.errors.map(describeMessage).join('\n') : textOf(error)
     throw new FunctionFailure('boot', detail)

@@ -1,11 +1,11 @@
 // Resolves what functions import: files of the project become part of the bundle, installed packages are imported from their place.
-import { existsSync } from 'node:fs'
 import { readFile, realpath } from 'node:fs/promises'
-import { dirname, extname, isAbsolute, join, relative, sep } from 'node:path'
+import { dirname, extname, isAbsolute, relative, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { Loader, OnLoadResult, OnResolveArgs, OnResolveResult, Plugin, PluginBuild } from 'esbuild'
 import type { FunctionSource } from '../function-source.ts'
 import type { ImportMap } from './import-map.ts'
+import { installedPackage, isVersionInRange, type InstalledPackage } from './installed-package.ts'
 import { parseSpecifier, type Specifier } from './specifier.ts'
 
 /** The name by which the compiled code knows `import.meta` of a file. */
@@ -41,12 +41,6 @@ type Resolver = {
   readonly linked: Set<string>
 }
 
-/** The folder of the package that a file belongs to. */
-function packageFolder(path: string): string {
-  const folder = dirname(path)
-  return folder === path || existsSync(join(folder, 'package.json')) ? folder : packageFolder(folder)
-}
-
 const byDefaultRules = (build: PluginBuild, path: string, { kind, importer, resolveDir }: OnResolveArgs) =>
   build.resolve(path, { kind, importer, resolveDir, pluginData: byDefault })
 
@@ -58,17 +52,25 @@ async function resolveFile(resolver: Resolver, path: string, args: OnResolveArgs
   return { errors: [{ text: `"${args.path}" is outside of the project, whose folder is ${resolver.root}` }] }
 }
 
+/** Says that another version is installed than the function asks for. */
+const versionWarnings = (specifier: string, { version }: InstalledPackage, range: string, install: string) =>
+  isVersionInRange(version, range)
+    ? []
+    : [{ text: `"${specifier}" runs with version ${version}, which is installed. If it should not: ${install}` }]
+
 async function resolvePackage(
   { build, linked }: Resolver,
-  { candidates, install }: Extract<Specifier, { kind: 'package' }>,
+  { candidates, install, range }: Extract<Specifier, { kind: 'package' }>,
   args: OnResolveArgs,
 ): Promise<OnResolveResult> {
   for (const candidate of candidates) {
     const { path, external, errors, sideEffects } = await byDefaultRules(build, candidate, args)
     if (errors.length > 0) continue
-    if (!external && !runnable.has(extname(path))) return { path, sideEffects }
-    if (isAbsolute(path) && !path.includes(`${sep}node_modules${sep}`)) linked.add(packageFolder(path))
-    return { path: isAbsolute(path) ? pathToFileURL(path).href : path, external: true, sideEffects }
+    const installed = isAbsolute(path) ? installedPackage(path) : undefined
+    const warnings = installed && range !== undefined ? versionWarnings(args.path, installed, range, install) : []
+    if (!external && !runnable.has(extname(path))) return { path, sideEffects, warnings }
+    if (installed && !path.includes(`${sep}node_modules${sep}`)) linked.add(installed.folder)
+    return { path: isAbsolute(path) ? pathToFileURL(path).href : path, external: true, sideEffects, warnings }
   }
   return { errors: [{ text: `The package of "${args.path}" is not installed, or has no such file. Run: ${install}` }] }
 }

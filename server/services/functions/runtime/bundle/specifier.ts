@@ -6,6 +6,8 @@ type PackageImport = {
   readonly kind: 'package'
   /** Names under which it may be installed, the usual one first, with the subpath. */
   readonly candidates: readonly string[]
+  /** The versions that the function asks for, or a tag. */
+  readonly range: string | undefined
   /** Command that installs it. */
   readonly install: string
 }
@@ -37,6 +39,7 @@ function npmPackage(text: string): Specifier {
   return {
     kind: 'package',
     candidates: [`${name}${subpath === '/' ? '' : subpath}`],
+    range,
     install: `npm install ${quoted(installable(name, range))}`,
   }
 }
@@ -48,6 +51,7 @@ function jsrPackage(text: string): Specifier {
   return {
     kind: 'package',
     candidates: [`@jsr/${name.slice(1).replace('/', '__')}${subpath}`, `${name}${subpath}`],
+    range,
     install: `npx jsr add ${quoted(installable(name, range))}`,
   }
 }

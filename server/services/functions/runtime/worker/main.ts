@@ -1,5 +1,7 @@
 // The program of a worker: it runs one function, which the first message names.
 import { createServer } from 'node:http'
+// Deno has `URLPattern`; Node.js since release 24.
+import 'urlpattern-polyfill'
 import { mostHeaderBytes, type BootMessage, type EndReason } from '../message.ts'
 import { exit, receive, report } from './channel.ts'
 import { denoNamespace } from './deno.ts'
