@@ -94,13 +94,13 @@ t.test('a function that computes without end is killed, and harms no other', asy
 })
 
 t.test('a call that takes too long', async (t) => {
-  const { read, failure, invoke, runtime } = testRuntime(t, { timeoutMs: 800 })
+  const { read, failure, invoke, runtime } = testRuntime(t, { timeoutMs: 3000 })
   const [, before] = await read('faults', 'faults/fine')
   t.strictSame(summary(await failure('faults', 'faults/never')), [
     'timed out',
     504,
     'IDLE_TIMEOUT',
-    'The call took longer than 800 ms',
+    'The call took longer than 3000 ms',
   ])
   const [, after] = await read('faults', 'faults/fine')
   t.not(after, before, 'what it left behind ends with its process')
@@ -243,4 +243,49 @@ t.test('the end of the runtime waits for calls, and leaves no process', async (t
   t.strictSame(await slow, [200, before])
   await stopped
   t.throws(() => process.kill(Number(before.split(' ')[1]), 0), { code: 'ESRCH' })
+})
+
+t.test('the end of the runtime cuts what does not end', async (t) => {
+  const { failure, runtime, invoke } = testRuntime(t)
+  const { body } = await invoke('streams', 'streams/events')
+  const failures = Promise.all([failure('faults', 'faults/never'), failure('streams', 'streams/slow')])
+  const broken = once(body.resume(), 'error')
+  await pause(500)
+  const before = performance.now()
+  await runtime.stop()
+  t.ok(performance.now() - before < 8000, 'soon')
+  t.match(await failures, [{ kind: 'busy', detail: 'The server stops' }, { kind: 'busy' }])
+  t.match(await broken, [{ kind: 'busy' }])
+  t.strictSame(runtime.statistics().workers, 0)
+})
+
+t.test('callers that give up while the function starts', async (t) => {
+  const { invoke, read, runtime } = testRuntime(t)
+  const callers = Array.from({ length: 50 }, () => new AbortController())
+  const calls = callers.map(({ signal }) =>
+    invoke('faults', 'faults/fine', { signal }).catch((error: unknown) => error),
+  )
+  for (const [index, caller] of callers.entries()) {
+    if (index % 10 === 0) await pause(10)
+    caller.abort(new Error('gone'))
+  }
+  const results = await Promise.all(calls)
+  t.ok(results.every((result) => result instanceof Error && result.message === 'gone'))
+  t.equal(runtime.statistics().calls, 0)
+  const [status] = await read('faults', 'faults/fine')
+  t.equal(status, 200)
+})
+
+t.test('a request whose body breaks off, and a response that is not read, are no errors of the process', async (t) => {
+  const { invoke, read, runtime } = testRuntime(t, { timeoutMs: 3000 })
+  const broken = new Readable({ read: () => undefined })
+  const call = invoke('streams', 'streams/size', { body: broken }).catch((error: unknown) => error)
+  broken.push('some')
+  await pause(300)
+  broken.destroy(new Error('the source broke'))
+  t.match(await call, { message: 'the source broke' })
+  const { body } = await invoke('streams', 'streams/events')
+  await until(() => body.destroyed)
+  await until(() => runtime.statistics().calls === 0)
+  t.strictSame(await read('streams', 'streams/many?bytes=1'), [200, 'A'])
 })

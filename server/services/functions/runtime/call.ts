@@ -46,7 +46,8 @@ export class Call {
 
   /** Begins to count the time, and to heed the signal. Ends the call if the signal or the size of the body forbids it. */
   begin(): void {
-    const { signal } = this.request
+    const { signal, body } = this.request
+    body?.on('error', (error) => this.fail(error))
     this.#timer = setTimeout(() => {
       this.#events.onTimeout()
       this.fail(new FunctionFailure('timed out', `The call took longer than ${this.#limits.timeoutMs} ms`))
@@ -115,6 +116,8 @@ export class Call {
       return
     }
     response.on('error', (error) => this.#onBroken(error))
+    // It may fail before the caller listens.
+    body.on('error', () => undefined)
     body.once('close', () => this.#end())
     response.pipe(body)
     this.#resolve({

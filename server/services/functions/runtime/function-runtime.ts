@@ -137,13 +137,12 @@ export class FunctionRuntime {
     if (this.#isStopped) return
     this.#isStopped = true
     for (const name of [...this.#functions.keys()]) this.retire(name)
-    if (this.#counts.started === 0) return
     const until = performance.now() + stopWithin
-    const areRunning = (): boolean => this.#all.some(({ workers }) => workers > 0)
-    while (areRunning()) {
+    const isBusy = (): boolean => this.#all.some(({ workers, calls }) => workers > 0 || calls > 0)
+    while (isBusy()) {
       if (performance.now() > until) for (const workers of this.#all) workers.kill()
       await delay(20)
     }
-    await (await this.#folder()).remove()
+    if (this.#counts.started > 0) await (await this.#folder()).remove()
   }
 }

@@ -104,7 +104,9 @@ export class FunctionWorkers {
       const wasRemoved = await folder.restore()
       if (wasRemoved || !existsSync((await this.#compiling)?.path ?? '')) this.#compiling = undefined
       this.#compiling ??= this.#compile(folder.newPath('.mjs'))
-      this.#start(await this.#compiling, folder)
+      const compiled = await this.#compiling
+      // Those who called may have given up meanwhile.
+      if (this.#calls.size > 0) this.#start(compiled, folder)
     } catch (error) {
       // A package may be installed before the next attempt.
       this.#compiling = undefined
@@ -177,7 +179,9 @@ export class FunctionWorkers {
     if (compiled && this.#workers.size === 0) await rm(compiled.path, { force: true })
   }
 
+  /** Ends all calls and workers immediately. */
   kill(): void {
+    for (const call of this.#calls) call.fail(new FunctionFailure('busy', 'The server stops'))
     for (const worker of this.#workers) worker.kill()
   }
 }
