@@ -11,6 +11,7 @@ import type { Dependencies } from './dependencies.ts'
 import { addDoctor } from './doctor-command.ts'
 import { addDump, addRestore } from './dump-command.ts'
 import { addExplain } from './explain-command.ts'
+import { addFunctions } from './functions-command.ts'
 import { addHelp } from './help-command.ts'
 import { addKeys } from './keys-command.ts'
 import { addMigrate } from './migrate-command.ts'
@@ -115,6 +116,7 @@ function createProgram(dependencies: Dependencies, output: Output, setExitCode: 
   addSchedules(program, dependencies, setExitCode)
   addExplain(program, dependencies, setExitCode)
   addTest(program, dependencies, setExitCode)
+  addFunctions(program, dependencies, setExitCode)
   addDashboard(program, dependencies)
   addHelp(program, dependencies)
   return program

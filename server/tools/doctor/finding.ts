@@ -14,6 +14,7 @@ export const areas = [
   'realtime',
   'webhooks',
   'schedules',
+  'functions',
   'backup',
   'service',
 ] as const

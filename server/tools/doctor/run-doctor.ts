@@ -11,6 +11,7 @@ import { connectionFindings, extensionFindings, loginFindings, serverSettingFind
 import { readFacts, type DatabaseFacts } from './facts.ts'
 import type { DoctorFinding, Skipped } from './finding.ts'
 import { policyFindings, statementFindings } from './policies.ts'
+import { functionsFindings } from './functions-findings.ts'
 import { poolerFindings } from './pooler.ts'
 import { encryptionOf, examinePooling, readClock } from './probe.ts'
 import { realtimeFindings } from './realtime-findings.ts'
@@ -81,6 +82,7 @@ export async function runDoctor(options: DoctorOptions): Promise<DoctorResult> {
       config,
       !isEmbedded || (await isServedEmbedded(owner)),
     )),
+    ...(await functionsFindings(config, isEmbedded)),
     ...storageFindings(withoutArchive(facts, options)),
     ...(isEmbedded ? await backupFindings(facts, options) : []),
     ...service.findings,
