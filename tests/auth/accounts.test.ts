@@ -79,7 +79,7 @@ t.test('names: first, last -> UserDto, full name of the profile', async (t) => {
 
 t.test('POST /auth/signup: request -> response', async (t) => {
   const body = { email: 'new@example.org', firstName: 'New', password }
-  const { email, firstName } = body
+  const { firstName } = body
   const rows: readonly (readonly [label: string, body: unknown, status: number, answer: object])[] = [
     ['taken', { ...body, email: 'ANN@Example.org' }, 409, fail(409, 'This e-mail address is already registered')],
     ['nothing', {}, 400, invalid(['email', 'is required'], ['password', 'is required'])],
