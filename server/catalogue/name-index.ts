@@ -21,7 +21,6 @@ export class NameIndex {
   readonly #routines: Routines
   readonly #tableSets = new Map<string, FuzzySet>()
   readonly #routineSets = new Map<string, FuzzySet>()
-  readonly #parentSets = new Map<string, FuzzySet>()
   readonly #childSets = new Map<string, FuzzySet>()
   readonly #parameterSets = new Map<string, FuzzySet>()
 
@@ -45,16 +44,7 @@ export class NameIndex {
     )
   }
 
-  /** Relations from which relationships lead into the schema. */
-  parentsIn(schema: string): FuzzySet {
-    return madeOnce(this.#parentSets, schema, () =>
-      [...this.#relationships.values()].flatMap(([first]) =>
-        first?.foreignTable.schema === schema ? [first.table.name] : [],
-      ),
-    )
-  }
-
-  /** Relations of the same schema that are related to this one. */
+  /** Relations of the same schema that are related to this one, which must have relationships: its set is kept. */
   relatedTo(relation: QualifiedIdentifier): FuzzySet {
     const key = relationshipKey(relation, relation.schema)
     return madeOnce(this.#childSets, key, () =>

@@ -174,6 +174,17 @@ export const knownDifferences: readonly KnownDifference[] = [
       is(pair.ours, 400, 'PGRST200') && sameBut(pair, 'hint') && said(pair.ours, 'hint').includes("' is related to '"),
   },
   {
+    version: 'this server',
+    issue: null,
+    reason: 'For a table without relationships, a hint names only tables that are related to the other one',
+    aspects: ['body'],
+    explains: (_, pair) => {
+      const [, origin = ''] = /between '(.*)' and '/.exec(said(pair.theirs, 'message')) ?? []
+      const replaces = said(pair.theirs, 'hint').endsWith(`instead of '${origin}'.`)
+      return is(pair.ours, 400, 'PGRST200') && sameBut(pair, 'hint') && replaces
+    },
+  },
+  {
     version: '14.6',
     issue: 4675,
     reason: 'Hints contain only names that are similar',

@@ -36,21 +36,29 @@ export function routineHint(
 }
 
 /**
- * The hint for a relationship that was not found: a name similar to the origin if it has no relationships, otherwise
- * one similar to the target. Without one, PostgREST has no hint; this is a list of what the origin is related to. Null if
- * the target exists, since then the embed's hint is wrong.
+ * The hint for a relationship that was not found: a related table whose name is similar to the wrong one, otherwise a list of
+ * related tables. They are related to the origin, or to the target if the origin has no relationships. PostgREST has no lists,
+ * and for an origin without relationships it proposes any table with a similar name. Null if the target exists, since then the
+ * embed's hint is wrong.
  */
 export function relationshipHint(
-  { relationships, names }: SchemaCache,
+  { relationships, tables, names }: SchemaCache,
   origin: QualifiedIdentifier,
   target: string,
 ): string | null {
-  const hasRelated = relationships.has(relationshipKey(origin, origin.schema))
-  const [wrong, match] = hasRelated
-    ? [target, closest(names.relatedTo(origin), target, defaultScore)]
-    : [origin.name, closest(names.parentsIn(origin.schema), origin.name, defaultScore)]
-  if (match) return hasRelated && match.score === 1 ? null : `Perhaps you meant '${match.text}' instead of '${wrong}'.`
-  return hasRelated ? relatedHint(origin.name, names.relatedTo(origin)) : null
+  const { schema } = origin
+  const ends = [
+    { known: origin, wrong: target },
+    { known: { schema, name: target }, wrong: origin.name },
+  ]
+  const end = ends.find(({ known }) => relationships.has(relationshipKey(known, schema)))
+  if (!end) return null
+  const related = names.relatedTo(end.known)
+  const match = closest(related, end.wrong, defaultScore)
+  if (match) return match.score === 1 ? null : `Perhaps you meant '${match.text}' instead of '${end.wrong}'.`
+  // The result of a function is no table that could be related to another.
+  const isListed = end.known === origin || tables.has(qualifiedKey(schema, origin.name))
+  return isListed ? relatedHint(end.known.name, related) : null
 }
 
 /** How many related names a hint lists. */

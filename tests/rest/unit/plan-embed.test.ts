@@ -172,7 +172,8 @@ t.test('unknown relationships are rejected', async (t) => {
     ['projects', 'constructor', null, "'projects' is related to 'clients', 'clients_view', 'people', 'tasks'."],
     ['shifts', 'day_unit', null, "Perhaps you meant 'days' instead of 'day_unit'."],
     ['staff', 'staff', 'boss_fk', null],
-    ['lonely', 'clients', null, null],
+    ['lonely', 'clients', null, "'clients' is related to 'projects'."],
+    ['lonely', 'nothing', null, null],
   ]
   for (const [relation, target, hint, suggestion] of rows) {
     const by = hint === null ? '' : `using the hint '${hint}' `

@@ -5,7 +5,13 @@ import { cpuTime } from '../../support/cpu-time.ts'
 import { foreignKey, qi, routine, schemaCache, table } from '../../support/small-schema-cache.ts'
 
 const cache = schemaCache({
-  tables: [table('invoices', ''), table('customers', ''), table('Orders', ''), table('other.payments', '')],
+  tables: [
+    table('invoices', ''),
+    table('customers', ''),
+    table('Orders', ''),
+    table('reorders', ''),
+    table('other.payments', ''),
+  ],
   relationships: [
     foreignKey('invoices_customer_fk', 'invoices', 'customer_id', 'customers', 'id'),
     foreignKey('orders_invoice_fk', 'Orders', 'invoice_id', 'invoices', 'id'),
@@ -101,6 +107,9 @@ t.test('relationships', async (t) => {
     ['invoices', 'CUSTOMERS', null],
     ['invoices', 'zzz', "'invoices' is related to 'Orders', 'customers'."],
     ['zzz', 'customers', null],
+    // Orders has a similar name, but no relationship with customers.
+    ['reorders', 'customers', "'customers' is related to 'invoices'."],
+    ['zzz', 'yyy', null],
     ['other.item', 'payments', "Perhaps you meant 'items' instead of 'item'."],
     ['nowhere.invoice', 'customers', null],
   ]
