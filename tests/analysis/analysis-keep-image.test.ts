@@ -27,14 +27,17 @@ const objects = async () => (await database.query('select name, owner_id, metada
 
 t.test('without policies, users may not keep images, and no bytes are left', async (t) => {
   const answer = await predict(ada, 'store=true&keep_image=true', await lake())
-  t.strictSame(
-    [answer.status, answer.body],
-    [403, { detail: 'The image was not kept: new row violates row-level security policy.' }],
+  t.equal(answer.status, 403)
+  const { detail } = answer.body as { readonly detail: string }
+  t.match(
+    detail,
+    /^The image was not kept: no policy of storage\.objects lets you add a file to your folder of the bucket analysis-images\. One that does: /,
   )
   t.strictSame([await runs(), await objects(), (await files()).length], [[], [], 0])
+  // The policy that the error names is enough for everything below.
+  const [, policy = ''] = /One that does: (create policy .*)\.$/.exec(detail) ?? []
   await database.query(
-    `create policy own on storage.objects for all to authenticated
-       using (bucket_id = 'analysis-images' and (storage.foldername(name))[1] = auth.uid()::text);
+    `${policy};
      create function storage.refuse() returns trigger language plpgsql as $$
        begin raise 'the bucket exists already'; end $$;
      create trigger refuse before insert on storage.buckets for each statement execute function storage.refuse()`,

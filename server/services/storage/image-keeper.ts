@@ -40,7 +40,11 @@ export function createImageKeeper(context: StorageContext, bucket: string): Imag
     const path = `/object/${bucket}/${name}`
     const scope = { identity, operation, method: 'POST', path, headers: {} }
     const object = { bucket, name, owner: sub, isUpsert: false, userMetadata: undefined }
-    await requirePermission({ context, scope }, object, { mimetype: contentType, contentLength: image.length })
+    try {
+      await requirePermission({ context, scope }, object, { mimetype: contentType, contentLength: image.length })
+    } catch (error) {
+      throw error instanceof StorageError && error.message === rowSecurity ? lacksPolicy(bucket, error) : error
+    }
     const key = { bucket, name, version: randomUUID() }
     const stored = await store.put(key, Readable.from([image]), { contentType, cacheControl, maxBytes: image.length })
     const { storagePublicUrl } = context.settings()
@@ -57,6 +61,17 @@ export function createImageKeeper(context: StorageContext, bucket: string): Imag
     discard: (images) => removeLater(context, ...images),
   }
 }
+
+const { message: rowSecurity } = storageErrors.rowSecurity()
+
+/** Says which policy is missing, in the words of the guide. */
+const lacksPolicy = (bucket: string, cause: StorageError): StorageError =>
+  storageErrors.accessDenied(
+    `no policy of storage.objects lets you add a file to your folder of the bucket ${bucket}. One that does: create policy ` +
+      `own_images on storage.objects for all to authenticated using (bucket_id = '${bucket.replaceAll("'", "''")}' and ` +
+      '(storage.foldername(name))[1] = auth.uid()::text)',
+    cause,
+  )
 
 /** The limits of a bucket, which is created if it does not exist. */
 async function limitsOf(context: StorageContext, bucket: string): Promise<BucketLimits> {
