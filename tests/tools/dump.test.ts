@@ -118,6 +118,10 @@ await source.query(`
   alter database ${source.name} set statement_timeout = '77s'; comment on database ${source.name} is 'the 5% shop';
   alter database ${source.name} set app.a = '${setting.replaceAll("'", "''")}';
   alter role authenticator in database ${source.name} set app.b = '${setting.replaceAll("'", "''")}'`)
+await source.query(`
+  insert into rowhouse.leases values ('calls', 'one', now() + interval '1 hour');
+  select rowhouse.claim_calls('one', 10, 1000, 10, '{}');
+  select net.http_get('https://example.com/')`)
 const text = await dump(source)
 
 t.test('everything is restored', async (t) => {
@@ -143,6 +147,11 @@ t.test('everything is restored', async (t) => {
     from pg_database where datname = current_database()`)
   t.strictSame(rows, [{ a: setting, comment: 'the 5% shop', b: [`app.b=${setting}`] }])
   t.strictSame((await target.query("select nextval('shop.counter')::integer as value")).rows, [{ value: 42 }])
+
+  const claimed = await target.query("select from rowhouse.claim_calls('one', 10, 1000, 10, '{}')")
+  t.equal(claimed.rowCount, 0, 'a call that the original sends is not sent by the copy')
+  const calls = await target.query('select state, last_error from rowhouse.calls')
+  t.match(calls.rows, [{ state: 'dead', last_error: /^not sent: this database is a copy or was restored/ }])
 
   t.test('a database with contents is refused, or replaced', async (t) => {
     await target.query('create table public.other (a integer); create extension if not exists plpgsql')
