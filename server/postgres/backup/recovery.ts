@@ -104,9 +104,18 @@ async function recoverTo(
 
 const lastTransactionLine = /last completed transaction was at log time (.+)/g
 
+/**
+ * Outgoing calls that wait in the backup may have been sent since: `rowhouse.claim_calls` puts them aside when it finds
+ * itself in another database than before.
+ */
+const forgetSender = `do $$ begin
+  if to_regclass('rowhouse.call_sender') is not null then update rowhouse.call_sender set database = 'a backup'; end if;
+end $$`
+
 function describeTimeline(superuserPassword: string, port: number): Promise<Pick<Recovered, 'timeline' | 'position'>> {
   const { adminUri } = addressesOf({ superuserPassword, authenticatorPassword: '' }, port)
   return withClient(connectionConfig(adminUri, {}), async (client) => {
+    await client.query(forgetSender)
     await client.query('checkpoint')
     const { rows } = await client.query<{ timeline: number; lsn: string }>(
       'select (select timeline_id from pg_control_checkpoint()) as timeline, pg_current_wal_flush_lsn()::text as lsn',
