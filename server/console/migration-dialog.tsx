@@ -1,10 +1,8 @@
-// SQL that people look at before they keep it: as a migration of the project, or elsewhere.
+// SQL as a migration of the project.
 import { useState } from 'preact/hooks'
 import { consoleApi } from './api.ts'
 import { useAction } from './forms.tsx'
-import { Button, Dialog, Problem, Snippet, TextField } from './parts.tsx'
-import { href } from './router.ts'
-import { useSession } from './session.tsx'
+import { Button, Dialog, Problem, TextField } from './parts.tsx'
 
 type MigrationProps = { readonly sql: string; readonly onClose: () => void }
 
@@ -15,9 +13,12 @@ export const MigrationDialog = ({ sql, onClose }: MigrationProps) => (
   </Dialog>
 )
 
-type MigrationFormProps = MigrationProps & { readonly suggestion?: string }
+type MigrationFormProps = MigrationProps & {
+  /** Its name, which can be changed. */
+  readonly suggestion?: string
+}
 
-function MigrationForm({ sql, onClose, suggestion = '' }: MigrationFormProps) {
+export function MigrationForm({ sql, onClose, suggestion = '' }: MigrationFormProps) {
   const [name, setName] = useState(suggestion)
   const [path, setPath] = useState<string>()
   const { error, isBusy, run } = useAction()
@@ -53,31 +54,5 @@ function MigrationForm({ sql, onClose, suggestion = '' }: MigrationFormProps) {
         </Button>
       </div>
     </form>
-  )
-}
-
-type StatementProps = {
-  readonly sql: string
-  /** Name of a migration of it. */
-  readonly suggestion: string
-  readonly onClose: () => void
-}
-
-/** SQL to copy, to open on the page of SQL, and, during development, to save as a migration. */
-export function Statement({ sql, suggestion, onClose }: StatementProps) {
-  const { isDevelopment } = useSession()
-  return (
-    <>
-      <Snippet text={sql} />
-      <p>
-        <a href={href(['sql'], { sql })}>Open it on the SQL page</a>
-      </p>
-      {isDevelopment && (
-        <>
-          <h3>As a migration</h3>
-          <MigrationForm sql={sql} suggestion={suggestion} onClose={onClose} />
-        </>
-      )}
-    </>
   )
 }

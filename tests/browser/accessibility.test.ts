@@ -32,6 +32,7 @@ async function addressesOf(page: Page): Promise<readonly string[]> {
     '#/tables/public/profiles',
     '#/api/public/profiles',
     '#/webhooks/calls',
+    '#/schedules/runs',
   ]
 }
 

@@ -49,7 +49,7 @@ t.test('webhooks and calls', async (t) => {
 
   await t.test('are for those who are signed in', async (t) => {
     const { cookie } = client
-    const [{ id } = { id: '' }] = (await list()).calls
+    const [{ id } = { id: '' }] = (await list()).items
     for (const [method, path] of [
       ['GET', 'webhooks'],
       ['GET', 'webhooks/calls'],
@@ -86,7 +86,7 @@ t.test('webhooks and calls', async (t) => {
 
   await t.test('calls are listed by state, webhook and URL', async (t) => {
     const names = async (filter: string): Promise<readonly (string | null)[]> =>
-      (await list(filter)).calls.map(({ webhook }) => webhook)
+      (await list(filter)).items.map(({ webhook }) => webhook)
     t.same(new Set(await names('')), new Set(['public.orders.own', 'public.orders.to_erp']))
     t.same(await names('?webhook=public.orders.own'), ['public.orders.own'])
     t.same(await names('?text=ERP.example/IN'), ['public.orders.to_erp'])
@@ -107,7 +107,7 @@ t.test('webhooks and calls', async (t) => {
   })
 
   await t.test('a call has no secrets, and large texts are cut', async (t) => {
-    const [{ id } = { id: '' }] = (await list('?webhook=public.orders.to_erp')).calls
+    const [{ id } = { id: '' }] = (await list('?webhook=public.orders.to_erp')).items
     await query(
       `update rowhouse.calls set state = 'dead', attempts = 3, last_status = 500, last_error = $2, finished_at = now(),
          response = repeat('é', 70000) , response_headers = '{"content-type": "text/html", "Set-Cookie": "hunter2"}',
@@ -138,7 +138,7 @@ t.test('webhooks and calls', async (t) => {
   })
 
   await t.test('one that was put aside is sent again', async (t) => {
-    const [{ id } = { id: '' }] = (await list('?state=dead')).calls
+    const [{ id } = { id: '' }] = (await list('?state=dead')).items
     t.equal((await client.call('POST', `webhooks/calls/${id}/send`)).status, 200)
     t.match(await show(id), { state: 'waiting', attempts: 0, finishedAt: null })
     t.match(await client.call('POST', `webhooks/calls/${id}/send`), { status: 409, body: { message: /waiting/ } })
@@ -155,8 +155,8 @@ t.test('webhooks and calls', async (t) => {
     let next: string | null = ''
     for (let page = 0; next !== null && page < 30; page++) {
       const found: CallPage = await list(`?state=dead${next === '' ? '' : `&before=${next}`}`)
-      t.ok(found.calls.length <= 50)
-      for (const { id } of found.calls) seen.add(id)
+      t.ok(found.items.length <= 50)
+      for (const { id } of found.items) seen.add(id)
       next = found.next
     }
     t.equal(seen.size, 1200, 'each of them on one page')
@@ -264,7 +264,7 @@ t.test('conditions without an index look at a bounded number of calls', async (t
   for (; next !== null && pages < 10; pages++) {
     const query = `webhooks/calls?text=rare${next === '' ? '' : `&before=${next}`}`
     const page = (await client.call('GET', query)).body.details as CallPage
-    found.push(...page.calls.map(({ url }) => url))
+    found.push(...page.items.map(({ url }) => url))
     next = page.next
   }
   t.same(found, ['https://rare.example/'])

@@ -50,9 +50,9 @@ export async function listCalls(query: RunQuery, { state, webhook, text, before 
   const states = state === undefined ? null : [...statesOf[state]]
   const [row] = await query(list, [states, webhook ?? null, text ?? null, before ?? null])
   const found = (row?.calls ?? []) as readonly CallEntry[]
-  const calls = found.slice(0, pageSize).map((call) => ({ ...call, url: urlWithoutSecrets(call.url) }))
-  if (found.length > pageSize) return { calls, next: calls.at(-1)?.id ?? null }
-  return { calls, next: row?.seen === mostSeen ? String(row.last) : null }
+  const items = found.slice(0, pageSize).map((call) => ({ ...call, url: urlWithoutSecrets(call.url) }))
+  if (found.length > pageSize) return { items, next: items.at(-1)?.id ?? null }
+  return { items, next: row?.seen === mostSeen ? String(row.last) : null }
 }
 
 /** The beginning of a text, which is not read as a whole. */

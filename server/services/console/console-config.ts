@@ -19,4 +19,5 @@ export type ConsoleConfig = KeySource &
     readonly schemasDir: string | null
     /** Folder of the development keys. */
     readonly dataDir: string
+    readonly schedulesTimezone: string | null
   }

@@ -8,6 +8,7 @@ import { schemaRoutes } from './schema-routes.ts'
 import { operationRoutes } from './operation-routes.ts'
 import { realtimeRoutes } from './realtime-routes.ts'
 import { requestRoutes } from './request-routes.ts'
+import { scheduleRoutes } from './schedule-routes.ts'
 import { sessionRoutes } from './session-routes.ts'
 import { sqlRoutes } from './sql-routes.ts'
 import { userRoutes } from './user-routes.ts'
@@ -35,6 +36,7 @@ export function consoleRoutes(settings: ConsoleSettings): readonly Route[] {
     ...requestRoutes(parts, access),
     ...realtimeRoutes(parts, access),
     ...webhookRoutes(parts, access),
+    ...scheduleRoutes(parts, access),
     ...operationRoutes(parts, access),
   ]
 }

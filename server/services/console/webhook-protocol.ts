@@ -53,7 +53,7 @@ export type CallsQuery = {
 
 /** `GET /console/api/webhooks/calls`: the newest first. */
 export type CallPage = {
-  readonly calls: readonly CallEntry[]
+  readonly items: readonly CallEntry[]
   /** `before` of the next page; null if there is none. */
   readonly next: string | null
 }

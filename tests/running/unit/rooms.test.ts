@@ -25,6 +25,7 @@ const arrows: Readonly<Record<string, Arrows>> = {
       'services/console/policy-protocol.ts',
       'services/console/realtime-protocol.ts',
       'services/console/request-protocol.ts',
+      'services/console/schedule-protocol.ts',
       'services/console/schema-protocol.ts',
       'services/console/sql-protocol.ts',
       'services/console/webhook-protocol.ts',

@@ -4,7 +4,7 @@ import { consoleApi } from '../../api.ts'
 import { useAction } from '../../forms.tsx'
 import { Button, Dialog, Loading, Problem, Snippet, useLoaded } from '../../parts.tsx'
 import { bytesText, durationText, Time } from '../../values.tsx'
-import { StateBadge } from './calls.tsx'
+import { StateBadge } from './state-badge.tsx'
 
 type CallDialogProps = { readonly id: string; readonly onChange: () => void; readonly onClose: () => void }
 

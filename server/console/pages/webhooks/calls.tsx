@@ -1,14 +1,14 @@
 // Outgoing calls: what waits, what was delivered, and what was put aside.
-import { useEffect, useRef, useState } from 'preact/hooks'
-import type { CallEntry, CallPage, CallState, WebhookEntry } from '../../../services/console/webhook-protocol.ts'
-import { consoleApi } from '../../api.ts'
-import { useAction } from '../../forms.tsx'
-import { Badge, Button, Empty, Loading, Problem, Table, useLoaded } from '../../parts.tsx'
+import { useState } from 'preact/hooks'
+import type { CallEntry, WebhookEntry } from '../../../services/console/webhook-protocol.ts'
+import { usePages } from '../../paging.ts'
+import { Badge, Button, Empty, Loading, Problem, Table } from '../../parts.tsx'
 import { go, useRoute } from '../../router.ts'
 import { Time } from '../../values.tsx'
 import { CallDialog } from './call-dialog.tsx'
 import { CallFilters, filterOf } from './call-filters.tsx'
 import { Resend } from './resend.tsx'
+import { StateBadge } from './state-badge.tsx'
 
 type CallsProps = {
   readonly webhooks: readonly WebhookEntry[]
@@ -19,10 +19,17 @@ type CallsProps = {
 
 export function Calls({ webhooks, changes, onChange }: CallsProps) {
   const filter = filterOf(useRoute().query)
-  const key = String(new URLSearchParams(filter))
+  const query = new URLSearchParams(filter)
   const [chosen, setChosen] = useState<string>()
   const [isSending, setSending] = useState(false)
-  const { calls, next, error, isLoading, reload, more } = useCalls(key, changes)
+  const {
+    items: calls,
+    hasMore,
+    error,
+    isLoading,
+    reload,
+    more,
+  } = usePages<CallEntry>('webhooks/calls', query, [changes])
   return (
     <>
       <div class="bar">
@@ -36,7 +43,7 @@ export function Calls({ webhooks, changes, onChange }: CallsProps) {
       </div>
       <Problem error={error} />
       {!calls && error === undefined && <Loading />}
-      {calls?.length === 0 && next === null && <NoCalls isFiltered={key !== ''} />}
+      {calls?.length === 0 && !hasMore && <NoCalls isFiltered={query.size > 0} />}
       {calls && calls.length > 0 && (
         <Table class="calls" head={['Caused', 'State', 'Call', 'Webhook', 'Attempts', 'Last response']}>
           {calls.map((call) => (
@@ -44,7 +51,7 @@ export function Calls({ webhooks, changes, onChange }: CallsProps) {
           ))}
         </Table>
       )}
-      {calls && next !== null && (
+      {calls && hasMore && (
         <p>
           {calls.length === 0 && 'None of the latest 10,000 fulfils the conditions. '}
           <Button isBusy={isLoading} onClick={more}>
@@ -66,46 +73,6 @@ export function Calls({ webhooks, changes, onChange }: CallsProps) {
   )
 }
 
-type Listed = {
-  readonly calls: readonly CallEntry[] | undefined
-  readonly next: string | null
-  readonly error: unknown
-  readonly isLoading: boolean
-  readonly reload: () => void
-  readonly more: () => void
-}
-
-/** The calls that fulfil the conditions, page by page. @param filter the query of the route */
-function useCalls(filter: string, changes: number): Listed {
-  const first = useLoaded((signal) => consoleApi<CallPage>(pathOf(filter), { signal }), [filter, changes])
-  const [older, setOlder] = useState<CallPage>()
-  const { error, isBusy, run } = useAction()
-  const current = useRef(first.value)
-  current.current = first.value
-  useEffect(() => setOlder(undefined), [first.value])
-  const next = (older ?? first.value)?.next ?? null
-  const more = async (): Promise<void> => {
-    const since = first.value
-    const page = await consoleApi<CallPage>(pathOf(filter, next))
-    // The conditions may have been changed meanwhile.
-    if (current.current === since) setOlder({ ...page, calls: [...(older?.calls ?? []), ...page.calls] })
-  }
-  return {
-    calls: first.value && [...first.value.calls, ...(older?.calls ?? [])],
-    next,
-    error: first.error ?? error,
-    isLoading: first.isLoading || isBusy,
-    reload: first.reload,
-    more: () => run(more),
-  }
-}
-
-function pathOf(filter: string, before: string | null = null): string {
-  const query = new URLSearchParams(filter)
-  if (before !== null) query.set('before', before)
-  return `webhooks/calls?${String(query)}`
-}
-
 const NoCalls = ({ isFiltered }: { readonly isFiltered: boolean }) =>
   isFiltered ? (
     <Empty title="No call fulfils the conditions">
@@ -119,13 +86,6 @@ const NoCalls = ({ isFiltered }: { readonly isFiltered: boolean }) =>
       </p>
     </Empty>
   )
-
-const kinds = { waiting: 'plain', sending: 'plain', delivered: 'good', dead: 'bad' } as const
-const words = { waiting: 'waiting', sending: 'being sent', delivered: 'delivered', dead: 'put aside' } as const
-
-export const StateBadge = ({ state }: { readonly state: CallState }) => (
-  <Badge kind={kinds[state]}>{words[state]}</Badge>
-)
 
 type CallRowProps = { readonly call: CallEntry; readonly onChoose: (id: string) => void }
 

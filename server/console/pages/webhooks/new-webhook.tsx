@@ -4,8 +4,8 @@ import type { ConsoleSchema } from '../../../services/console/schema-protocol.ts
 import type { NewWebhook, NewWebhookEvent, WebhookMigration } from '../../../services/console/webhook-protocol.ts'
 import { consoleApi } from '../../api.ts'
 import { useAction } from '../../forms.tsx'
-import { Statement } from '../../migration-dialog.tsx'
 import { Button, Dialog, Field, Problem, TextField, useLoaded } from '../../parts.tsx'
+import { Statement } from '../../sql-statement.tsx'
 import { toggled } from '../../values.tsx'
 
 type NewWebhookProps = { readonly onClose: () => void }
