@@ -26,6 +26,7 @@ import { errorResponse } from './response/error.ts'
 import { finish, traceHeader, type Caching, type Notices } from './response/finish.ts'
 import type { Headers } from './response/header.ts'
 import type { RestResponse } from './response/result.ts'
+import { withSignInHint } from './response/sign-in-hint.ts'
 import type { RestRequest } from './rest-request.ts'
 import type { EngineState, Snapshot } from './snapshot.ts'
 import { isConnectionLoss, withCode } from './sql-errors.ts'
@@ -189,6 +190,7 @@ export class RestHandler {
     share?.release()
     if (!result) {
       if (http) failure = bodyTypeError(failure, http, config.dbSchemas, validator)
+      failure = withSignInHint(failure, request, snapshot.schemaCache)
       result = errorResponse(failure instanceof ApiError ? failure : errors.internal(), config.clientErrorVerbosity)
     }
     trace.warning ??= result.warning

@@ -484,7 +484,9 @@ t.test('functions', (t) =>
 
 t.test('keys and tokens', async (t) => {
   const anonymous = connect(publishable)
-  const denied = { code: '42501', message: 'permission denied for table items', details: null, hint: null }
+  const hint =
+    'No user is signed in: the request acts as the anonymous role. Sign in, and send the token as Authorization: Bearer.'
+  const denied = { code: '42501', message: 'permission denied for table items', details: null, hint }
   await check(t, [
     ['publishable key', () => anonymous.rpc('me'), { data: 'anon/-', error: null }],
     ['may read', () => anonymous.from('items').select('id').eq('id', 1), { data: [{ id: 1 }] }],
