@@ -6,7 +6,6 @@ import type { SqlStatement } from '../../text/sql-statements.ts'
 import { describeInvalid, dropNewInvalid, invalidIndexes } from './invalid-indexes.ts'
 import { statementError, type MigrationError } from './migration-error.ts'
 import type { SqlFile } from './migration-file.ts'
-import { isReplacedExtension } from './replaced-extensions.ts'
 import { segmentsOf, type Segment } from './segments.ts'
 import { noticeStandIn, standInFor } from './stand-in-extensions.ts'
 import { isSkippedInThrowAway, toleratingRoles } from './throw-away.ts'
@@ -185,7 +184,6 @@ async function runStatement(
 ): Promise<void> {
   const { text, rows } = statement
   if (isThrowAway && isSkippedInThrowAway(statement)) return
-  if (await isReplacedExtension(client, statement)) return
   const send = async (): Promise<void> => {
     const extension = await standInFor(client, text)
     if (extension !== undefined) await client.query(noticeStandIn(extension))
