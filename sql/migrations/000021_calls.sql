@@ -193,21 +193,20 @@ comment on function rowhouse.count_calls(bigint, bigint) is
   'Adds to what the transaction causes, fails above its limits, and wakes the process that sends. True.';
 
 create function rowhouse.new_call_id() returns uuid
-language sql volatile
+language plpgsql volatile
 as $$
-  select pg_catalog.encode(
-    pg_catalog.set_bit(
-      pg_catalog.set_bit(
-        pg_catalog.overlay(
-          pg_catalog.uuid_send(pg_catalog.gen_random_uuid()),
-          pg_catalog.substr(pg_catalog.int8send((pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) * 1000)::bigint), 3), 1, 6
-        ),
-        52, 1
-      ),
-      53, 1
+declare
+  -- In 4096 parts of milliseconds.
+  moment constant bigint := (pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) * 4096000)::bigint;
+begin
+  return pg_catalog.encode(
+    pg_catalog.overlay(
+      pg_catalog.uuid_send(pg_catalog.gen_random_uuid()),
+      pg_catalog.int8send((moment >> 12 << 16) | (7 << 12) | (moment & 4095)), 1, 8
     ),
     'hex'
-  )::uuid
+  )::uuid;
+end
 $$;
 comment on function rowhouse.new_call_id() is 'A UUID of version 7: later ones are greater.';
 alter table rowhouse.calls alter column id set default rowhouse.new_call_id();
@@ -490,6 +489,8 @@ declare
   changed_field constant text := case tg_op when 'DELETE' then 'old_record' else 'record' end;
   -- Where a trigger keeps an updated row out of another partition, there are fewer new rows than old ones.
   is_paired boolean := true;
+  -- Of the rows that meet the condition; null without one.
+  places bigint[];
   calls bigint;
   bytes bigint;
   largest bigint;
@@ -505,51 +506,28 @@ begin
   end if;
 
   if options ? 'when' then
+    -- Only the condition is planned for each statement.
     execute pg_catalog.format(
-      $query$
-        with added as (
-          insert into rowhouse.calls (
-            webhook, key, method, url, host, headers, body, timeout_ms, secret_name, depth, retries, position, created_by,
-            state, last_error, finished_at
-          )
-          select $1, case when $2 is not null then rowhouse.call_key($1, record, $2) end, 'POST', $3, $4, $5, ($6 || payload)::text,
-            $7, $8, $9, true, $10, rowhouse.session_role(), case when $11 is null then 'waiting' else 'dead' end, $11,
-            case when $11 is not null then pg_catalog.clock_timestamp() end
-          from (%s) as changed
-          limit rowhouse.most_calls() + 1
-          returning pg_catalog.octet_length(body) as size
-        )
-        select pg_catalog.count(*), pg_catalog.sum(size), pg_catalog.max(size) from added
-      $query$,
-      case
-        when tg_op = 'UPDATE' then pg_catalog.format(
-          $source$
-            select pg_catalog.to_jsonb(new.rowhouse_row) as record, pg_catalog.jsonb_build_object(
-              'record', new.rowhouse_row, 'old_record', case when $12 then pg_catalog.to_jsonb(old.rowhouse_row) end
-            ) as payload
-            from (select *, pg_catalog.row_number() over () as rowhouse_place, c as rowhouse_row from changed_rows as c) as new
-            left join (select *, pg_catalog.row_number() over () as rowhouse_place, o as rowhouse_row from old_rows as o) as old
-              on $12 and old.rowhouse_place = new.rowhouse_place
-            where (%s
-            )
-          $source$,
-          options ->> 'when'
-        )
-        else pg_catalog.format(
-          $source$
-            select pg_catalog.to_jsonb(%1$I) as record, pg_catalog.jsonb_build_object(%2$L, %1$I) as payload
-            from changed_rows as %1$I
-            where $12 and (%3$s
-            )
-          $source$,
-          case tg_op when 'DELETE' then 'old' else 'new' end, changed_field, options ->> 'when'
-        )
-      end
+      E'select array(select %1$I.rowhouse_place from %2$s where (%3$s\n) limit rowhouse.most_calls() + 1)',
+      case tg_op when 'DELETE' then 'old' else 'new' end,
+      case tg_op
+        when 'UPDATE' then
+          '(select *, pg_catalog.row_number() over () as rowhouse_place from changed_rows) as new
+           left join (select *, pg_catalog.row_number() over () as rowhouse_place from old_rows) as old
+             on $1 and old.rowhouse_place = new.rowhouse_place'
+        when 'DELETE' then '(select *, pg_catalog.row_number() over () as rowhouse_place from changed_rows) as old'
+        else '(select *, pg_catalog.row_number() over () as rowhouse_place from changed_rows) as new'
+      end,
+      options ->> 'when'
     )
-    into calls, bytes, largest
-    using webhook_name, key_columns, target, target_host, target_headers, shared, milliseconds, options ->> 'secret', call_depth,
-      call_position, refusal, is_paired;
-  elsif tg_op = 'UPDATE' then
+    into places
+    using is_paired;
+    if places = '{}' then
+      return null;
+    end if;
+  end if;
+
+  if tg_op = 'UPDATE' then
     with added as (
       insert into rowhouse.calls (
         webhook, key, method, url, host, headers, body, timeout_ms, secret_name, depth, retries, position, created_by,
@@ -562,6 +540,7 @@ begin
       from (select pg_catalog.row_number() over () as place, c as whole from changed_rows as c) as new
       left join (select pg_catalog.row_number() over () as place, o as whole from old_rows as o) as old
         on is_paired and old.place = new.place
+      where places is null or new.place in (select pg_catalog.unnest(places))
       -- More fail.
       limit rowhouse.most_calls() + 1
       returning pg_catalog.octet_length(body) as size
@@ -573,11 +552,12 @@ begin
         webhook, key, method, url, host, headers, body, timeout_ms, secret_name, depth, retries, position, created_by,
         state, last_error, finished_at
       )
-      select webhook_name, case when key_columns is not null then rowhouse.call_key(webhook_name, pg_catalog.to_jsonb(changed), key_columns) end,
-        'POST', target, target_host, target_headers, (shared || pg_catalog.jsonb_build_object(changed_field, changed))::text,
+      select webhook_name, case when key_columns is not null then rowhouse.call_key(webhook_name, pg_catalog.to_jsonb(whole), key_columns) end,
+        'POST', target, target_host, target_headers, (shared || pg_catalog.jsonb_build_object(changed_field, whole))::text,
         milliseconds, options ->> 'secret', call_depth, true, call_position, rowhouse.session_role(),
         case when refusal is null then 'waiting' else 'dead' end, refusal, case when refusal is not null then pg_catalog.clock_timestamp() end
-      from changed_rows as changed
+      from (select pg_catalog.row_number() over () as place, c as whole from changed_rows as c) as changed
+      where places is null or place in (select pg_catalog.unnest(places))
       -- More fail.
       limit rowhouse.most_calls() + 1
       returning pg_catalog.octet_length(body) as size

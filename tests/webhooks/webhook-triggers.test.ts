@@ -31,6 +31,7 @@ const addWebhook = (table: string, wish: Partial<WebhookWish> = {}): Promise<unk
   )
 
 type Call = {
+  readonly id: string
   readonly webhook: string
   readonly key: string | null
   readonly request_id: string | null
@@ -144,6 +145,7 @@ t.test('one statement adds the calls of all its rows', async (t) => {
     request_id: null,
   })
   const [first] = calls
+  t.match(first?.id, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
   t.match(first?.payload.position, /^[0-9A-F]+\/[0-9A-F]+$/)
   t.ok(Math.abs(Date.parse(first?.payload.at ?? '') - Date.now()) < 60_000)
   const { rows } = await database.query(
