@@ -113,6 +113,16 @@ t.test('/metrics returns the metrics', async (t) => {
     schedules_scheduling: 'gauge',
     schedules_skipped: 'gauge',
     schedules_waiting: 'gauge',
+    webhooks_attempt_seconds_total: 'counter',
+    webhooks_attempts_total: 'counter',
+    webhooks_dead_calls: 'gauge',
+    webhooks_dead_total: 'counter',
+    webhooks_delivered_total: 'counter',
+    webhooks_failed_total: 'counter',
+    webhooks_oldest_waiting_seconds: 'gauge',
+    webhooks_sender: 'gauge',
+    webhooks_sending: 'gauge',
+    webhooks_waiting_calls: 'gauge',
   })
   for (const line of [
     'pgrst_db_pool_max 7',

@@ -116,6 +116,7 @@ t.test('a server that is too old is refused', async (t) => {
     'query LISTEN "rowhouse"',
     'query LISTEN "rowhouse_realtime_subscribers"',
     'query LISTEN "rowhouse_schedules"',
+    'query LISTEN "rowhouse_calls"',
     'query LISTEN "pgrst"',
     'plain startup',
     'query select pg_catalog.pg_backend_pid() as pid',
