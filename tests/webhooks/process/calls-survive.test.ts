@@ -9,6 +9,7 @@ import { withClient } from '../../support/database.ts'
 import { freePort } from '../../support/free-port.ts'
 import { says, startProgram, type Program } from '../../support/program.ts'
 import { startReplication } from '../../support/replication.ts'
+import { until } from '../../support/until.ts'
 
 const calls = Number(process.env.CALLS ?? 2000)
 const isLong = calls > 10_000
@@ -141,7 +142,13 @@ t.test('calls survive', { timeout }, async (t) => {
     },
     database: async () => {
       await primary.kill()
-      await primary.start()
+      // Its processes end a moment after it.
+      await until(() =>
+        primary.start().then(
+          () => true,
+          () => false,
+        ),
+      )
     },
   } as const
   const order = (['sender', 'receiver', 'database'] as const).map((name) => ({ name, kill: kills[name] }))
