@@ -23,8 +23,8 @@ export type SenderOptions = {
   readonly onError: (error: unknown) => void
 }
 
-/** Bytes of the bodies of one claim. */
-const claimedBytes = 8 * 1024 * 1024
+/** Characters of the bodies of the calls in flight. A single call may have more. */
+const mostInFlight = 16 * 1024 * 1024
 /** Milliseconds. */
 const pauses = {
   /** For further calls to end, so that they are recorded together. */
@@ -145,8 +145,9 @@ export class CallSender {
     const untilRenewal = Math.max(0, this.#renewAt - performance.now())
     const { webhooksConcurrency: most, webhooksHostConcurrency: callsPerHost } = settings()
     const room = most - this.#inFlight.size
-    if (this.#isEnding || room <= 0) return untilRenewal
-    const limits = { calls: room, bytes: claimedBytes, callsPerHost }
+    const bytes = mostInFlight - this.#charactersInFlight()
+    if (this.#isEnding || room <= 0 || bytes <= 0) return untilRenewal
+    const limits = { calls: room, bytes, callsPerHost }
     const claimed = await claimCalls(database, lease.holder, limits, [...this.#inFlight.keys()])
     for (const call of claimed) this.#send(call)
     if (claimed.length === room) return untilRenewal
@@ -193,6 +194,12 @@ export class CallSender {
       if (outcome.state === 'dead') onDead(call, outcome.error ?? '')
       this.#news()
     })
+  }
+
+  #charactersInFlight(): number {
+    let characters = 0
+    for (const { body } of this.#inFlight.values()) characters += body?.length ?? 0
+    return characters
   }
 
   /** Records the outcomes so far. Until then, their calls are in flight. */
