@@ -5,32 +5,56 @@ import type { MissingSetting } from './missing-setting.ts'
 
 type Settings = Pick<
   Config,
-  'services' | 'serverPort' | 'apiExternalUrl' | 'authSiteUrl' | 'authSmtpHost' | 'authHooks' | 'authProviders'
+  | 'services'
+  | 'serverPort'
+  | 'apiExternalUrl'
+  | 'authSiteUrl'
+  | 'authSmtpHost'
+  | 'authHooks'
+  | 'authProviders'
+  | 'authPasskeyEnabled'
+  | 'authMfaWebAuthnVerifyEnabled'
+  | 'authWebAuthnRpId'
+  | 'authWebAuthnRpOrigins'
 >
 
 /**
- * The missing addresses, if mails or providers need it. Without them, links lead to this machine: the `Host` of
+ * The missing addresses, if mails, providers or passkeys need it. Without them, links lead to this machine: the `Host` of
  * a request is chosen by its sender.
  */
 export function missingAddresses(settings: Settings): MissingSetting[] {
   const { services, serverPort, apiExternalUrl, authSiteUrl, authSmtpHost, authHooks, authProviders } = settings
+  if (!signsIn(services)) return []
   const sendsMails = authSmtpHost !== null || authHooks.get('send_email')?.enabled === true
   const hasProviders = [...authProviders.values()].some(({ enabled }) => enabled)
-  if (!signsIn(services) || (!sendsMails && !hasProviders)) return []
+  const leads = sendsMails || hasProviders
   const ownOrigin = `http://localhost:${serverPort}`
+  const site = apiExternalUrl === null ? ownOrigin : new URL(apiExternalUrl).origin
   const missing: MissingSetting[] = []
-  if (apiExternalUrl === null) {
+  if (leads && apiExternalUrl === null) {
     missing.push({
       name: 'API_EXTERNAL_URL',
       consequence: `links in mails and callbacks of providers lead to ${ownOrigin}/auth/v1, which works on this machine only`,
     })
   }
-  if (authSiteUrl === null) {
-    const site = apiExternalUrl === null ? ownOrigin : new URL(apiExternalUrl).origin
+  if (leads && authSiteUrl === null) {
     missing.push({
       name: 'GOTRUE_SITE_URL',
       consequence: `after links in mails and sign-in with a provider, users are sent to ${site}`,
     })
   }
-  return missing
+  return authSiteUrl === null ? [...missing, ...missingRelyingParty(settings, site)] : missing
+}
+
+/** What names the site of passkeys, without an address of the site. */
+function missingRelyingParty(
+  { authPasskeyEnabled, authMfaWebAuthnVerifyEnabled, authWebAuthnRpId, authWebAuthnRpOrigins }: Settings,
+  site: string,
+): MissingSetting[] {
+  if (!authPasskeyEnabled && !authMfaWebAuthnVerifyEnabled) return []
+  const consequence = `passkeys and security keys are for pages of ${site}`
+  return [
+    ...(authWebAuthnRpId === null ? [{ name: 'GOTRUE_WEBAUTHN_RP_ID', consequence }] : []),
+    ...(authWebAuthnRpOrigins.length === 0 ? [{ name: 'GOTRUE_WEBAUTHN_RP_ORIGINS', consequence }] : []),
+  ]
 }

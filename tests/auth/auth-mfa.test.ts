@@ -400,7 +400,7 @@ t.test('types that are switched off', async (t) => {
     GOTRUE_MFA_TOTP_ENROLL_ENABLED: 'false',
     GOTRUE_MFA_TOTP_VERIFY_ENABLED: 'false',
     GOTRUE_MFA_WEB_AUTHN_ENROLL_ENABLED: 'true',
-    GOTRUE_MFA_WEB_AUTHN_VERIFY_ENABLED: 'true',
+    GOTRUE_MFA_WEB_AUTHN_VERIFY_ENABLED: 'false',
     GOTRUE_MFA_PHONE_ENROLL_ENABLED: 'true',
   })
   const askOff = askAuth(off.url)

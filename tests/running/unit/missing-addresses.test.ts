@@ -29,5 +29,16 @@ t.test('addresses -> sentences', (t) => {
       .length,
     2,
   )
+  const passkeys = { GOTRUE_PASSKEY_ENABLED: 'true' }
+  const forPages = 'is not set: passkeys and security keys are for pages of'
+  t.strictSame(messages(passkeys), [
+    `GOTRUE_WEBAUTHN_RP_ID ${forPages} http://localhost:3001`,
+    `GOTRUE_WEBAUTHN_RP_ORIGINS ${forPages} http://localhost:3001`,
+  ])
+  t.strictSame(messages({ ...passkeys, ...apiUrl, GOTRUE_WEBAUTHN_RP_ID: 'example.com' }), [
+    `GOTRUE_WEBAUTHN_RP_ORIGINS ${forPages} https://api.example.com`,
+  ])
+  t.strictSame(messages({ ...passkeys, ...siteUrl }), [])
+  t.equal(messages({ GOTRUE_MFA_WEB_AUTHN_VERIFY_ENABLED: 'true' }).length, 2)
   t.end()
 })
