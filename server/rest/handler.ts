@@ -26,9 +26,9 @@ import { errorResponse } from './response/error.ts'
 import { finish, traceHeader, type Caching, type Notices } from './response/finish.ts'
 import type { Headers } from './response/header.ts'
 import type { RestResponse } from './response/result.ts'
-import { withSignInHint } from './response/sign-in-hint.ts'
 import type { RestRequest } from './rest-request.ts'
 import type { EngineState, Snapshot } from './snapshot.ts'
+import { withSignInHint } from './sign-in-hint.ts'
 import { isConnectionLoss, withCode } from './sql-errors.ts'
 
 /** A request with its response, for logs and metrics. */

@@ -1,8 +1,8 @@
 // The hint of errors that a key or a sign-in would avoid. PostgREST has none, so it is given only where the database has accounts.
-import { bearerToken } from '../../identity/bearer.ts'
-import { ApiError } from '../errors.ts'
-import type { RestRequest } from '../rest-request.ts'
-import type { SchemaCache } from '../../catalogue/schema-cache.ts'
+import { bearerToken } from '../identity/bearer.ts'
+import { ApiError } from './errors.ts'
+import type { RestRequest } from './rest-request.ts'
+import type { SchemaCache } from '../catalogue/schema-cache.ts'
 
 /** insufficient_privilege, and "Anonymous access is disabled" */
 const avoidable: ReadonlySet<string> = new Set(['42501', 'PGRST302'])
