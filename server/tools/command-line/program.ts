@@ -19,6 +19,7 @@ import { addPsql, addUrl, separatePsqlArguments } from './psql-command.ts'
 import { addSample } from './sample-command.ts'
 import { addSchedules } from './schedules-command.ts'
 import { addServe } from './serve-command.ts'
+import { addStorage } from './storage-command.ts'
 import { addTest } from './test-command.ts'
 import { addTypes } from './types-command.ts'
 import { addUpgrade } from './upgrade-command.ts'
@@ -100,6 +101,7 @@ function createProgram(dependencies: Dependencies, output: Output, setExitCode: 
   addSample(program, dependencies)
   addKeys(program, dependencies)
   addUsers(program, dependencies)
+  addStorage(program, dependencies)
   addConsole(program, dependencies)
   addCheck(program, dependencies, setExitCode)
   addTypes(program, dependencies, setExitCode)

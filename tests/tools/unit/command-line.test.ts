@@ -307,7 +307,7 @@ t.test('usage errors', async (t) => {
   const table: [string[], RegExp][] = [
     [
       ['migrat'],
-      /^There is no command and no configuration file named "migrat"\. The commands are serve, migrate, sample, keys, users, console, check, types, [a-z, -]+\.\n$/,
+      /^There is no command and no configuration file named "migrat"\. The commands are serve, migrate, sample, keys, users, storage, console, check, types, [a-z, -]+\.\n$/,
     ],
     [['no/such.conf'], /^There is no configuration file "no\/such\.conf"\.\n$/],
     [['--dump-config', 'no.conf'], /^There is no configuration file "no\.conf"\.\n$/],
