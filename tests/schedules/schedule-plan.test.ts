@@ -1,6 +1,7 @@
 // What the database decides: which jobs are due, by a clock that the test sets; missed runs; who may start runs.
 import t from 'tap'
-import { withClient } from '../support/database.ts'
+import { migrate } from '../../server/postgres/migrate.ts'
+import { createDatabase, withClient } from '../support/database.ts'
 import { schedulesDatabase } from '../support/schedules.ts'
 
 const database = await schedulesDatabase(t)
@@ -226,4 +227,31 @@ t.test('where the schema cron is not that of the server, its jobs are left alone
   await t.rejects(database.query('select rowhouse.request_run(jobid) from cron.job'), {
     message: /^the extension pg_cron/,
   })
+})
+
+t.test('a schema cron that exists before the migrations stays as it is', async (t) => {
+  const own = await createDatabase()
+  t.teardown(() => own.drop())
+  await own.query(`
+    create schema cron;
+    create table cron.job (jobid bigint, schedule text, command text, database text, username text, active boolean, jobname text);
+    create table cron.job_run_details (
+      jobid bigint, runid bigint, job_pid integer, database text, username text, command text, status text,
+      return_message text, start_time timestamptz, end_time timestamptz
+    );
+    insert into cron.job values (1, '0 3 * * *', 'vacuum', current_database(), current_user, true, 'nightly');
+    insert into cron.job_run_details values (1, 7, 8, current_database(), current_user, 'vacuum', 'succeeded', 'VACUUM', now(), now())`)
+  const notices: string[] = []
+  await withClient(own.adminUri, (client) => migrate(client, { onNotice: (text) => notices.push(text) }))
+  t.match(notices, [/^the schema cron exists already/])
+  const { rows } = await own.query(`
+    select rowhouse.has_own_schedules() as own, rowhouse.has_jobs() as has, to_regproc('cron.unschedule')::text as added,
+      (select string_agg(tgname, ',') from pg_trigger where tgrelid = 'cron.job'::regclass) as triggers`)
+  t.strictSame(rows, [{ own: false, has: false, added: null, triggers: null }])
+  t.match((await own.query('select * from rowhouse.list_schedules(null)')).rows, [
+    { name: 'nightly', missed: 'skip', next_at: Date, last_status: 'succeeded' },
+  ])
+  t.match((await own.query('select * from rowhouse.list_schedule_runs(null, null, 5)')).rows, [
+    { run: '7', name: 'nightly', message: 'VACUUM' },
+  ])
 })
