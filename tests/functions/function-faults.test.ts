@@ -153,6 +153,23 @@ t.test('a response that breaks off', async (t) => {
   await until(() => messages().some((message) => message.includes('the source of the stream broke')))
 })
 
+t.test(
+  'a response whose length is another than it says breaks off, and no other call receives its bytes',
+  async (t) => {
+    const { read, failure, messages } = testRuntime(t)
+    t.strictSame(await read('faults', 'faults/length?length=12'), [200, 'twelve bytes'])
+    for (const length of [1, 100]) {
+      const before = performance.now()
+      const others = Array.from({ length: 20 }, () => read('faults', 'faults/fine?ms=10'))
+      t.match(await failure('faults', `faults/length?length=${length}`), { kind: 'crashed' })
+      t.ok(performance.now() - before < 10_000, 'soon')
+      for (const [status, body] of await Promise.all(others)) t.match([status, body], [200, /^fine \d+$/])
+      t.match((await read('faults', 'faults/fine'))[1], /^fine \d+$/)
+    }
+    await until(() => messages().filter((message) => message.includes('content-length')).length === 2)
+  },
+)
+
 t.test('a response cannot speak about the connection', async (t) => {
   const { invoke } = testRuntime(t)
   const { headers, body } = await invoke('faults', 'faults/forge')

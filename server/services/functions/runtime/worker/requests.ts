@@ -96,6 +96,8 @@ async function answer(service: FetchService, request: IncomingMessage, response:
 export function serveRequest(request: IncomingMessage, response: ServerResponse): void {
   const call: Call = { requestId: takeRequestId(request), fail: () => failResponse(response) }
   response.sendDate = false
+  // Too few or too many bytes would be those of the next response on the connection.
+  response.strictContentLength = true
   response.on('error', () => undefined)
   runInCall(call, () => {
     const service = currentService()
