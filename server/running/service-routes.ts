@@ -37,6 +37,9 @@ export const loadTables = async ({
   ...(services.includes('realtime')
     ? [{ routes: (await import('../services/realtime/realtime-table.ts')).realtimeRoutes }]
     : []),
+  ...(services.includes('functions')
+    ? [{ routes: (await import('../services/functions/functions-table.ts')).functionsRoutes }]
+    : []),
 ]
 
 /** The routes that `/openapi.json` describes. */

@@ -156,7 +156,15 @@ function withRoutes(
 }
 
 /** First how to sign in, then what one does as a user; the database; operations last. */
-const serviceOrder: readonly string[] = ['sign-in', 'accounts', 'storage', 'realtime', 'reports', 'image analysis']
+const serviceOrder: readonly string[] = [
+  'sign-in',
+  'accounts',
+  'storage',
+  'realtime',
+  'edge functions',
+  'reports',
+  'image analysis',
+]
 const lastTag = 'operations'
 
 const placeOf = (tag: string): number => {
