@@ -25,6 +25,7 @@ export const pages: readonly Page[] = [
   { name: 'realtime', title: 'Realtime', services: ['realtime'], load: () => import('./pages/realtime/page.tsx') },
   { name: 'webhooks', title: 'Webhooks', services: ['webhooks'], load: () => import('./pages/webhooks/page.tsx') },
   { name: 'schedules', title: 'Schedules', services: ['schedules'], load: () => import('./pages/schedules/page.tsx') },
+  { name: 'functions', title: 'Functions', services: ['functions'], load: () => import('./pages/functions/page.tsx') },
   { name: 'runs', title: 'Runs', services: ['analysis'], load: () => import('./pages/runs/page.tsx') },
   { name: 'reports', title: 'Reports', services: ['reports'], load: () => import('./pages/reports/page.tsx') },
   { name: 'operations', title: 'Operations', services: [], load: () => import('./pages/operations/page.tsx') },

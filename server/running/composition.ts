@@ -126,7 +126,12 @@ export async function compose(options: CompositionOptions): Promise<Composition>
     dialect: envelopeDialect,
     tools: toolsOfRoutes,
   })
-  const consoleRouter = startConsole(parts, signIn?.auth, () => realtime, toolsOfRoutes)
+  const consoleRouter = startConsole(
+    parts,
+    signIn?.auth,
+    { realtime: () => realtime, functions: () => functions },
+    toolsOfRoutes,
+  )
   const storage = has('storage')
     ? await startStorage({
         ...shared,
@@ -193,7 +198,10 @@ export async function compose(options: CompositionOptions): Promise<Composition>
 function startConsole(
   parts: Parts,
   auth: AuthService | undefined,
-  realtime: () => RealtimeService | undefined,
+  services: {
+    readonly realtime: () => RealtimeService | undefined
+    readonly functions: () => FunctionsService | undefined
+  },
   tools: EnvelopeTools,
 ): Router | undefined {
   const { config, env, configFile, tail: requests } = parts
@@ -207,7 +215,8 @@ function startConsole(
     snapshot,
     isDevelopment,
     requests,
-    realtime: async () => realtime()?.view(),
+    realtime: async () => services.realtime()?.view(),
+    functions: services.functions,
     replicas: () =>
       parts.replicas().map(({ lagSeconds, ...replica }) => ({
         ...replica,

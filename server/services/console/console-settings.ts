@@ -5,6 +5,7 @@ import type { Database } from '../../postgres/database.ts'
 import type { LoadedSettings, Snapshot } from '../../rest/snapshot.ts'
 import type { ConsoleConfig } from './console-config.ts'
 import type { ConsoleTools } from './console-tools.ts'
+import type { FunctionsSource } from './function-list.ts'
 import type { ReplicaState } from './operation-protocol.ts'
 import type { RealtimeReport } from './realtime-protocol.ts'
 import type { RequestSource } from './request-source.ts'
@@ -24,6 +25,8 @@ export type ConsoleSettings = {
   readonly requests: RequestSource
   /** Undefined without realtime. */
   readonly realtime: () => Promise<RealtimeReport | undefined>
+  /** Undefined without functions. */
+  readonly functions: () => FunctionsSource | undefined
   readonly replicas: () => readonly ReplicaState[]
   /** What the command line can do, loaded when it is needed. */
   readonly tools: () => Promise<ConsoleTools>

@@ -3,6 +3,7 @@ import type { Route } from '../../http/route.ts'
 import { fileRoutes } from './console-files.ts'
 import { createConsoleSessions } from './console-sessions.ts'
 import type { ConsoleParts, ConsoleSettings } from './console-settings.ts'
+import { functionRoutes } from './function-routes.ts'
 import { policyRoutes } from './policy-routes.ts'
 import { schemaRoutes } from './schema-routes.ts'
 import { operationRoutes } from './operation-routes.ts'
@@ -37,6 +38,7 @@ export function consoleRoutes(settings: ConsoleSettings): readonly Route[] {
     ...realtimeRoutes(parts, access),
     ...webhookRoutes(parts, access),
     ...scheduleRoutes(parts, access),
+    ...functionRoutes(parts, access),
     ...operationRoutes(parts, access),
   ]
 }

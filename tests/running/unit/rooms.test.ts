@@ -21,6 +21,7 @@ const arrows: Readonly<Record<string, Arrows>> = {
     values: [],
     types: [
       'services/console/protocol.ts',
+      'services/console/function-protocol.ts',
       'services/console/operation-protocol.ts',
       'services/console/policy-protocol.ts',
       'services/console/realtime-protocol.ts',

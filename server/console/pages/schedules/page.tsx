@@ -1,8 +1,8 @@
 // Schedules: jobs, and their runs.
-import { useEffect } from 'preact/hooks'
 import type { ScheduleReport } from '../../../services/console/schedule-protocol.ts'
 import { consoleApi } from '../../api.ts'
-import { Loading, Problem, Tabs, useLoaded } from '../../parts.tsx'
+import { Loading, Problem, Tabs } from '../../parts.tsx'
+import { usePolled } from '../../polling.ts'
 import { go, useRoute } from '../../router.ts'
 import { Jobs } from './jobs.tsx'
 import { Runs } from './runs.tsx'
@@ -13,11 +13,11 @@ const pauseTime = 3000
 export default function Schedules() {
   const { path } = useRoute()
   const tab = path[1] === 'runs' ? 'runs' : 'jobs'
-  const { value, error, reload } = useLoaded((signal) => consoleApi<ScheduleReport>('schedules', { signal }), [])
-  useEffect(() => {
-    const timer = setInterval(reload, pauseTime)
-    return () => clearInterval(timer)
-  }, [])
+  const { value, error, reload } = usePolled(
+    (signal) => consoleApi<ScheduleReport>('schedules', { signal }),
+    [],
+    pauseTime,
+  )
   return (
     <div class="schedules">
       <h1>Schedules</h1>

@@ -4,6 +4,7 @@ import type { ConsoleSchema } from '../../../services/console/schema-protocol.ts
 import type { NewWebhook, NewWebhookEvent, WebhookMigration } from '../../../services/console/webhook-protocol.ts'
 import { consoleApi } from '../../api.ts'
 import { useAction } from '../../forms.tsx'
+import { headersOf } from '../../header-lines.ts'
 import { Button, Dialog, Field, Problem, TextField, useLoaded } from '../../parts.tsx'
 import { Statement } from '../../sql-statement.tsx'
 import { toggled } from '../../values.tsx'
@@ -133,7 +134,7 @@ function wishOf({ table, url, name, when, secret, key, headers }: Fields, events
     .split(',')
     .map((column) => column.trim())
     .filter(Boolean)
-  const lines = headers.split('\n').filter((line) => line.trim() !== '')
+  const lines = headersOf(headers)
   const optional = { name: name.trim(), when: when.trim(), secret: secret.trim() }
   return {
     table: table.trim(),
@@ -141,12 +142,6 @@ function wishOf({ table, url, name, when, secret, key, headers }: Fields, events
     url: url.trim(),
     ...Object.fromEntries(Object.entries(optional).filter(([, text]) => text !== '')),
     ...(columns.length === 0 ? {} : { key: columns }),
-    ...(lines.length === 0 ? {} : { headers: Object.fromEntries(lines.map(headerOf)) }),
+    ...(lines.length === 0 ? {} : { headers: Object.fromEntries(lines) }),
   }
-}
-
-function headerOf(line: string): readonly [string, string] {
-  const [, name = '', value = ''] = /^([^:\s]+):\s*(.*)$/.exec(line.trim()) ?? []
-  if (name === '') throw new Error(`${JSON.stringify(line)} is not a header: it has a name, a colon and a value`)
-  return [name, value]
 }

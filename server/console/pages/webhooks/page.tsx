@@ -1,9 +1,10 @@
 // Webhooks of the database, and the calls that they and functions of the schema `net` cause.
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import type { CallFigures, WebhookReport } from '../../../services/console/webhook-protocol.ts'
 import { consoleApi } from '../../api.ts'
 import { Figure, Figures } from '../../figures.tsx'
-import { Problem, Tabs, useLoaded } from '../../parts.tsx'
+import { Problem, Tabs } from '../../parts.tsx'
+import { usePolled } from '../../polling.ts'
 import { go, useRoute } from '../../router.ts'
 import { durationText } from '../../values.tsx'
 import { Calls } from './calls.tsx'
@@ -15,12 +16,12 @@ const pauseTime = 5000
 export default function Webhooks() {
   const { path } = useRoute()
   const tab = path[1] === 'calls' ? 'calls' : 'list'
-  const { value, error, reload } = useLoaded((signal) => consoleApi<WebhookReport>('webhooks', { signal }), [])
+  const { value, error, reload } = usePolled(
+    (signal) => consoleApi<WebhookReport>('webhooks', { signal }),
+    [],
+    pauseTime,
+  )
   const [changes, setChanges] = useState(0)
-  useEffect(() => {
-    const timer = setInterval(reload, pauseTime)
-    return () => clearInterval(timer)
-  }, [])
   return (
     <div class="webhooks">
       <h1>Webhooks</h1>
