@@ -59,7 +59,7 @@ export function createSchedules(options: SchedulesOptions): SchedulesService {
     stop: async () => {
       isStopping = true
       alarm.ring()
-      await scheduler?.stop()
+      scheduler?.stop()
       await looking
     },
   }

@@ -54,7 +54,7 @@ export class Scheduler {
     this.#options = options
   }
 
-  /** Runs jobs until there are none, or `stop` is called. Ends no run. */
+  /** Runs jobs until there are none, or `stop` is called. */
   async schedule(): Promise<void> {
     const { alarm, figures, lease, onError } = this.#options
     let isLookedFor = true
@@ -76,16 +76,16 @@ export class Scheduler {
       isLookedFor = performance.now() - since < pause
     }
     figures.isScheduling = false
-    if (!this.#isStopping) await lease.end().catch(() => undefined)
+    // Another process takes its place when nothing runs here any more.
+    await Promise.all(this.#running)
+    await lease.end().catch(() => undefined)
   }
 
-  /** Ends the runs in progress, then gives the lease to another process. */
-  async stop(): Promise<void> {
+  /** Makes `schedule` end, with the runs in progress. */
+  stop(): void {
     this.#isStopping = true
     this.#options.alarm.ring()
     for (const session of this.#sessions.values()) session.stop(restarted)
-    await Promise.all(this.#running)
-    await this.#options.lease.end().catch(() => undefined)
   }
 
   /**
@@ -144,6 +144,8 @@ export class Scheduler {
       },
     })
     this.#sessions.set(run.run, session)
+    // It was claimed while the server began to stop.
+    if (this.#isStopping) session.stop(restarted)
     figures.running = this.#sessions.size
     const running = this.#carryOut(run, session).finally(() => {
       this.#sessions.delete(run.run)
