@@ -1,8 +1,9 @@
 // The numbers of calls for metrics, and what they cost.
 import t from 'tap'
 import { storedCalls, nextCallIn, removeOldCalls } from '../../server/services/webhooks/call-database.ts'
+import { webhooksFindings } from '../../server/tools/doctor/webhooks-findings.ts'
 import { addCall, newSender } from '../support/calls.ts'
-import { createMigratedDatabase } from '../support/database.ts'
+import { createMigratedDatabase, withClient } from '../support/database.ts'
 
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
@@ -48,4 +49,29 @@ t.test('removes old calls, many at a time, and keeps those that are open', async
   t.match(await storedCalls(asking), { waiting: 5, sending: 1, dead: 1 })
   const { rows } = await database.query('select count(*)::int as left from rowhouse.calls')
   t.equal(rows[0]?.left, 7)
+})
+
+t.test('the doctor finds those that are due, fail, or were put aside', async (t) => {
+  const codes = async (uri: string): Promise<string[]> =>
+    withClient(uri, async (client) =>
+      (await webhooksFindings({ services: ['webhooks'] }, client)).map(({ code, what }) => `${code}: ${what}`),
+    )
+  await database.query(`delete from rowhouse.calls`)
+  t.strictSame(await codes(database.adminUri), [])
+  const ids = [await addCall(database, { url }), await addCall(database, { url }), await addCall(database, { url })]
+  await database.query(
+    `update rowhouse.calls set next_at = now() - interval '10 minutes', attempts = 1, last_error = 'no route' where id = $1`,
+    [ids[0]],
+  )
+  await database.query(
+    `update rowhouse.calls set state = 'dead', finished_at = now(), last_error = 'gone' where id = $1`,
+    [ids[1]],
+  )
+  const expected = [
+    'calls_not_sent: 1 call is due, the first for 10 minutes, and no server sends them.',
+    'calls_failing: 1 call is waiting after a failed attempt, most of them for 127.0.0.1: no route.',
+    'calls_dead: 1 call is put aside in the last day, most of them because: gone.',
+  ]
+  t.strictSame(await codes(database.adminUri), expected)
+  t.strictSame(await codes(database.authenticatorUri), expected, 'also as the serving role')
 })

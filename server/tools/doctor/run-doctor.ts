@@ -76,7 +76,7 @@ export async function runDoctor(options: DoctorOptions): Promise<DoctorResult> {
       client: isEmbedded ? owner : first,
       isPooled: pooling.isPooled,
     })),
-    ...(await webhooksFindings(config, first)),
+    ...(await webhooksFindings(config, owner)),
     ...(await schedulesFindings(
       (text, values) => owner.query(text, values),
       config,

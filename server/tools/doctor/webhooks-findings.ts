@@ -45,17 +45,23 @@ select (select count(*)::integer from due) as due,
   (select count(*)::integer from dead) as dead,
   (select last_error from dead group by last_error order by count(*) desc, last_error limit 1) as "deadReason"`
 
-/** @param serving a connection as the serving role */
+/** Whether both tables exist, for a role that may read them. */
+const readableSql = `
+select count(*) = 2 as "isReadable"
+from pg_catalog.pg_class
+join pg_catalog.pg_namespace on pg_namespace.oid = relnamespace
+where nspname = 'rowhouse' and relname in ('calls', 'leases') and has_schema_privilege(pg_namespace.oid, 'usage')
+  and has_table_privilege(pg_class.oid, 'select')`
+
+/** @param owner a connection as the owner of the tables, or as the serving role, which may read them, too */
 export async function webhooksFindings(
   { services }: Pick<Config, 'services'>,
-  serving: Client,
+  owner: Client,
 ): Promise<DoctorFinding[]> {
   if (!services.includes('webhooks')) return []
-  const { rows } = await serving.query<{ exists: boolean }>(
-    "select to_regclass('rowhouse.calls') is not null as exists",
-  )
-  if (rows[0]?.exists !== true) return []
-  const { rows: facts } = await serving.query<CallFacts>(factsSql)
+  const { rows } = await owner.query<{ isReadable: boolean }>(readableSql)
+  if (rows[0]?.isReadable !== true) return []
+  const { rows: facts } = await owner.query<CallFacts>(factsSql)
   return facts.flatMap(callFindings)
 }
 
