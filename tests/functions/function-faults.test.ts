@@ -73,7 +73,7 @@ t.test('a function that crashes at each call is started again after growing paus
 })
 
 t.test('a function that computes without end is killed, and harms no other', async (t) => {
-  const { read, failure, runtime, messages } = testRuntime(t, { blockedMs: 4000, workers: 2 })
+  const { read, failure, runtime, messages } = testRuntime(t, { blockedMs: 8000, workers: 2 })
   await read('faults', 'faults/fine')
   const hanging = failure('faults', 'faults/hang')
   const innocent = failure('faults', 'faults/fine?ms=200')
@@ -86,11 +86,11 @@ t.test('a function that computes without end is killed, and harms no other', asy
     'cpu',
     546,
     'WORKER_LIMIT',
-    'The function computed for 4000 ms without a pause',
+    'The function computed for 8000 ms without a pause',
   ])
   t.match(await innocent, { kind: 'cpu' }, 'calls in the same process fail with it')
   t.equal(runtime.statistics().killed, 1)
-  t.ok(messages().includes('The function computed for 4000 ms without a pause'))
+  t.ok(messages().includes('The function computed for 8000 ms without a pause'))
 })
 
 t.test('a call that takes too long', async (t) => {
@@ -169,6 +169,22 @@ t.test(
     await until(() => messages().filter((message) => message.includes('content-length')).length === 2)
   },
 )
+
+t.test('a request whose length is another than it says ends its call only', async (t) => {
+  const { read, failure } = testRuntime(t)
+  for (const [length, path, kind] of [
+    ['100', 'streams/size', 'crashed'],
+    ['100', 'streams/unread', undefined],
+    ['3', 'streams/size', 'request too large'],
+  ] as const) {
+    const headers = [['content-length', length]] as const
+    const call = { body: 'twelve bytes', headers }
+    if (kind === undefined) await read('streams', path, call).catch(() => undefined)
+    else t.match(await failure('streams', path, call), { kind }, path)
+    const others = Array.from({ length: 5 }, () => read('streams', 'streams/size', { body: 'other' }))
+    for (const other of await Promise.all(others)) t.strictSame(other, [200, '{"size":5}'])
+  }
+})
 
 t.test('a response cannot speak about the connection', async (t) => {
   const { invoke } = testRuntime(t)

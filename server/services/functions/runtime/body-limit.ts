@@ -14,6 +14,11 @@ export class BodyLimit extends Transform {
     this.#onExceeded = onExceeded
   }
 
+  /** Bytes that have arrived. */
+  get size(): number {
+    return this.#size
+  }
+
   override _transform(chunk: Buffer, _encoding: BufferEncoding, callback: TransformCallback): void {
     this.#size += chunk.length
     if (this.#size <= this.#limit) callback(null, chunk)

@@ -1,5 +1,6 @@
 // One call of a function, from the request until the end of the response.
 import { request as sendRequest, type Agent, type ClientRequest, type IncomingMessage } from 'node:http'
+import type { Readable } from 'node:stream'
 import { BodyLimit } from './body-limit.ts'
 import { FunctionFailure } from './function-failure.ts'
 import type { FunctionLimits, FunctionRequest, FunctionResponse } from './function-source.ts'
@@ -101,11 +102,23 @@ export class Call {
       this.#message = message
       message.on('error', (error) => this.#onBroken(error))
       message.on('response', (response) => this.#receive(response))
-      if (hasBody) body.pipe(new BodyLimit(this.#limits.requestBytes, () => this.#refuseBody())).pipe(message)
+      if (hasBody) this.#sendBody(body, message, length)
       else message.end()
     } catch (error) {
       this.fail(new FunctionFailure('crashed', `The request cannot be sent: ${String(error)}`))
     }
+  }
+
+  /** Sends as many bytes as the header says: others would be those of the next request on the connection. */
+  #sendBody(body: Readable, message: ClientRequest, declared: number): void {
+    const { requestBytes } = this.#limits
+    const limited = new BodyLimit(declared > 0 ? Math.min(declared, requestBytes) : requestBytes, () =>
+      this.#refuseBody(),
+    )
+    limited.once('end', () => {
+      if (limited.size < declared) this.fail(new FunctionFailure('crashed', 'The body of the request is incomplete'))
+    })
+    body.pipe(limited).pipe(message)
   }
 
   #receive(response: IncomingMessage): void {
