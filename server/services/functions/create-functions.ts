@@ -53,7 +53,6 @@ export function createFunctions(options: FunctionsOptions): FunctionsService {
     },
     check: async (name) => (await start()).check(name),
     logs: (name) => running?.runtime.logs(name) ?? [],
-    end: () => (isEnding = true),
     stop: async () => {
       isEnding = true
       await started?.then(

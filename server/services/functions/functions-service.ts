@@ -19,9 +19,7 @@ export type FunctionsService = {
   readonly check: (name: string) => Promise<FunctionFault | null | undefined>
   /** The latest lines that a function has logged in this process, newest last. */
   readonly logs: (name: string) => readonly FunctionLogEntry[]
-  /** Refuses further calls; those in progress go on. */
-  readonly end: () => void
-  /** Ends all workers. */
+  /** Refuses further calls, and ends all workers after those in progress. */
   readonly stop: () => Promise<void>
 }
 
