@@ -109,7 +109,7 @@ const JobRow = ({ job, isOwn, onStart, onOpen, onChange }: JobRowProps) => (
         {job.command.trim().slice(0, 200)}
       </code>
     </td>
-    <td>
+    <td class="when">
       <code>{job.schedule}</code>
       <br />
       <span class="small faint">
