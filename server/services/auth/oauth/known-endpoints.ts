@@ -75,6 +75,30 @@ const byIssuer: Readonly<Record<string, Endpoints>> = {
   },
 }
 
+/** The issuers of providers whose settings name none, by the names of GoTrue's settings. */
+const issuers: Readonly<Record<string, string>> = {
+  google: googleIssuer,
+  apple: 'https://appleid.apple.com',
+  gitlab: 'https://gitlab.com',
+  kakao: 'https://kauth.kakao.com',
+  linkedin_oidc: 'https://www.linkedin.com/oauth',
+  slack_oidc: 'https://slack.com',
+  twitch: 'https://id.twitch.tv/oauth2',
+}
+
+/** Microsoft's tenant as GoTrue's setting names it, without the version of the endpoint. */
+const tenantUrl = /^https:\/\/login\.microsoftonline\.com\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\/?$/
+
+/**
+ * The issuer of a provider; empty if it is not known.
+ *
+ * @param url that the settings name; empty for none
+ */
+export function knownIssuer(name: string, url: string): string {
+  if (name === 'azure' && tenantUrl.test(url)) return `${url.replace(/\/$/, '')}/v2.0`
+  return url === '' && Object.hasOwn(issuers, name) ? (issuers[name] ?? '') : url
+}
+
 /** The issuer of one tenant of Microsoft. Those of all tenants (`common`) have no fixed issuer. */
 const microsoftTenant = /^(https:\/\/login\.microsoftonline\.com\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\/v2\.0$/
 

@@ -8,6 +8,7 @@ import { jwtVerify } from 'jose/jwt/verify'
 import type * as OpenId from 'openid-client'
 import { tracedFetch } from '../../traced-fetch.ts'
 import { googleIssuer, knownMetadata } from './known-endpoints.ts'
+import type { CallbackChecks, IdentityProvider, ProviderTokens } from './identity-provider.ts'
 import type { ProviderClaims } from './provider-user.ts'
 
 export type OidcOptions = {
@@ -15,13 +16,6 @@ export type OidcOptions = {
   readonly clientId: string
   /** Empty for a public client. */
   readonly secret: string
-}
-
-/** What a provider returned for a code. */
-export type ProviderTokens = {
-  readonly accessToken: string
-  readonly refreshToken: string | undefined
-  readonly claims: ProviderClaims
 }
 
 /** Seconds that a request to a provider may take. */
@@ -50,7 +44,7 @@ type Connection = {
  * read, and after an hour it is read again in the background: a provider whose document is not available is usable as soon
  * as its other endpoints answer.
  */
-export class OidcProvider {
+export class OidcProvider implements IdentityProvider {
   readonly #options: OidcOptions
   readonly #now: () => number
   #connection: Connection | undefined
@@ -85,10 +79,7 @@ export class OidcProvider {
    * @param checks what the callback and the ID token must contain
    * @throws the error of openid-client
    */
-  async exchange(
-    callback: URL,
-    checks: { readonly state: string; readonly nonce: string; readonly codeVerifier: string },
-  ): Promise<ProviderTokens> {
+  async exchange(callback: URL, checks: CallbackChecks): Promise<ProviderTokens> {
     const client = await openId()
     const { configuration } = await this.#connect()
     const tokens = await client.authorizationCodeGrant(configuration, callback, {

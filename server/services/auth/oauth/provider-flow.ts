@@ -36,9 +36,6 @@ const reserved: ReadonlySet<string> = new Set([
   'apikey',
 ])
 
-/** `openid` makes the provider issue an ID token. */
-const ownScopes: readonly string[] = ['openid', 'email', 'profile']
-
 type FlowContext = Pick<AuthContext, 'settings' | 'database' | 'providers' | 'flowStates' | 'externalUrl'>
 
 /** What a flow is for, beside signing in. */
@@ -89,7 +86,8 @@ export async function startProviderFlow(
   const parameters = {
     ...Object.fromEntries([...query].filter(([name]) => !reserved.has(name.toLowerCase()))),
     redirect_uri: redirectUri(context, request, provider),
-    scope: scopesOf(query),
+    ...provider.parameters,
+    scope: scopesOf(provider, query),
     nonce: nonceOf(codeVerifier),
     code_challenge: await client.calculatePKCECodeChallenge(codeVerifier),
     code_challenge_method: 'S256',
@@ -138,7 +136,7 @@ export const nonceOf = (codeVerifier: string): string =>
   createHash('sha256').update(`nonce ${codeVerifier}`).digest('base64url')
 
 /** Own and requested scopes, which are separated by commas or spaces. */
-function scopesOf(query: URLSearchParams): string {
+function scopesOf({ scopes }: Provider, query: URLSearchParams): string {
   const requested = [query.get('scopes'), query.get('scope')].flatMap((text) => (text ?? '').split(/[\s,]+/))
-  return [...new Set([...ownScopes, ...requested])].filter((scope) => scope !== '').join(' ')
+  return [...new Set([...scopes, ...requested])].filter((scope) => scope !== '').join(' ')
 }

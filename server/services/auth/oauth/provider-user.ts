@@ -24,6 +24,8 @@ const profileClaims = [
   'middle_name',
   'nickname',
   'preferred_username',
+  // GitHub and X, in GoTrue.
+  'user_name',
   'profile',
   'picture',
   'website',
@@ -55,8 +57,14 @@ export function providerUser(issuer: string, claims: ProviderClaims): ProviderUs
     }),
   )
   const { name, picture } = profile
-  // Google: the domain of an account of an organisation.
+  // Google: the domain of an account of an organisation. Discord: the name that is shown.
   const hostedDomain = textOf(claims.hd)
+  const globalName = textOf(claims.global_name)
+  const custom = {
+    ...(hostedDomain === undefined ? {} : { hd: hostedDomain }),
+    ...(globalName === undefined ? {} : { global_name: globalName }),
+  }
+  const fullName = textOf(claims.full_name) ?? name
   const phone = textOf(claims.phone_number)
   return {
     subject,
@@ -66,14 +74,14 @@ export function providerUser(issuer: string, claims: ProviderClaims): ProviderUs
       iss: issuer,
       sub: subject,
       ...profile,
-      ...(name === undefined ? {} : { full_name: name }),
+      ...(fullName === undefined ? {} : { full_name: fullName }),
       ...(picture === undefined ? {} : { avatar_url: picture }),
       provider_id: subject,
       ...(address === undefined ? {} : { email: address }),
       email_verified: isVerified,
       ...(phone === undefined ? {} : { phone }),
       phone_verified: phone !== undefined && claims.phone_number_verified === true,
-      ...(hostedDomain === undefined ? {} : { custom_claims: { hd: hostedDomain } }),
+      ...(Object.keys(custom).length === 0 ? {} : { custom_claims: custom }),
     },
   }
 }

@@ -1,13 +1,20 @@
 // The providers of the settings.
 import type { AuthSettings, ProviderSettings } from '../settings.ts'
-import { googleIssuer } from './known-endpoints.ts'
+import type { IdentityProvider } from './identity-provider.ts'
+import { knownIssuer } from './known-endpoints.ts'
+import { oauthService } from './known-services.ts'
+import { OAuthProvider } from './oauth-provider.ts'
 import { OidcProvider } from './oidc-provider.ts'
 
 /** A provider that is enabled. */
 export type Provider = {
   /** In lower case: `google`. */
   readonly name: string
-  readonly oidc: OidcProvider
+  readonly oidc: IdentityProvider
+  /** What every sign-in asks for. */
+  readonly scopes: readonly string[]
+  /** Further parameters of the authorization request. */
+  readonly parameters: Readonly<Record<string, string>>
   /** At least one; the first is used for sign-in, tokens for all are accepted. */
   readonly clientIds: readonly string[]
   /** Undefined for `/callback` of the service. */
@@ -113,12 +120,15 @@ export class Providers {
     const { clientIds, secret, redirectUri, skipNonceCheck, emailOptional } = settings
     const [clientId] = clientIds
     if (clientId === undefined) throw new UnsupportedProvider('incomplete', 'missing OAuth client ID')
+    const service = oauthService(name, settings.url)
     if (!URL.canParse(issuer)) {
       throw new UnsupportedProvider('incomplete', `unable to find URL for the ${name} provider`)
     }
     return {
       name,
-      oidc: this.#oidcOf({ issuer, clientId, secret }),
+      ...(name === 'apple' ? apple : usual),
+      ...(service ? { scopes: service.scopes } : {}),
+      oidc: service ? new OAuthProvider(service, clientId, secret) : this.#oidcOf({ issuer, clientId, secret }),
       clientIds,
       redirectUri: redirectUri === '' ? undefined : redirectUri,
       skipNonceCheck,
@@ -140,5 +150,12 @@ export class Providers {
 
 const maxProviders = 100
 
+/** The issuer of a provider of OpenID Connect, which those of OAuth have not. */
 const issuerOf = (name: string, { url }: ProviderSettings): string =>
-  url === '' && name === 'google' ? googleIssuer : url
+  oauthService(name, url)?.issuer ?? knownIssuer(name, url)
+
+/** `openid` makes the provider issue an ID token. */
+const usual = { scopes: ['openid', 'email', 'profile'], parameters: {} } as const
+
+/** Apple has no scope `profile`, and sends addresses and names only by a form. */
+const apple = { scopes: ['openid', 'email', 'name'], parameters: { response_mode: 'form_post' } } as const
