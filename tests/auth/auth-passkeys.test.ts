@@ -213,6 +213,9 @@ t.test('new credentials that are not valid', async (t) => {
     t.match(failure(answer), [400, 'webauthn_verification_failed', message], label)
     t.match(answer.body.msg, /^Credential verification failed: /, label)
   }
+  const large = { id: 'AA', response: { clientDataJSON: 'AA', attestationObject: 'A'.repeat(65_537) } }
+  const tooLarge = await answerRegistration(ask, token, randomUUID(), large)
+  t.match(failure(tooLarge), [400, 'bad_json', /attestationObject/], 'its decoding would take long')
   const longId = new SoftAuthenticator({ origin, rpId, id: randomBytes(1024) })
   t.match(failure(await register(ask, token, longId)).slice(0, 2), [400, 'bad_json'])
   const { challengeId, options } = await beginRegistration(ask, token)
