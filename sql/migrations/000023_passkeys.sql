@@ -384,8 +384,8 @@ $$;
 comment on function auth.find_passkey(uuid, bytea) is
   E'Uses up a challenge for sign-in, and finds what its answer is compared with.\n\nReturns {challenge, passkey: {public_key, account}}; the passkey is null if it is unknown.';
 
--- The passkey may have been deleted since it was found. Whoever copied an authenticator, either the copy or the original sends a
--- number that the other has sent before.
+-- The passkey may have been deleted since it was found. Of an authenticator and its copy, the one that signs later sends a number
+-- that the other has sent before.
 create function auth.start_passkey_session(
   credential_id bytea, sign_count bigint, backed_up boolean, ip text, user_agent text
 ) returns json

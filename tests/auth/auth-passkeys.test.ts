@@ -364,7 +364,7 @@ t.test('a challenge expires', async (t) => {
   await database.query("update auth.webauthn_challenges set expires_at = now() - interval '2 hours'")
   await beginSignIn(ask)
   const { rows } = await database.query('select count(*)::int as number from auth.webauthn_challenges')
-  t.strictSame(rows, [{ number: 1 }], 'challenges that nobody has answered are deleted')
+  t.strictSame(rows, [{ number: 1 }], 'challenges without an answer are deleted')
 })
 
 t.test('a counter that goes back is that of a copy', async (t) => {

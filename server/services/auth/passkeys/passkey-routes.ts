@@ -64,7 +64,7 @@ export const passkeyRoutes: readonly AuthRoute[] = [
     path: '/passkeys/{passkey_id}',
     id: 'authDeletePasskey',
     summary: 'Delete a passkey',
-    description: 'Also the last one: the other ways to sign in remain, such as a link in a mail.',
+    description: 'The last one can be deleted, too: the other ways to sign in remain, such as a link in a mail.',
     caller: 'user',
     pathParameters: { passkey_id: passkeyId },
     success: [204, 'The passkey is deleted.'],
