@@ -20,13 +20,16 @@ const get = (path: string, body: unknown, more: Partial<Exchange> = {}): Exchang
   body,
   ...more,
 })
-const denied = (table: string) => fault('42501', `permission denied for table ${table}`, null, null)
+const noCredential =
+  'The request has no key and no token. Send an API key in the header apikey, or sign in and send the token as Authorization: Bearer.'
+const denied = (table: string, hint: string | null = noCredential) =>
+  fault('42501', `permission denied for table ${table}`, null, hint)
 const ada = { id: 1, name: 'Ada', team_id: 1 }
 const bo = { id: 2, name: 'Bo', team_id: 2 }
 const wholeAda = { id: 1, name: 'Ada', salary: 10, team_id: 1, notes: 'a' }
 const asUser = { as: 'authenticated' }
 
-t.test('without the setting, the error is PostgREST’s', async (t) => {
+t.test('without the setting, the error is PostgREST’s, apart from the hint', async (t) => {
   const { url } = await startApplication(t, database.authenticatorUri, settings)
   await exchangeAll(t, url, [
     get('/people', denied('people'), { status: 401, also: { 'WWW-Authenticate': 'Bearer' } }),
@@ -68,7 +71,7 @@ t.test('requests and responses', async (t) => {
     get('/people?select=salary', denied('people'), { status: 401, also: { 'WWW-Authenticate': 'Bearer' } }),
     get('/people?salary=gt.1', denied('people'), { status: 401, also: { 'WWW-Authenticate': 'Bearer' } }),
     get('/secrets', denied('secrets'), { status: 401, also: { 'WWW-Authenticate': 'Bearer' } }),
-    get('/secrets', denied('secrets'), { status: 403, ...asUser }),
+    get('/secrets', denied('secrets', null), { status: 403, ...asUser }),
     get('/people?id=eq.1', [wholeAda], asUser),
     get('/people?select=*,team:teams(*)&id=eq.1', [{ ...wholeAda, team: { id: 1, name: 'red', budget: 100 } }], asUser),
   ]
