@@ -27,7 +27,8 @@ const most = 256 * 1024
 
 /**
  * @param onResponse called with the head of the response, and whenever more of it arrives
- * @throws ApiProblem when there is no token for the viewer; Error when there is no response, or the signal is aborted
+ * @throws ApiProblem when there is no token for the viewer; Error when the path leads elsewhere, there is no response, or the
+ *   signal is aborted
  */
 export async function callFunction(
   name: string,
@@ -37,13 +38,18 @@ export async function callFunction(
   onResponse: (response: CallResponse) => void,
 ): Promise<void> {
   const target = `functions/v1/${encodeURIComponent(name)}${path === '' ? '' : /^[/?]/.test(path) ? path : `/${path}`}`
+  const url = new URL(target, serverUrl)
+  // Dots in the path lead out of the function, and the log of changes would name another address than the one that is called.
+  if (!url.pathname.startsWith(new URL(`functions/v1/${encodeURIComponent(name)}`, serverUrl).pathname)) {
+    throw new Error('The path leads out of the function')
+  }
   await noteChange(viewer, method, target)
   const headers = new Headers()
   for (const [header, value] of given) headers.append(header, value)
   if (!headers.has('Authorization')) headers.set('Authorization', `Bearer ${await viewerToken(viewer)}`)
   if (body !== '' && !headers.has('Content-Type')) headers.set('Content-Type', typeOf(body))
   const since = performance.now()
-  const response = await fetch(new URL(target, serverUrl), {
+  const response = await fetch(url, {
     method,
     headers,
     ...(body === '' ? {} : { body }),
