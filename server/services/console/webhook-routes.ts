@@ -8,7 +8,7 @@ import { findCall, listCalls, resendCalls } from './call-list.ts'
 import type { ConsoleCaller, ConsoleParts } from './console-settings.ts'
 import { missingService, requireService } from './required-service.ts'
 import type { CallFigures, CallsQuery, NewWebhook, ResendRequest, WebhookReport } from './webhook-protocol.ts'
-import { listWebhooks } from './webhook-list.ts'
+import { webhookEntries } from './webhook-list.ts'
 
 export function webhookRoutes(parts: ConsoleParts, access: Access<ConsoleCaller>): readonly Route[] {
   const { database, record } = parts
@@ -24,7 +24,7 @@ export function webhookRoutes(parts: ConsoleParts, access: Access<ConsoleCaller>
       success: success(200, 'The webhooks.', { type: 'object' }),
       handler: async () => {
         requireService(parts, 'webhooks')
-        const [figures, webhooks] = await Promise.all([callFigures(parts), listWebhooks(database.query)])
+        const [figures, webhooks] = await Promise.all([callFigures(parts), webhookEntries(database.query)])
         return { details: { figures, webhooks } satisfies WebhookReport }
       },
     }),

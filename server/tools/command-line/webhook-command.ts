@@ -1,6 +1,6 @@
 // `rowhouse webhook`: webhooks of tables, and the secrets that their calls are signed with.
 import { InvalidArgumentError, type Command } from 'commander'
-import type { Webhook } from '../webhooks/webhook-catalogue.ts'
+import type { CountedWebhook } from '../webhooks/webhook-catalogue.ts'
 import type { WebhookEvent } from '../webhooks/webhook-sql.ts'
 import type { ConnectionWish, Dependencies } from './dependencies.ts'
 import { printable, textTable } from './text-table.ts'
@@ -46,10 +46,10 @@ export function addWebhook(program: Command, dependencies: Dependencies): void {
     .option('-c, --config <file>', 'configuration file')
     .action(async (_own: unknown, command: Command) => {
       const { json, config } = command.optsWithGlobals<Shared>()
-      const { listWebhooks, requireCalls } = await import('../webhooks/webhook-catalogue.ts')
+      const { countedWebhooks, requireCalls } = await import('../webhooks/webhook-catalogue.ts')
       const webhooks = await dependencies.withDatabase(dependencies.loadConfig(config), owner, async ({ query }) => {
         await requireCalls(query)
-        return listWebhooks(query)
+        return countedWebhooks(query)
       })
       dependencies.print(json ? `${JSON.stringify(webhooks)}\n` : `${webhooksTable(webhooks)}\n`)
     })
@@ -103,7 +103,7 @@ async function printSecrets(
   )
 }
 
-function webhooksTable(webhooks: readonly Webhook[]): string {
+function webhooksTable(webhooks: readonly CountedWebhook[]): string {
   if (webhooks.length === 0) {
     return 'There are no webhooks. To print the migration for one: rowhouse webhook add public.orders --on insert --url https://…'
   }

@@ -1,5 +1,6 @@
 // What the catalogue of the database says about webhooks, and about tables that are to get one.
-import type { RunClientQuery } from '../../catalogue/introspection.ts'
+import { rowsOf, type RunClientQuery } from '../../catalogue/introspection.ts'
+import { listWebhooks, type Webhook } from '../../services/webhooks/webhook-triggers.ts'
 import { identifier } from '../../text/sql-text.ts'
 import { rowNames, WebhookError, webhookMigration, type WebhookTable, type WebhookWish } from './webhook-sql.ts'
 
@@ -118,42 +119,10 @@ export async function checkAgainst(
   }
 }
 
-export type Webhook = {
-  /** `schema.table.name`, as in rowhouse.calls. */
-  readonly webhook: string
-  readonly table: string
-  readonly events: readonly string[]
-  readonly url: string
-  readonly when: string | null
-  readonly secret: string | null
-  readonly key: readonly string[]
-  /** Whether it is a trigger of Supabase's, which calls supabase_functions.http_request. */
-  readonly isSupabase: boolean
-  readonly isEnabled: boolean
-  readonly waiting: number
-  readonly dead: number
-}
+/** Triggers that are read. */
+const mostTriggers = 100_000
 
-type TriggerRow = {
-  readonly schema: string
-  readonly table: string
-  readonly trigger: string
-  readonly args: string
-  readonly type: number
-  readonly is_supabase: boolean
-  readonly is_enabled: boolean
-}
-
-const triggersSql = `
-select nspname::text as schema, relname::text as table, tgname::text as trigger, encode(tgargs, 'base64') as args, tgtype::integer as type,
-  tgfoid = pg_catalog.to_regprocedure('supabase_functions.http_request()') as is_supabase, tgenabled <> 'D' as is_enabled
-from pg_catalog.pg_trigger
-join pg_catalog.pg_class on pg_class.oid = tgrelid
-join pg_catalog.pg_namespace on pg_namespace.oid = relnamespace
-where tgparentid = 0 and tgfoid in (
-  pg_catalog.to_regprocedure('rowhouse.webhook()'), pg_catalog.to_regprocedure('supabase_functions.http_request()')
-)
-order by 1, 2, 3`
+export type CountedWebhook = Webhook & { readonly waiting: number; readonly dead: number }
 
 const countsSql = `
 select webhook, count(*) filter (where state in ('waiting', 'sending'))::integer as waiting,
@@ -161,55 +130,12 @@ select webhook, count(*) filter (where state in ('waiting', 'sending'))::integer
 from rowhouse.calls where webhook is not null and state <> 'delivered' group by webhook`
 
 /** All webhooks of the database, with how many of their calls wait or are put aside. */
-export async function listWebhooks(query: RunClientQuery): Promise<readonly Webhook[]> {
-  const { rows } = await query(triggersSql)
-  const { rows: counts } = await query(countsSql)
-  const countOf = new Map(counts.map((row) => [row.webhook, row as { waiting: number; dead: number }]))
-  const found = new Map<string, Webhook>()
-  for (const row of rows as readonly TriggerRow[]) {
-    const webhook = readTrigger(row)
-    const { waiting = 0, dead = 0 } = countOf.get(webhook.webhook) ?? {}
-    const group = JSON.stringify([webhook.webhook, webhook.url, webhook.when, webhook.isEnabled])
-    const events = [...(found.get(group)?.events ?? []), ...webhook.events]
-    found.set(group, { ...webhook, events, waiting, dead })
-  }
-  return [...found.values()]
-}
-
-/** Bits of `tgtype`. */
-const eventBits = [
-  [4, 'insert'],
-  [16, 'update'],
-  [8, 'delete'],
-  [32, 'truncate'],
-] as const
-
-function readTrigger(row: TriggerRow): Webhook {
-  const [url = '', text = ''] = Buffer.from(row.args, 'base64').toString().split('\0')
-  const options = row.is_supabase ? {} : readOptions(text)
-  const name = typeof options.name === 'string' ? options.name : row.trigger
-  const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null)
-  return {
-    webhook: `${row.schema}.${row.table}.${name}`,
-    table: `${row.schema}.${row.table}`,
-    events: eventBits.filter(([bit]) => (row.type & bit) !== 0).map(([, event]) => event),
-    url,
-    when: textOf(options.when),
-    secret: textOf(options.secret),
-    key: [options.key ?? []].flat().filter((column) => typeof column === 'string'),
-    isSupabase: row.is_supabase,
-    isEnabled: row.is_enabled,
-    waiting: 0,
-    dead: 0,
-  }
-}
-
-function readOptions(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(text === '' ? '{}' : text)
-    return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {}
-  } catch {
-    // A trigger that was written by hand, and fails when it is called.
-    return {}
-  }
+export async function countedWebhooks(query: RunClientQuery): Promise<readonly CountedWebhook[]> {
+  const webhooks = await listWebhooks(rowsOf(query), mostTriggers)
+  const { rows } = await query(countsSql)
+  const counts = new Map(rows.map((row) => [row.webhook, row as { waiting: number; dead: number }]))
+  return webhooks.map((webhook) => {
+    const { waiting = 0, dead = 0 } = counts.get(webhook.webhook) ?? {}
+    return { ...webhook, waiting, dead }
+  })
 }
