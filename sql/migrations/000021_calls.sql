@@ -423,6 +423,48 @@ end
 $$;
 comment on function rowhouse.json_headers(jsonb) is 'The headers of a call with a body in JSON.';
 
+create function rowhouse.is_trusted_function(function oid) returns boolean
+language sql stable
+as $$
+  select rolsuper or pg_roles.oid = current_user::regrole
+  from pg_catalog.pg_proc join pg_catalog.pg_roles on pg_roles.oid = proowner where pg_proc.oid = function
+$$;
+comment on function rowhouse.is_trusted_function(oid) is 'Whether a function belongs to a superuser or to the current role.';
+
+create function rowhouse.refuse_foreign_casts(relation oid) returns void
+language plpgsql
+as $$
+declare
+  foreign_cast regproc;
+begin
+  -- Casts of others are rare, and found by their numbers; only with such casts, the types of the table matter.
+  if not exists (
+    select from pg_catalog.pg_cast where oid >= 16384 and castfunc <> 0 and not rowhouse.is_trusted_function(castfunc)
+  ) then
+    return;
+  end if;
+  with recursive used (type) as (
+    select atttypid from pg_catalog.pg_attribute where attrelid = relation and attnum > 0 and not attisdropped
+    union
+    select part.type from used join pg_catalog.pg_type on pg_type.oid = used.type
+    cross join lateral (
+      select typelem union all select typbasetype
+      union all select atttypid from pg_catalog.pg_attribute where typrelid <> 0 and attrelid = typrelid and attnum > 0 and not attisdropped
+    ) as part (type)
+    where part.type <> 0
+  )
+  select castfunc into foreign_cast from pg_catalog.pg_cast join used on castsource = used.type
+  where pg_cast.oid >= 16384 and castfunc <> 0 and not rowhouse.is_trusted_function(castfunc) limit 1;
+  if found then
+    raise insufficient_privilege using
+      message = pg_catalog.format('the rows of %s cannot be sent: a column has a type with a cast to another one, by the function %s', relation::regclass, foreign_cast),
+      hint = 'The function would run with the rights of webhooks. It must belong to a superuser, or to the owner of the webhooks.';
+  end if;
+end
+$$;
+comment on function rowhouse.refuse_foreign_casts(oid) is
+  'Refuses tables with types that others have given casts: these would run, when rows become JSON, with the rights of triggers.';
+
 -- Webhooks of `rowhouse webhook add`: one statement adds the calls for all rows that a statement has changed.
 
 create function rowhouse.call_key(webhook text, record jsonb, columns text[]) returns text
@@ -501,6 +543,7 @@ begin
       message = pg_catalog.format('trigger %s: rowhouse.webhook() must be called after statements, for each statement', tg_name),
       hint = 'rowhouse webhook add prints such a trigger.';
   end if;
+  perform rowhouse.refuse_foreign_casts(tg_relid);
   if tg_op = 'UPDATE' then
     is_paired := (select pg_catalog.count(*) from old_rows) = (select pg_catalog.count(*) from changed_rows);
   end if;
@@ -1188,6 +1231,9 @@ begin
     end if;
     if method not in ('GET', 'POST') then
       raise exception 'method argument % is invalid', method;
+    end if;
+    if method = 'POST' then
+      perform rowhouse.refuse_foreign_casts(tg_relid);
     end if;
     perform rowhouse.add_call(
       pg_catalog.concat_ws('.', tg_table_schema, tg_table_name, tg_name),
