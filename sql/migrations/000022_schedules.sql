@@ -686,7 +686,9 @@ declare
     select runid from rowhouse.schedule_states join cron.job_run_details on runid = run
     where runid <> all (own) and not exists (
       select from pg_catalog.pg_stat_activity
-      where pid = job_pid and usename = username and starts_with(application_name, 'rowhouse schedules')
+      where pid = job_pid and usename = username
+        -- A command can change the name. Who may not see when the session began has only the name.
+        and (starts_with(application_name, 'rowhouse schedules') or backend_start <= start_time)
     )
   );
 begin

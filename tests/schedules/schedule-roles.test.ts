@@ -105,6 +105,26 @@ t.test('no command gets further rights than those of its role', async (t) => {
   await database.query('truncate public.seen')
 })
 
+t.test('a run that renames its session is not taken for ended while its command is executed', async (t) => {
+  await startSchedules(t, database, { logins: [weakUri] })
+  await withClient(weakUri, async (client) => {
+    await client.query(
+      `select cron.schedule('renamed', '0 0 1 1 *', $$set application_name = 'x'; select pg_sleep(60)$$)`,
+    )
+  })
+  await database.query(`select rowhouse.request_run(jobid) from cron.job where jobname = 'renamed'`)
+  const isExecuted =
+    "select pid from pg_stat_activity where application_name = 'x' and query ~ 'pg_sleep' and state = 'active'"
+  const { pid } = await rowOf(database, isExecuted)
+  // As another process does that takes the place of one that was killed.
+  await database.query(`select rowhouse.end_lost_runs('{}')`)
+  t.match((await database.query('select status from cron.job_run_details where job_pid = $1', [pid])).rows, [
+    { status: 'running' },
+  ])
+  await database.query('select pg_terminate_backend($1)', [pid])
+  await database.query(`delete from cron.job where jobname = 'renamed'`)
+})
+
 t.test('a role without a connection string: the run fails, and says what to do', async (t) => {
   await startSchedules(t, database, { logins: [database.adminUri] })
   for (const role of [weak, 'service_role']) {
