@@ -29,6 +29,7 @@ const folder = await folderWith(t, {
   'functions/headers/index.ts': `Deno.serve(() => new Response('x', { headers: [
     ['connection', 'close, x-hidden'], ['x-hidden', '1'], ['transfer-encoding', 'chunked'], ['keep-alive', 'timeout=1'],
     ['set-cookie', 'a=1'], ['set-cookie', 'b=2'], ['x-seen', '1'],
+    ['set-cookie', '__Host-session=forged; Path=/; Secure'], ['set-cookie', 'session =forged'], ['set-cookie', '=console=forged'],
   ] }))`,
   'functions/env/index.ts': `Deno.serve(() => Response.json([Deno.env.toObject(), process.env]))`,
 })
@@ -134,6 +135,7 @@ t.test('headers of the connection stay where they are, and cookies stay apart', 
   t.match(raw.text(), /^HTTP\/1\.1 200 OK\r\n/)
   t.notMatch(raw.text(), /x-hidden|timeout=1\b/i)
   t.match(raw.text(), /set-cookie: a=1\r\n[^]*set-cookie: b=2\r\n/i)
+  t.notMatch(raw.text(), /forged/, 'those of the server are not replaced')
 })
 
 t.test('nothing of the server is in the environment', async (t) => {

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { requestScope } from '../../common/request-scope.ts'
 import { answerCrossOrigin } from '../../http/cross-origin.ts'
 import { noteRole, noteRoute, requestIdFor } from '../../http/request-log.ts'
-import { callHeaders, originOfRequest } from './call-headers.ts'
+import { callHeaders, originOfRequest, setsOwnCookie } from './call-headers.ts'
 import { callTargetOf, type CallTarget } from './call-target.ts'
 import { functionsCrossOrigin, functionsPath, sendFunctionError } from './dialect.ts'
 import { identifyCaller, type FunctionCallersOptions } from './function-callers.ts'
@@ -150,6 +150,7 @@ async function send(
     const hasOwn = headers.some(([name]) => name.toLowerCase() === 'access-control-allow-origin')
     if (!hasOwn && answerCrossOrigin(request, response, origins, functionsCrossOrigin)) return
     for (const [name, value] of headers) {
+      if (setsOwnCookie([name, value])) continue
       if (replaced.has(name.toLowerCase())) response.setHeader(name, value)
       else response.appendHeader(name, value)
     }

@@ -73,6 +73,13 @@ function proxyHeaders(request: IncomingMessage, trustedProxies: number): readonl
   ]
 }
 
+/** Whether a header of a response sets a cookie of this server: functions sign no one in or out. */
+export function setsOwnCookie([name, value]: Header): boolean {
+  // Of a cookie without a name, browsers send the value alone, which may look like a name.
+  const [, cookie = ''] = /^[\s=]*([^=;]*)/.exec(value) ?? []
+  return name.toLowerCase() === 'set-cookie' && ownCookies.has(cookie.trim())
+}
+
 /** The cookies of a header that are not this server's. */
 const otherCookies = (header: string): string =>
   header
