@@ -725,10 +725,20 @@ begin
   end if;
   perform rowhouse.plan_runs(rowhouse.schedule_zone(zone_setting), at);
   perform rowhouse.note_due_runs(at);
-  with chosen as (
-    select job.* from rowhouse.schedule_states as state join cron.job using (jobid)
+  -- Roles take turns, so that one with many jobs does not hold up the others; and none has all places while others have jobs.
+  with of_roles as (
+    select username, pg_catalog.count(*) filter (where run is not null) as running
+    from cron.job left join rowhouse.schedule_states using (jobid) where active or run is not null group by username
+  ), due as (
+    select jobid, due_at, running + pg_catalog.row_number() over (partition by username order by due_at, jobid) as turn
+    from rowhouse.schedule_states join cron.job using (jobid) join of_roles using (username)
     where due_at is not null and run is null and active
-    order by due_at, jobid limit most
+  ), chosen as (
+    select job.* from due join cron.job using (jobid)
+    where turn <= greatest(
+      most + pg_catalog.cardinality(own) - case when (select pg_catalog.count(*) from of_roles) > 1 then 1 else 0 end, 1
+    )
+    order by turn, due_at, jobid limit most
   ), added as (
     insert into cron.job_run_details (jobid, database, username, command, status)
     select jobid, database, username, command, 'starting' from chosen

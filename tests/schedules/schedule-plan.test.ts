@@ -133,6 +133,35 @@ t.test('with too many jobs, those that are due longest come first', async (t) =>
   t.match(await lookAt('2026-05-05T10:02Z', { most: 2 }), { commands: ['c', 'a'], waiting: 1 })
 })
 
+t.test('a role with many jobs, or long ones, does not hold up others', async (t) => {
+  const other = `many_${database.name}`
+  await database.query(`create role ${other} login; grant usage on schema cron to ${other}`)
+  t.teardown(() => database.query(`drop owned by ${other}; drop role ${other}`))
+  const many = await withClient(database.adminUri, async (client) => {
+    await client.query(`set session authorization ${other}`)
+    await client.query("select cron.schedule('m' || n, '* * * * *', 'm' || n) from generate_series(1, 9) as n")
+    return ['m1', 'm2', 'm3', 'm4', 'm5', 'm6', 'm7', 'm8', 'm9']
+  })
+  await schedule('a', '* * * * *')
+  await lookAt('2026-05-05T10:00:30Z')
+  const first = await lookAt('2026-05-05T10:01Z', { most: 3, ends: false })
+  t.strictSame([...first.commands].sort(), ['a', 'm1', 'm2'], 'although the others were scheduled before')
+  const own = first.runs.map(({ run }) => run)
+  const [ended] = first.runs.filter(({ command }) => command === 'a')
+  await database.query(`select rowhouse.run_finished(${ended?.run}, 'succeeded', '')`)
+  const left = own.filter((run) => run !== ended?.run)
+  t.strictSame(
+    (await lookAt('2026-05-05T10:01:01Z', { most: 1, own: left, ends: false })).commands,
+    [],
+    'a place is kept',
+  )
+  t.strictSame((await lookAt('2026-05-05T10:02Z', { most: 1, own: left, ends: false })).commands, ['a'])
+  await database.query(
+    `delete from cron.job where jobname = 'a'; select rowhouse.run_finished(run, 'succeeded', '') from rowhouse.schedule_states where run is not null`,
+  )
+  t.strictSame((await lookAt('2026-05-05T10:02:01Z')).commands, many.slice(2), 'without others, it has all places')
+})
+
 t.test('changes of jobs', async (t) => {
   await schedule('a', '0 5 * * *')
   await lookAt('2026-05-05T04:00Z')
