@@ -84,6 +84,7 @@ t.test('add says what is not possible', async (t) => {
     [['--when', 'new.total'], /must be type boolean/],
     [['--when', 'total_of(new) > 1'], /names other functions and tables with their schema/],
     [['--when', 'true); drop table public.orders; --'], /condition does not work/],
+    [['--when', 'true); commit; drop table public.orders cascade; --'], /condition does not work/],
     [['--key', 'id,nothing'], /public\.orders has no column nothing\. It has: id, total, odd name/],
     [['--secret', 'a b'], /name of a secret/],
     [['--name', 'a"b'], /The name .* is not possible/],
