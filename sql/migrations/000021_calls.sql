@@ -270,7 +270,7 @@ $$;
 comment on function rowhouse.call_host(text) is 'Host and port of a URL, which is checked.';
 
 create function rowhouse.check_call_headers(headers jsonb) returns jsonb
-language plpgsql immutable
+language plpgsql immutable set search_path = ''
 as $$
 declare
   wrong text;
@@ -296,7 +296,7 @@ $$;
 comment on function rowhouse.check_call_headers(jsonb) is 'The headers of a call, which are checked.';
 
 create function rowhouse.encode_url(part text) returns text
-language sql immutable
+language sql immutable set search_path = ''
 as $$
   select coalesce(
     pg_catalog.string_agg(
@@ -330,7 +330,7 @@ $$;
 comment on function rowhouse.url_with_params(text, text[]) is 'Appends encoded parameters to a URL.';
 
 create function rowhouse.encode_params(params jsonb) returns text[]
-language plpgsql immutable
+language plpgsql immutable set search_path = ''
 as $$
 begin
   if params is null or params = '{}' then
@@ -432,10 +432,10 @@ $$;
 comment on function rowhouse.is_trusted_function(oid) is 'Whether a function belongs to a superuser or to the current role.';
 
 create function rowhouse.refuse_foreign_casts(relation oid) returns void
-language plpgsql
+language plpgsql set search_path = ''
 as $$
 declare
-  foreign_cast regproc;
+  foreign_cast pg_catalog.regproc;
 begin
   -- Casts of others are rare, and found by their numbers; only with such casts, the types of the table matter.
   if not exists (
@@ -457,7 +457,7 @@ begin
   where pg_cast.oid >= 16384 and castfunc <> 0 and not rowhouse.is_trusted_function(castfunc) limit 1;
   if found then
     raise insufficient_privilege using
-      message = pg_catalog.format('the rows of %s cannot be sent: a column has a type with a cast to another one, by the function %s', relation::regclass, foreign_cast),
+      message = pg_catalog.format('the rows of %s cannot be sent: a column has a type with a cast to another one, by the function %s', relation::pg_catalog.regclass, foreign_cast),
       hint = 'The function would run with the rights of webhooks. It must belong to a superuser, or to the owner of the webhooks.';
   end if;
 end

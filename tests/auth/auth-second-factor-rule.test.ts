@@ -168,6 +168,12 @@ t.test('by the functions: a change -> refused for a session at aal1, and without
         [id, session],
       ],
       unenroll_factor: ['select auth.unenroll_factor($1, $2, $3, null)', [id, session, factor.id]],
+      begin_passkey_registration: [
+        "select auth.begin_passkey_registration($1, $2, 'x', interval '1 min', 9)",
+        [id, session],
+      ],
+      add_passkey: ["select auth.add_passkey($1, $2, '{}', 9, null)", [id, session]],
+      remove_passkey: ['select auth.remove_passkey($1, $2, $3, null)', [id, session, crypto.randomUUID()]],
       create_recovery_codes: ["select auth.create_recovery_codes($1, $2, '{a}', null)", [id, session]],
       end_sessions: ["select auth.end_sessions($1, $2, 'others', null)", [id, session]],
       revoke_own_sessions: ['select auth.revoke_own_sessions($1, $2, $3)', [id, session, claimsOf(high).session_id]],
@@ -190,8 +196,13 @@ t.test('by the functions: a change -> refused for a session at aal1, and without
   const names = Object.keys(of(null))
   const all = (of: string) => Object.fromEntries(names.map((name) => [name, of]))
   t.strictSame(await outcomes(String(claimsOf(low).session_id)), all('insufficient_aal'))
-  // These two ask for a session in any case.
-  const asking = { enroll_factor: 'session_not_found', create_recovery_codes: 'session_not_found' }
+  // These ask for a session in any case.
+  const asking = Object.fromEntries(
+    ['enroll_factor', 'create_recovery_codes', 'begin_passkey_registration', 'add_passkey'].map((name) => [
+      name,
+      'session_not_found',
+    ]),
+  )
   t.strictSame(await outcomes(null), { ...all('insufficient_aal'), ...asking })
   t.strictSame(await credentials(id), before, 'nothing has changed')
 
@@ -205,7 +216,10 @@ t.test('by the functions: a change -> refused for a session at aal1, and without
       'find_caller',
       'find_issued_session',
       'issue_tokens',
-    ].concat(['lacks_second_factor', 'require_second_factor', 'verify_factor']),
+    ].concat(
+      ['lacks_second_factor', 'require_second_factor', 'verify_factor'],
+      ['refused_passkey_manager', 'verify_webauthn_factor'],
+    ),
   )
   const { rows } = await database.query(
     `select distinct proname::text as name from pg_proc

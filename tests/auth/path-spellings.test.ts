@@ -28,6 +28,10 @@ const { url } = await startApplication(t, database.authenticatorUri, {
   ),
   GOTRUE_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: String(limit),
   AUTH_ADDRESS_LIMIT: String(limit),
+  GOTRUE_PASSKEY_ENABLED: 'true',
+  GOTRUE_WEBAUTHN_RP_ID: 'example.org',
+  GOTRUE_WEBAUTHN_RP_DISPLAY_NAME: 'Example',
+  GOTRUE_WEBAUTHN_RP_ORIGINS: 'https://example.org',
 })
 const { access_token: token } = await signUp(askAuth(url))
 

@@ -15,7 +15,7 @@ import type { SqlRun } from '../../server/services/console/sql-protocol.ts'
 import { signInToConsole, startConsoleServer } from '../support/console.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'rowhouse-console-'))
-t.teardown(() => rm(folder, { recursive: true, force: true }))
+t.teardown(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
 const ann = '00000000-0000-4000-8000-00000000000a'
 const bob = '00000000-0000-4000-8000-00000000000b'
 const migration = `
