@@ -21,7 +21,10 @@ const authTables = [
 const ownAuthTables = ['api_keys', 'mfa_recovery_codes', 'earlier_sign_ups']
 /** Functions without arguments that the migrations create in `auth`; those of GoTrue are replaced by equivalents. */
 const authFunctions = ['uid', 'jwt', 'role', 'email']
-const ownAuthFunctions = ['is_admin', 'new_refresh_token', 'new_link_token', 'keep_earlier_sign_up']
+const ownAuthFunctions = [
+  ...['is_admin', 'new_refresh_token', 'new_link_token', 'keep_earlier_sign_up'],
+  'remove_passkeys_of_deleted',
+]
 /** Tables in `public`, and the services that have them. */
 const serviceTables: Readonly<Record<string, readonly string[]>> = {
   profiles: ['profiles', 'reports', 'analysis'],
