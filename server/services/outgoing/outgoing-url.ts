@@ -58,4 +58,9 @@ export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g
 
 const portOf = ({ port, protocol }: URL): string => (port === '' ? (defaultPorts.get(protocol) ?? '') : port)
 
-const shortened = (text: string): string => (text.length > 200 ? `${text.slice(0, 200)}…` : text)
+/** The beginning of a text up to its path: paths, queries and passwords may be secret. */
+function shortened(text: string): string {
+  const [beginning = ''] = /^(?:[a-z][a-z\d+.-]*:)?\/{0,2}[^/?#\\]*/i.exec(text) ?? []
+  const shown = beginning.replace(/[^/]*@/, '…@').slice(0, 200)
+  return shown.length < text.length ? `${shown}…` : shown
+}
