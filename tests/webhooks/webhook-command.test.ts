@@ -115,8 +115,10 @@ t.test('add says what is not possible', async (t) => {
 
 t.test('list shows both kinds', async (t) => {
   await database.query(`create trigger theirs after insert or delete on public.orders for each row
-    execute function supabase_functions.http_request('http://localhost:3000', 'POST', '{}', '{}', '1000')`)
-  const webhooks = JSON.parse((await run('webhook', 'list', '--json')).out) as Record<string, unknown>[]
+    execute function supabase_functions.http_request('http://localhost:3000?token=hidden', 'POST', '{"Authorization": "Bearer hidden"}', '{}', '1000')`)
+  const { out } = await run('webhook', 'list', '--json')
+  t.notMatch(out + (await run('webhook', 'list')).out, 'hidden', 'no secrets of triggers')
+  const webhooks = JSON.parse(out) as Record<string, unknown>[]
   t.match(webhooks, [
     {
       webhook: 'public.orders.orders_webhook',
@@ -149,7 +151,7 @@ t.test('secrets', async (t) => {
 
 t.test('calls: lists, one call, and sending again', async (t) => {
   await database.query(`delete from rowhouse.calls;
-    select net.http_post('https://a.example/', headers := '{"Authorization": "Bearer secret", "X-Plain": "yes"}');
+    select net.http_post('https://a.example/', headers := '{"Authorization": "Bearer secret", "X-Hook": "secret", "Accept": "text/plain"}');
     select net.http_get('https://b.example/');
     update rowhouse.calls set state = 'dead', last_status = 500, last_error = 'status 500', attempts = 3, webhook = 'public.orders.a_b'
       where method = 'GET'`)
@@ -172,11 +174,21 @@ t.test('calls: lists, one call, and sending again', async (t) => {
   const [dead] = await list('--dead')
   const [waiting] = await list('--waiting')
   const shown = (await run('calls', 'show', `msg_${String(waiting?.id)}`)).out
-  t.match(shown, /"X-Plain":"yes"/)
-  t.notMatch(shown, /Bearer secret/)
+  t.match(shown, /"Accept":"text\/plain"/)
+  t.match(shown, /"X-Hook":"…"/)
+  t.notMatch(shown, /secret"/)
   t.match(shown, /\nbody:\n\{\}\n$/)
   t.match(await run('calls', 'show', 'x'), { code: 1, err: /is not the id of a call/ })
   t.match(await run('calls', 'show', '01a228e5-64ab-779c-9a3a-9244c928c8e2'), { code: 1, err: /There is no call/ })
+
+  await database.query(`
+    update rowhouse.calls set url = url || 'hook?room=1&token=hidden', response_headers = '{"set-cookie": "sid=hidden", "etag": "x"}'
+    where id = '${String(waiting?.id)}'`)
+  for (const args of [['calls'], ['calls', '--json'], ['calls', 'show', String(waiting?.id)]]) {
+    const { out } = await run(...args)
+    t.match(out, 'room=1&token=…', args.join(' '))
+    t.notMatch(out, 'hidden', args.join(' '))
+  }
 
   t.match(await run('calls', 'send', String(dead?.id), String(waiting?.id)), { code: 1, err: /Not put aside/ })
   t.equal((await list('--dead')).length, 1, 'none was sent')

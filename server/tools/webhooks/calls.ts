@@ -1,5 +1,11 @@
 // Outgoing calls for people: lists, one with all that is known of it, and sending again.
 import type { RunClientQuery } from '../../catalogue/introspection.ts'
+import {
+  requestHeaders,
+  responseHeaders,
+  shownHeaders,
+  urlWithoutSecrets,
+} from '../../services/console/hidden-secrets.ts'
 import { WebhookError } from './webhook-sql.ts'
 
 export type CallState = 'waiting' | 'sending' | 'delivered' | 'dead'
@@ -33,7 +39,7 @@ const valuesOf = ({ states, webhook }: CallFilter): unknown[] => [
   webhook?.replaceAll(/[\\%_]/g, (sign) => `\\${sign}`) ?? null,
 ]
 
-/** The newest calls that match, the newest first. */
+/** The newest calls that match, the newest first. Their URLs are without values that may be secret. */
 export async function listCalls(
   query: RunClientQuery,
   filter: CallFilter,
@@ -45,11 +51,11 @@ export async function listCalls(
      from rowhouse.calls where ${matches} order by id desc limit $3`,
     [...valuesOf(filter), limit],
   )
-  return rows as unknown as readonly CallSummary[]
+  return (rows as unknown as readonly CallSummary[]).map((call) => ({ ...call, url: urlWithoutSecrets(call.url) }))
 }
 
 /**
- * All that is known of a call. Values of headers that may be credentials are left out.
+ * All that is known of a call. Values of headers and of parameters of the URL that may be secret are left out.
  *
  * @throws WebhookError for an unknown id
  */
@@ -59,13 +65,13 @@ export async function showCall(query: RunClientQuery, given: string): Promise<Re
   const found = rows[0]?.call
   if (typeof found !== 'object' || found === null) throw new WebhookError(`There is no call ${given}.`)
   const call = found as Readonly<Record<string, unknown>>
-  const headers = Object.entries((call.headers ?? {}) as Readonly<Record<string, unknown>>).map(
-    ([name, value]) => [name, isCredential(name) ? '…' : value] as const,
-  )
-  return { ...call, headers: Object.fromEntries(headers) }
+  return {
+    ...call,
+    url: urlWithoutSecrets(String(call.url)),
+    headers: shownHeaders(requestHeaders(call.headers)),
+    response_headers: call.response_headers === null ? null : shownHeaders(responseHeaders(call.response_headers)),
+  }
 }
-
-const isCredential = (header: string): boolean => /auth|key|token|secret|cookie|password/i.test(header)
 
 /**
  * Sends calls again that were put aside.

@@ -1,5 +1,6 @@
 // What the catalogue of the database says about webhooks, and about tables that are to get one.
 import { rowsOf, type RunClientQuery } from '../../catalogue/introspection.ts'
+import { requestHeaders, shownHeaders, urlWithoutSecrets } from '../../services/console/hidden-secrets.ts'
 import { listWebhooks, type Webhook } from '../../services/webhooks/webhook-triggers.ts'
 import { identifier } from '../../text/sql-text.ts'
 import { rowNames, WebhookError, webhookMigration, type WebhookTable, type WebhookWish } from './webhook-sql.ts'
@@ -129,13 +130,19 @@ select webhook, count(*) filter (where state in ('waiting', 'sending'))::integer
   count(*) filter (where state = 'dead')::integer as dead
 from rowhouse.calls where webhook is not null and state <> 'delivered' group by webhook`
 
-/** All webhooks of the database, with how many of their calls wait or are put aside. */
+/** All webhooks of the database, without what may be secret, and with how many of their calls wait or are put aside. */
 export async function countedWebhooks(query: RunClientQuery): Promise<readonly CountedWebhook[]> {
   const webhooks = await listWebhooks(rowsOf(query), mostTriggers)
   const { rows } = await query(countsSql)
   const counts = new Map(rows.map((row) => [row.webhook, row as { waiting: number; dead: number }]))
   return webhooks.map((webhook) => {
     const { waiting = 0, dead = 0 } = counts.get(webhook.webhook) ?? {}
-    return { ...webhook, waiting, dead }
+    return {
+      ...webhook,
+      url: urlWithoutSecrets(webhook.url),
+      headers: shownHeaders(requestHeaders(webhook.headers)),
+      waiting,
+      dead,
+    }
   })
 }
