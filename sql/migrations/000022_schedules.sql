@@ -362,7 +362,10 @@ begin
   comment on policy cron_job_policy on cron.job is 'A role has its own jobs.';
   comment on policy cron_job_run_details_policy on cron.job_run_details is 'A role sees the runs of its jobs.';
   revoke all on cron.job, cron.job_run_details from anon, authenticated, service_role;
-  grant select, insert, update, delete on cron.job to public;
+  grant select, delete on cron.job to public;
+  -- Without the number: a role could take those that others would get.
+  grant insert (schedule, command, nodename, nodeport, database, username, active, jobname, missed),
+    update (schedule, command, nodename, nodeport, database, username, active, jobname, missed) on cron.job to public;
   grant select, delete on cron.job_run_details to public;
   grant usage, select on sequence cron.jobid_seq to public;
   grant select on sequence cron.runid_seq to public;

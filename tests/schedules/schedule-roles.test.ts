@@ -207,6 +207,24 @@ t.test('roles neither see nor change the jobs of others', async (t) => {
   }
 })
 
+t.test('a role does not take the numbers of the jobs that others would add', async (t) => {
+  await withClient(weakUri, async (client) => {
+    const { rows } = await client.query<{ job: string }>(`select cron.schedule('* * * * *', 'select 1')::text as job`)
+    const job = Number(rows[0]?.job)
+    for (const sql of [
+      `insert into cron.job (jobid, schedule, command) values (${job + 1}, '* * * * *', 'select 1')`,
+      `update cron.job set jobid = ${job + 1}`,
+      `select setval('cron.jobid_seq', ${job - 1})`,
+    ]) {
+      await t.rejects(client.query(sql), { message: /^permission denied for (?:table|sequence)/ }, sql)
+    }
+    t.equal((await client.query(`update cron.job set missed = 'once', active = false`)).rowCount, 1)
+    await client.query(`insert into cron.job (schedule, command, jobname) values ('* * * * *', 'select 2', 'own')`)
+    await client.query('delete from cron.job')
+  })
+  t.ok(await database.query(`select cron.unschedule(cron.schedule('* * * * *', 'select 1'))`))
+})
+
 t.test('jobs of superusers do not run if others can add them', async (t) => {
   const own = await schedulesDatabase(t)
   await startSchedules(t, own)
