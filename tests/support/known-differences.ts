@@ -174,25 +174,6 @@ export const knownDifferences: readonly KnownDifference[] = [
       is(pair.ours, 400, 'PGRST200') && sameBut(pair, 'hint') && said(pair.ours, 'hint').includes("' is related to '"),
   },
   {
-    version: 'this server',
-    issue: null,
-    reason: 'For a table without relationships, a hint names only tables that are related to the other one',
-    aspects: ['body'],
-    explains: (_, pair) => {
-      const [, origin = ''] = /between '(.*)' and '/.exec(said(pair.theirs, 'message')) ?? []
-      const replaces = said(pair.theirs, 'hint').endsWith(`instead of '${origin}'.`)
-      return is(pair.ours, 400, 'PGRST200') && sameBut(pair, 'hint') && replaces
-    },
-  },
-  {
-    version: 'this server',
-    issue: null,
-    reason: 'Where the database has accounts, a hint says that a key or a sign-in is missing',
-    aspects: ['body'],
-    explains: (_, pair) =>
-      is(pair.ours, 401, '42501') && sameBut(pair, 'hint') && said(pair.ours, 'hint').includes('Authorization: Bearer'),
-  },
-  {
     version: '14.6',
     issue: 4675,
     reason: 'Hints contain only names that are similar',

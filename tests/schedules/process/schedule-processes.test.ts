@@ -96,6 +96,7 @@ t.test(
       `select cron.schedule('long', '1 second', 'set client_connection_check_interval = 0; call public.work(25)')`,
     )
     const { job_pid: pid } = await rowOf(database, "select job_pid from cron.job_run_details where status = 'running'")
+    await rowOf(database, `select from pg_stat_activity where pid = ${String(pid)} and query like '%public.work%'`)
     first?.kill('SIGKILL')
     await first?.ended
     const [second] = await start(1)

@@ -28,7 +28,7 @@ t.test('the commands of the guide', async (t) => {
   )
   t.match(read, /^ {2}policy +owner_select \(permissive, select to authenticated\); passed by 1 of 1 rows$/m)
   t.match(read, /^plan +planned in [^]*^policies +(?:cost|save) /m)
-  t.match(refused, /^response +401 42501 permission denied for table profiles$/m)
+  t.match(refused, /^response +401 42501 permission denied for table profiles The request has no key and no token\. /m)
   t.match(refused, /^ +grant select on public\.profiles to anon;$/m)
   t.match(denied, /^response +403 42501 new row violates row-level security policy for table "classification_runs"$/m)
   t.match(
