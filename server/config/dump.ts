@@ -9,22 +9,12 @@ import { postgrestSettings } from './postgrest-settings.ts'
 import { realtimeSettings } from './realtime-settings.ts'
 import { serviceSettings } from './service-settings.ts'
 import { aliasVariable, settingVariables, type Setting } from './setting.ts'
-import { allSettings, ignoredSettings, ignoredVariables } from './settings.ts'
+import { allSettings, ignoredSettings, ignoredVariables, ownSettings } from './settings.ts'
 import { schedulesSettings } from './schedules-settings.ts'
 import { storageSettings } from './storage-settings.ts'
 import { webhooksSettings } from './webhooks-settings.ts'
 
 type Key = keyof typeof postgrestSettings
-
-const ownSettings = {
-  ...serviceSettings,
-  ...authSettings,
-  ...storageSettings,
-  ...realtimeSettings,
-  ...functionsSettings,
-  ...webhooksSettings,
-  ...schedulesSettings,
-}
 
 function dumped(key: Key, value: unknown): string {
   const setting: Setting<unknown> = postgrestSettings[key]

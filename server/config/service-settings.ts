@@ -1,6 +1,6 @@
 // Settings that PostgREST does not have, apart from those of sign-in, storage, realtime and functions.
 import { analysisSettings } from './analysis-settings.ts'
-import type { ServiceConfig } from './config.ts'
+import type { ServiceConfig, ServiceName } from './config.ts'
 import { engineSettings } from './engine-settings.ts'
 import { operationSettings } from './operation-settings.ts'
 import { service } from './service-setting.ts'
@@ -8,6 +8,11 @@ import * as types from './setting-types.ts'
 import type { Setting } from './setting.ts'
 
 const kibibyte = 1024
+
+const serviceNames: readonly ServiceName[] = [
+  ...(['rest', 'auth', 'auth-v1', 'profiles', 'reports', 'analysis', 'storage'] as const),
+  ...(['realtime', 'webhooks', 'schedules', 'functions', 'console'] as const),
+]
 
 export const serviceSettings: { readonly [K in keyof ServiceConfig]: Setting<ServiceConfig[K]> } = {
   dataDir: service({
@@ -30,33 +35,8 @@ export const serviceSettings: { readonly [K in keyof ServiceConfig]: Setting<Ser
   services: service({
     name: 'services',
     variables: ['SERVICES'],
-    type: types.choices([
-      'rest',
-      'auth',
-      'auth-v1',
-      'profiles',
-      'reports',
-      'analysis',
-      'storage',
-      'realtime',
-      'webhooks',
-      'schedules',
-      'functions',
-      'console',
-    ]),
-    default: [
-      'rest',
-      'auth',
-      'profiles',
-      'reports',
-      'analysis',
-      'storage',
-      'realtime',
-      'webhooks',
-      'schedules',
-      'functions',
-      'console',
-    ],
+    type: types.choices(serviceNames),
+    default: serviceNames.filter((name) => name !== 'auth-v1'),
     description:
       'What the server has. The routes of other services respond with 404, and migrations create none of their tables: `rest,auth` leaves `public` to tables of your own. `auth-v1` in the place of `auth` leaves out the sign-in with cookies (`/auth/signup` and the others).',
   }),

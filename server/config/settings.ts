@@ -9,8 +9,8 @@ import type { Setting, SettingKey, Settings } from './setting.ts'
 import { storageSettings } from './storage-settings.ts'
 import { webhooksSettings } from './webhooks-settings.ts'
 
-export const settings: Settings = {
-  ...postgrestSettings,
+/** Those that PostgREST does not have. */
+export const ownSettings = {
   ...serviceSettings,
   ...authSettings,
   ...storageSettings,
@@ -19,6 +19,8 @@ export const settings: Settings = {
   ...webhooksSettings,
   ...schedulesSettings,
 }
+
+export const settings: Settings = { ...postgrestSettings, ...ownSettings }
 
 export const settingKeys = Object.keys(settings) as SettingKey[]
 

@@ -149,7 +149,10 @@ t.test('what is left in a session ends with it', async (t) => {
   )
   t.equal(error, null)
   await noSessions(t)
-  const locks = await database.query("select count(*)::int as n from pg_locks where locktype = 'advisory'")
+  const locks = await database.query(
+    `select count(*)::int as n from pg_locks join pg_database on pg_database.oid = database
+     where locktype = 'advisory' and datname = current_database()`,
+  )
   t.equal(locks.rows[0]?.n, 0)
   t.match(await run('reset role; delete from public.tasks'), { outcome: 'rolled back' })
   t.match(await run('reset role; set role service_role; delete from public.tasks', {}, anonymous), {
