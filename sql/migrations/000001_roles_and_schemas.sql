@@ -116,11 +116,14 @@ exception
 end
 $$;
 
+-- The search path of functions is pg_catalog, pg_temp: with an empty one, types and tables that a session creates in pg_temp have
+-- precedence over those of Postgres, and could run code of a caller with the rights of the owner.
+
 -- By default, PUBLIC may execute new functions. Migrations that create functions call these two procedures at their beginning
 -- and end, so that only the roles they are granted to may execute them. The second procedure restores the default of the
 -- migrating role, because it also applies to functions that a DBA creates with that role.
 create procedure rowhouse.begin_private_functions()
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform pg_catalog.set_config('rowhouse.public_executes', (not exists (
@@ -135,7 +138,7 @@ comment on procedure rowhouse.begin_private_functions() is
   'For migrations: functions created after this call are not executable by PUBLIC.';
 
 create procedure rowhouse.end_private_functions()
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   if pg_catalog.current_setting('rowhouse.public_executes')::boolean then
@@ -152,7 +155,7 @@ revoke execute on procedure rowhouse.begin_private_functions(), rowhouse.end_pri
 call rowhouse.begin_private_functions();
 
 create function rowhouse.set_updated_at() returns trigger
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   new.updated_at := now();
@@ -165,7 +168,7 @@ comment on function rowhouse.set_updated_at() is 'Trigger: sets updated_at to th
 -- https://www.postgresql.org/docs/current/event-trigger-matrix.html
 
 create function rowhouse.schema_changed() returns event_trigger
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   if exists (select from pg_catalog.pg_event_trigger_ddl_commands() where schema_name is distinct from 'pg_temp') then
@@ -177,7 +180,7 @@ comment on function rowhouse.schema_changed() is
   'Event trigger: makes servers reload the schema after a command that changes it, except for temporary objects.';
 
 create function rowhouse.schema_dropped() returns event_trigger
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   if exists (select from pg_catalog.pg_event_trigger_dropped_objects() where not is_temporary) then

@@ -14,7 +14,7 @@ call rowhouse.begin_private_functions();
 
 -- Errors for the client are raised by this function; functions whose changes must be kept return them as {"error"}.
 create function auth.fail(status integer, code text, message text) returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   raise sqlstate 'AU000' using message = json_build_object('status', $1, 'code', $2, 'message', $3);
@@ -71,7 +71,7 @@ comment on function auth.audit_payload(auth.users, text, text, jsonb) is
   'An entry of the audit log: the account that acted, what it did, the category (account, team, token, user, factor), and details.';
 
 create function auth.record_audit(account auth.users, action text, log_type text, traits jsonb, ip text) returns void
-language sql set search_path = ''
+language sql set search_path = pg_catalog, pg_temp
 as $$
   insert into auth.audit_log_entries (instance_id, id, payload, created_at, ip_address)
   values (
@@ -105,7 +105,7 @@ comment on function auth.lacks_second_factor(uuid, uuid) is
   'Whether an account has a verified second factor that a session has not used, so that the session may not change how to sign in to the account.';
 
 create function auth.require_second_factor(user_id uuid, session_id uuid, status integer, message text) returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   if auth.lacks_second_factor($1, $2) then
@@ -187,7 +187,7 @@ comment on function auth.identity_email(auth.identities) is
   'The address of an identity without the case of ASCII letters. The column email is without that of all letters.';
 
 create function auth.find_account(email text, phone text) returns auth.users
-language sql stable set search_path = ''
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select users from auth.users
   where users.is_sso_user = false
@@ -198,7 +198,7 @@ $$;
 comment on function auth.find_account(text, text) is 'The account with an address or phone number; all null if there is none.';
 
 create function auth.is_taken(address text, number text, except_for uuid) returns boolean
-language sql stable set search_path = ''
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select exists (
     select from auth.users
@@ -210,7 +210,7 @@ comment on function auth.is_taken(text, text, uuid) is
   'Whether an e-mail address or a phone number belongs to another account.';
 
 create function auth.clear_one_time_tokens(user_id uuid) returns void
-language sql set search_path = ''
+language sql set search_path = pg_catalog, pg_temp
 as $$
   update auth.users set
     confirmation_token = '', confirmation_sent_at = null,
@@ -227,7 +227,7 @@ comment on function auth.clear_one_time_tokens(uuid) is
   'Makes all codes and links of an account invalid, and the codes of PKCE that they led to, for instance when its password changes.';
 
 create function auth.clear_codes(account_id uuid) returns void
-language sql set search_path = ''
+language sql set search_path = pg_catalog, pg_temp
 as $$
   delete from auth.one_time_tokens where user_id = $1;
   update auth.users
@@ -243,7 +243,7 @@ comment on function auth.clear_codes(uuid) is
   'Makes all codes and links of an account invalid, as after a change of its password.';
 
 create function auth.add_own_identity(account auth.users, provider text, more jsonb) returns void
-language sql set search_path = ''
+language sql set search_path = pg_catalog, pg_temp
 as $$
   insert into auth.identities (
     id, provider_id, user_id, provider, identity_data, last_sign_in_at, created_at, updated_at
@@ -262,7 +262,7 @@ comment on function auth.add_own_identity(auth.users, text, jsonb) is
   'Adds the identity of the account''s own e-mail address or phone number, unless it has one.';
 
 create function auth.set_providers(account_id uuid) returns auth.users
-language sql set search_path = ''
+language sql set search_path = pg_catalog, pg_temp
 as $$
   with names as (
     select coalesce(array_agg(provider order by since, provider), '{}') as list
@@ -280,7 +280,7 @@ $$;
 comment on function auth.set_providers(uuid) is 'Writes the providers of an account''s identities to its raw_app_meta_data.';
 
 create function auth.rehash_password(user_id uuid, old_password_hash text, new_password_hash text) returns boolean
-language sql security definer set search_path = ''
+language sql security definer set search_path = pg_catalog, pg_temp
 as $$
   with replaced as (
     update auth.users set encrypted_password = $3 where users.id = $1 and users.encrypted_password = $2 returning 1
@@ -296,7 +296,7 @@ comment on function auth.rehash_password(uuid, text, text) is
 -- Proof of addresses
 
 create function auth.confirm_address(account auth.users, provider text, is_proven boolean default true) returns auth.users
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   confirmed auth.users;
@@ -327,7 +327,7 @@ comment on function auth.confirm_address(auth.users, text, boolean) is
 
 -- An anonymous account becomes a permanent one, and the identity and the list of providers follow the address.
 create function auth.adopt_address(account auth.users, provider text, is_proven boolean default true) returns auth.users
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   adopted auth.users;
@@ -362,7 +362,7 @@ comment on function auth.adopt_address(auth.users, text, boolean) is
 
 -- A trigger of the project may change the row, so the caller reads it again.
 create function auth.confirm_verified_address(account_id uuid, is_proven boolean default true) returns auth.users
-language sql set search_path = ''
+language sql set search_path = pg_catalog, pg_temp
 as $$
   delete from auth.one_time_tokens where user_id = $1;
   update auth.users set
@@ -376,7 +376,7 @@ comment on function auth.confirm_verified_address(uuid, boolean) is
   'Confirms the address that an account has from a provider. Pending codes become invalid. `is_proven`: whether the provider has verified it.';
 
 create function auth.confirm_unproven(user_id uuid) returns boolean
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
   account auth.users;
@@ -395,7 +395,7 @@ comment on function auth.confirm_unproven(uuid) is
 -- An address that counts as confirmed without proof may have been registered by another person, who could then use the
 -- account together with the owner of the address, once the owner signs in by a mail or at a provider.
 create function auth.remove_unproven_access(account_id uuid, identity_id uuid, flow_id uuid) returns void
-language sql set search_path = ''
+language sql set search_path = pg_catalog, pg_temp
 as $$
   update auth.users set
     encrypted_password = null, phone = null, phone_confirmed_at = null,
@@ -421,7 +421,7 @@ create function auth.remove_unconfirmed_access(
   account_id uuid, identity_id uuid, identity_data jsonb, is_linked boolean, flow_id uuid
 )
 returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   update auth.users set
@@ -439,7 +439,7 @@ comment on function auth.remove_unconfirmed_access(uuid, uuid, jsonb, boolean, u
   E'Removes the password, the user data and all other identities of an account whose address was not confirmed.\n\nIf the identity was linked just now, its owner has not used the account before: phone number, sessions and factors are removed, too.';
 
 create function auth.password_to_confirm(account auth.users, request json) returns text
-language sql stable set search_path = ''
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select case
     when $2 -> 'password_hash' is not null then $2 ->> 'password_hash'
@@ -460,7 +460,7 @@ comment on function auth.password_to_confirm(auth.users, json) is
 -- or more. A click on the mail of a sign-up confirms this sign-up: its password and what it has led to. Every other
 -- proof ends all of that. Of several sign-ups, the only valid password is that of the one whose mail was confirmed.
 create function auth.settle_password(account auth.users, kind text, password_hash text) returns auth.users
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare

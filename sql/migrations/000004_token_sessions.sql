@@ -13,7 +13,7 @@ $$;
 comment on function auth.json_time(timestamptz) is 'A time in the notation of RFC 3339, in UTC.';
 
 create function auth.factor_object(factor auth.mfa_factors) returns json
-language sql stable set search_path = ''
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select pg_catalog.json_strip_nulls(pg_catalog.json_build_object(
     'id', $1.id,
@@ -30,7 +30,7 @@ comment on function auth.factor_object(auth.mfa_factors) is 'A factor as the API
 
 -- Building jsonb, or removing the nulls here, would take most of the time of a request that reads the account.
 create function auth.user_record(account auth.users) returns json
-language sql stable set search_path = ''
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select pg_catalog.row_to_json(record)
   from (
@@ -86,7 +86,7 @@ comment on function auth.user_record(auth.users) is
   E'An account as clients get it, with its identities and second factors, before members that are null are removed.\n\nA null of ours is written without a blank after the colon, one of the metadata (jsonb) with one.';
 
 create function auth.user_object(account auth.users) returns json
-language sql stable set search_path = ''
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select pg_catalog.regexp_replace(auth.user_record(account)::text, ',"[a-z_]+":null', '', 'g')::json
 $$;
@@ -116,7 +116,7 @@ $$;
 comment on function auth.new_refresh_token() is 'A random refresh token: 12 letters and digits.';
 
 create function auth.add_refresh_token(user_id uuid, session_id uuid) returns text
-language sql set search_path = ''
+language sql set search_path = pg_catalog, pg_temp
 as $$
   insert into auth.refresh_tokens (instance_id, token, user_id, revoked, created_at, updated_at, session_id)
   values ('00000000-0000-0000-0000-000000000000', auth.new_refresh_token(), $1::text, false, now(), now(), $2)
@@ -163,7 +163,7 @@ create function auth.start_session(
   user_id uuid, method text, ip text, user_agent text, traits jsonb default null, password_hash text default null
 )
 returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -203,7 +203,7 @@ create function auth.refresh_session(
   single_per_user boolean, ip text, user_agent text
 )
 returns json
-language plpgsql set search_path = '' set lock_timeout = '5s'
+language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '5s'
 as $$
 #variable_conflict use_column
 declare
@@ -309,7 +309,7 @@ comment on function auth.refresh_session(
   E'Exchanges a refresh token for its successor, a new random token, and returns the session, or {error}: status, code, message, and a reason for the log.\n\nConcurrent calls with one token return the same successor.';
 
 create function auth.end_sessions(user_id uuid, session_id uuid, scope text, ip text) returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -340,7 +340,7 @@ comment on function auth.end_sessions(uuid, uuid, text, text) is
 
 create function auth.find_caller(user_id uuid, session_id uuid)
 returns table (user_record json, state json)
-language sql stable set search_path = ''
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select auth.user_record(account), json_build_object(
     'banned', auth.is_banned(account),
@@ -373,7 +373,7 @@ comment on function auth.find_caller(uuid, uuid) is
   'The account and the session of an access token: the record of the user, and {banned, session, row}. The session is null if it has ended.';
 
 create function auth.find_sign_in(address text, number text, audience text) returns json
-language sql stable set search_path = ''
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select json_build_object(
     'id', account.id,
@@ -402,7 +402,7 @@ create function auth.sign_up(
   confirms boolean, ip text
 )
 returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -497,7 +497,7 @@ create function auth.sign_up_session(
   user_agent text
 )
 returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   outcome json := auth.sign_up($1, $2, $3, $4, $5, $6, $7, true, $8);
@@ -522,7 +522,7 @@ create function auth.change_account(
   app_metadata jsonb, confirmed_email text, confirmed_phone text, ip text
 )
 returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare

@@ -12,7 +12,7 @@ create function auth.create_user(
   audience text default 'authenticated', new_role text default 'authenticated', confirms boolean default false
 )
 returns table (id uuid, email text, first_name text, last_name text, created_at timestamptz)
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -48,7 +48,7 @@ create function auth.find_user(address text)
 returns table (
   id uuid, email text, password_hash text, first_name text, last_name text, is_confirmed boolean, is_banned boolean
 )
-language sql stable security definer set search_path = ''
+language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$
   select users.id, users.email::text, nullif(users.encrypted_password, ''), auth.first_name(users), auth.last_name(users),
     users.email_confirmed_at is not null or users.email_unproven, auth.is_banned(users)
@@ -62,7 +62,7 @@ comment on function auth.find_user(text) is
   'The account with an address, its password hash (null without a password), and whether it may sign in with a cookie: its address is confirmed, or it was opened there.';
 
 create function auth.find_password(user_id uuid) returns table (hash text, has_verified_factor boolean)
-language sql stable security definer set search_path = ''
+language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$
   select nullif(users.encrypted_password, ''), exists (
     select from auth.mfa_factors where mfa_factors.user_id = users.id and mfa_factors.status = 'verified'
@@ -106,7 +106,7 @@ create function auth.create_session(
   user_id uuid, password_hash text, id_hash bytea, lifetime interval, user_agent text default null, ip text default null
 )
 returns timestamptz
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
   account auth.users;
@@ -136,7 +136,7 @@ returns table (
   id uuid, user_id uuid, email text, first_name text, last_name text, app_role text, aal text, registered_at timestamptz,
   created_at timestamptz, expires_at timestamptz, email_confirmed boolean, used_at timestamptz
 )
-language sql stable security definer set search_path = ''
+language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$
   select sessions.id, users.id, users.email::text, auth.first_name(users), auth.last_name(users), users.app_role,
     coalesce(sessions.aal::text, 'aal1'),
@@ -152,7 +152,7 @@ comment on function auth.find_session(bytea, json) is
 
 -- The settings of a transaction call it, so that finding the session needs no statement of its own.
 create function auth.session_claims(id_hash bytea, remaining double precision, limits json default null) returns text
-language plpgsql stable security definer set search_path = ''
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
   claims text;
@@ -178,7 +178,7 @@ comment on function auth.session_claims(bytea, double precision, json) is
   'The claims of the owner of a cookie''s session, as JSON; the address only if it is confirmed. Raises an error if the session has ended or ends in less than the given number of seconds, or the account is banned.';
 
 create function auth.note_use(id_hash bytea) returns void
-language sql security definer set search_path = ''
+language sql security definer set search_path = pg_catalog, pg_temp
 as $$
   update auth.sessions set refreshed_at = now() at time zone 'UTC', updated_at = now()
   where sessions.id_hash = $1 and not auth.has_ended(sessions)
@@ -188,7 +188,7 @@ comment on function auth.note_use(bytea) is 'Notes that the session of a cookie 
 -- A session of tokens keeps its end. The cookie replaces an earlier one of the same session.
 create function auth.add_cookie(session_id uuid, user_id uuid, id_hash bytea, limits json default null)
 returns table (email text, first_name text, last_name text, expires_at timestamptz)
-language sql security definer set search_path = ''
+language sql security definer set search_path = pg_catalog, pg_temp
 as $$
   update auth.sessions set id_hash = $3, updated_at = now()
   from auth.users
@@ -203,7 +203,7 @@ comment on function auth.add_cookie(uuid, uuid, bytea, json) is
 
 -- For supabase_auth_admin. The session then has both credentials, and ends with both.
 create function auth.issue_tokens(session_id uuid, user_id uuid, limits json default null) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -232,7 +232,7 @@ comment on function auth.issue_tokens(uuid, uuid, json) is
   'The active refresh token of a session, or a new one, with what an access token needs: see issued_session. Null if the session has ended.';
 
 create function auth.find_issued_session(session_id uuid, user_id uuid) returns json
-language sql stable set search_path = ''
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select auth.issued_session(sessions, users, null)
   from auth.sessions join auth.users on users.id = sessions.user_id
@@ -242,7 +242,7 @@ comment on function auth.find_issued_session(uuid, uuid) is
   'What an access token of a session needs, without a refresh token: see issued_session. Null if the session has ended.';
 
 create function auth.extend_session(id_hash bytea, lifetime interval, longest interval) returns timestamptz
-language sql security definer set search_path = ''
+language sql security definer set search_path = pg_catalog, pg_temp
 as $$
   update auth.sessions
   set not_after = greatest(sessions.not_after, least(now() + $2, sessions.created_at + $3)),
@@ -257,7 +257,7 @@ create function auth.list_sessions(user_id uuid, limits json default null)
 returns table (
   id uuid, created_at timestamptz, expires_at timestamptz, refreshed_at timestamptz, has_cookie boolean, user_agent text
 )
-language sql stable security definer set search_path = ''
+language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$
   select sessions.id, sessions.created_at, auth.session_end(sessions, $2), sessions.refreshed_at at time zone 'UTC',
     sessions.id_hash is not null, sessions.user_agent
@@ -270,7 +270,7 @@ comment on function auth.list_sessions(uuid, json) is
   'The sessions of an account, with cookies and with refresh tokens, newest first, at most 100.';
 
 create function auth.revoke_session(id_hash bytea, ip text default null) returns boolean
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
   ended auth.sessions;
@@ -286,7 +286,7 @@ $$;
 comment on function auth.revoke_session(bytea, text) is 'Ends the session of a cookie. Returns whether there was one.';
 
 create function auth.revoke_sessions(user_id uuid, chosen uuid, spared uuid) returns integer
-language sql security definer set search_path = ''
+language sql security definer set search_path = pg_catalog, pg_temp
 as $$
   with revoked as (
     delete from auth.sessions
@@ -301,7 +301,7 @@ comment on function auth.revoke_sessions(uuid, uuid, uuid) is
   'Ends the session `chosen` of an account, or all but `spared` if `chosen` is null. Returns the number of ended sessions.';
 
 create function auth.revoke_own_sessions(user_id uuid, session_id uuid, chosen uuid) returns integer
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform from auth.users where users.id = $1 for no key update;
@@ -317,7 +317,7 @@ comment on function auth.revoke_own_sessions(uuid, uuid, uuid) is
 -- Raises PostgREST's error for a token with invalid claims.
 -- https://docs.postgrest.org/en/stable/references/errors.html#raise-errors-with-http-status-codes
 create function auth.check_session(session_id uuid, user_id uuid, app_role text) returns void
-language plpgsql stable security definer set search_path = ''
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
   if not exists (
@@ -342,7 +342,7 @@ create function auth.change_user(
   confirms boolean default false
 )
 returns table (id uuid, email text, first_name text, last_name text, created_at timestamptz)
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -415,7 +415,7 @@ create function auth.delete_user(
   user_id uuid, password_hash text, ip text default null, session_id uuid default null
 )
 returns boolean
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
   deleted auth.users;
@@ -478,7 +478,7 @@ alter table auth.api_keys enable row level security;
 
 create function auth.find_api_key(key_hash bytea)
 returns table (hash bytea, role text, user_id uuid, email text, expires_at timestamptz, id uuid, limits jsonb)
-language sql stable security definer set search_path = ''
+language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$
   select api_keys.key_hash, api_keys.role, api_keys.user_id,
     case when users.email_confirmed_at is not null then users.email::text end, api_keys.expires_at, api_keys.id,
@@ -493,7 +493,7 @@ comment on function auth.find_api_key(bytea) is
   'The role, user and limits of an API key; the address of the user only if it is confirmed. Returns no row if it is unknown, revoked or expired, or its user is banned or deleted.';
 
 create function rowhouse.api_key_changed() returns trigger
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform pg_catalog.pg_notify('rowhouse', 'forget key ' || pg_catalog.encode(old.key_hash, 'hex'));
@@ -507,7 +507,7 @@ create trigger api_key_changed after update or delete on auth.api_keys
   for each row execute function rowhouse.api_key_changed();
 
 create function rowhouse.api_key_user_changed() returns trigger
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform pg_catalog.pg_notify('rowhouse', 'forget key ' || pg_catalog.encode(api_keys.key_hash, 'hex'))

@@ -7,7 +7,7 @@ call rowhouse.begin_private_functions();
 -- key that the database does not have: a hash without a key would reveal it after a million attempts.
 
 create function auth.new_link_token() returns text
-language sql volatile parallel safe set search_path = ''
+language sql volatile parallel safe set search_path = pg_catalog, pg_temp
 as $$
   select left(encode(sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 'hex'), 56)
 $$;
@@ -32,7 +32,7 @@ create function auth.store_code(
   account_id uuid, purpose auth.one_time_token_type, address text, link_hash text, code_mac text
 )
 returns void
-language sql set search_path = ''
+language sql set search_path = pg_catalog, pg_temp
 as $$
   insert into auth.one_time_tokens (id, user_id, token_type, token_hash, code_hash, relates_to, created_at, updated_at)
   values (
@@ -53,7 +53,7 @@ comment on function auth.store_code(uuid, auth.one_time_token_type, text, text, 
 --   exists: another account has the new address
 --   sent: with the user, and the mails: address (to) and token of the link of each
 create function auth.issue_code(request json) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   purpose constant text := request ->> 'purpose';
@@ -199,7 +199,7 @@ comment on function auth.issue_code(json) is
   E'Stores a code for an account, unless one was sent a moment ago. Returns what to send.\n\nMembers of the request: purpose (confirmation, invite, recovery, magiclink, email_change, reauthentication, phone_confirmation, phone_change, phone_reauthentication); user_id, email or phone; only (confirmed, unconfirmed, phone_confirmed, phone_unconfirmed); code_mac, the keyed hash of the code; for a change of the address new_email or new_phone, secure, current_code_mac and side (new, current); frequency in seconds; for a confirmation password_hash (of the sign-up; left out when the code is sent again); code_challenge and code_challenge_method; audit, audit_type, audit_traits and ip.';
 
 create function auth.issue_code_to_new_account(request json) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   outcome constant json := auth.sign_up(
@@ -223,7 +223,7 @@ comment on function auth.issue_code_to_new_account(json) is
   E'Creates an account unless there is one, and stores a code for it. Returns the outcome of auth.sign_up, and what issue_code returns.\n\nMembers of the request: those of issue_code; new_id, email or phone, password_hash, data (user_metadata), aud, role, and confirmed.';
 
 create function auth.issue_change_code(request json) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform from auth.users where users.id = (request ->> 'user_id')::uuid for no key update;
@@ -239,7 +239,7 @@ comment on function auth.issue_change_code(json) is
 
 -- A wrong code counts against all codes that it may have been a guess of, so an error must be returned, not raised.
 create function auth.find_code(request json) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   most_tries constant integer := 5;
@@ -343,7 +343,7 @@ create policy service on auth.earlier_sign_ups to supabase_auth_admin using (tru
 comment on policy service on auth.earlier_sign_ups is 'The service of /auth/v1 reads and writes all rows.';
 
 create function auth.keep_earlier_sign_up() returns trigger
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   if tg_op = 'DELETE' then
@@ -369,7 +369,7 @@ create trigger keep_earlier_sign_up_on_delete after delete on auth.one_time_toke
   for each row when (old.token_type = 'confirmation_token') execute function auth.keep_earlier_sign_up();
 
 create function auth.find_earlier_sign_up(request json) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   hash constant text := auth.link_hash(request ->> 'token_hash');
@@ -398,7 +398,7 @@ comment on function auth.find_earlier_sign_up(json) is
 -- The result has one of the members `error`, `half` (the first of two confirmations of a new address), `auth_code` or
 -- `session`.
 create function auth.use_code(request json) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   found_code json := auth.find_code(request);
@@ -492,7 +492,7 @@ comment on function auth.use_code(json) is
   E'Uses up a code or link: confirms what it stands for, and starts a session or issues an authorization code. Of concurrent requests with the same code, one succeeds.\n\nMembers of the request: those of find_code; secure (whether a new address needs both confirmations); pkce; ip and user_agent.';
 
 create function auth.use_nonce(request json) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   account constant auth.users := (select users from auth.users where id = (request ->> 'user_id')::uuid);
@@ -513,7 +513,7 @@ comment on function auth.use_nonce(json) is
   'Uses up the code of a reauthentication: user_id, code_macs and lifetime in seconds. Returns whether it was valid.';
 
 create function auth.invited_account(hash text, lifetime interval) returns uuid
-language sql stable set search_path = ''
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select users.id
   from auth.one_time_tokens join auth.users on users.id = one_time_tokens.user_id
@@ -525,7 +525,7 @@ comment on function auth.invited_account(text, interval) is
   'The account of an invitation, by the hash of the token of its link; null if there is none, or it has expired.';
 
 create function auth.find_invited(invite_token text, lifetime interval) returns uuid
-language sql stable set search_path = ''
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select auth.invited_account(auth.link_hash($1), $2)
 $$;

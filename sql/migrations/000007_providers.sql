@@ -6,7 +6,7 @@ call rowhouse.begin_private_functions();
 -- Flows: sign-ins that continue in another request
 
 create function auth.create_flow_state(request json) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   state_id uuid;
@@ -44,7 +44,7 @@ comment on function auth.create_flow_state(json) is
   E'Starts a flow and returns its id.\n\nMembers of the request: provider_type, authentication_method; with PKCE of the client code_challenge and code_challenge_method (s256, plain); user_id, if it is known; for a flow at a provider code_verifier, referrer (where to return to), linking_target_id (the account that gets the identity), invite_token (of the invitation that is accepted) and email_optional.';
 
 create function auth.issue_auth_code(account_id uuid, method text) returns json
-language sql set search_path = ''
+language sql set search_path = pg_catalog, pg_temp
 as $$
   with newest as (
     select id from auth.flow_state
@@ -62,7 +62,7 @@ comment on function auth.issue_auth_code(uuid, text) is
 
 -- Compares hashes, so that the time of the comparison says nothing about the challenge.
 create function auth.fits_challenge(flow auth.flow_state, code_verifier text) returns boolean
-language sql immutable set search_path = ''
+language sql immutable set search_path = pg_catalog, pg_temp
 as $$
   select sha256(convert_to($1.code_challenge, 'UTF8')) = sha256(convert_to(
     case $1.code_challenge_method
@@ -76,7 +76,7 @@ comment on function auth.fits_challenge(auth.flow_state, text) is
 create function auth.exchange_auth_code(
   code text, code_verifier text, lifetime interval, ip text, user_agent text, out result json, out started json
 )
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   flow auth.flow_state;
@@ -113,7 +113,7 @@ comment on function auth.exchange_auth_code(text, text, interval, text, text) is
   'Uses up a code and starts the session that it stands for. The outcome is exchanged, not_found, expired or bad_verifier; a wrong verifier leaves the code as it is.';
 
 create function auth.take_oauth_state(state uuid, lifetime interval) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   flow auth.flow_state;
@@ -153,7 +153,7 @@ comment on function auth.take_oauth_state(uuid, interval) is
   'Uses up the state of a flow at a provider, whatever becomes of the flow. The outcome is taken, not_found, expired or used.';
 
 create function auth.finish_flow(request json, account_id uuid) returns text
-language sql set search_path = ''
+language sql set search_path = pg_catalog, pg_temp
 as $$
   update auth.flow_state set
     user_id = $2, provider_access_token = $1 ->> 'provider_token',
@@ -165,7 +165,7 @@ comment on function auth.finish_flow(json, uuid) is
   'Binds the flow of a request to an account that has signed in at the provider, and returns the code for the client.';
 
 create function auth.start_unless_flow(request json, account_id uuid) returns json
-language sql set search_path = ''
+language sql set search_path = pg_catalog, pg_temp
 as $$
   select case when $1 ->> 'flow_id' is null then
     auth.start_session($2, 'oauth', $1 ->> 'ip', $1 ->> 'user_agent', jsonb_build_object('provider', $1 ->> 'provider'))
@@ -179,7 +179,7 @@ comment on function auth.start_unless_flow(json, uuid) is
 create function auth.find_linked_account(
   provider text, subject text, verified_email text, out decision text, out account_id uuid, out identity_id uuid
 )
-language plpgsql stable set search_path = ''
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
   owners uuid[];
@@ -208,7 +208,7 @@ comment on function auth.find_linked_account(text, text, text) is
   E'The account for a sign-in at a provider. The decision is exists (the account that has the identity), link (the account with the same verified address, which gets the identity), create, or multiple (more than one account with the address).\n\nThe address is in lower case; null if the provider has not verified it.';
 
 create function auth.linking_decision(provider text, subject text, verified_email text) returns json
-language sql stable set search_path = ''
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select json_build_object('decision', decision) from auth.find_linked_account($1, $2, $3)
 $$;
@@ -216,7 +216,7 @@ comment on function auth.linking_decision(text, text, text) is
   'What a sign-in at a provider would do: exists, link, create or multiple.';
 
 create function auth.add_identity(account_id uuid, provider text, subject text, identity_data jsonb) returns uuid
-language sql set search_path = ''
+language sql set search_path = pg_catalog, pg_temp
 as $$
   insert into auth.identities (id, provider_id, user_id, provider, identity_data, last_sign_in_at, created_at, updated_at)
   values (gen_random_uuid(), $3, $1, $2, $4, now(), now(), now())
@@ -226,7 +226,7 @@ comment on function auth.add_identity(uuid, text, text, jsonb) is 'Adds an ident
 
 -- Concurrent sign-ins of one identity, or with one address, must not create two accounts.
 create function auth.lock_identity(provider text, subject text, address text) returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform pg_advisory_xact_lock(hashtextextended('identity ' || $1 || ' ' || $2, 0));
@@ -239,7 +239,7 @@ comment on function auth.lock_identity(text, text, text) is
   'Locks an identity at a provider, and the address that it has, if any, until the end of the transaction.';
 
 create function auth.sign_in_with_provider(request json, out result json, out started json)
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   provider_name constant text := request ->> 'provider';
@@ -359,7 +359,7 @@ comment on function auth.sign_in_with_provider(json) is
 
 -- The token proves that its user has read the mail, so the provider need not have verified the address.
 create function auth.accept_invitation(request json, out result json, out started json)
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   provider_name constant text := request ->> 'provider';
@@ -414,7 +414,7 @@ comment on function auth.accept_invitation(json) is
   E'Accepts an invitation by a sign-in at a provider with the invited address.\n\nMembers of the request: invite_token (what auth.create_flow_state has stored of it), lifetime of invitations in seconds, and those of auth.sign_in_with_provider. The outcome is signed_in, invite_not_found, invite_mismatch (another address), linked_to_other or user_banned.';
 
 create function auth.start_linking(request json) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   account_id constant uuid := (request ->> 'linking_target_id')::uuid;
@@ -433,7 +433,7 @@ comment on function auth.start_linking(json) is
   'auth.create_flow_state for a flow that links an identity to the account `linking_target_id`, for its session `session_id`.';
 
 create function auth.link_identity(request json, out result json, out started json)
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   provider_name constant text := request ->> 'provider';
@@ -506,7 +506,7 @@ create function auth.unlink_identity(
   account_id uuid, identity_id uuid, autoconfirm boolean, ip text, session_id uuid default null
 )
 returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   account auth.users;

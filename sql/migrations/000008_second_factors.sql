@@ -8,7 +8,7 @@ create function auth.enroll_factor(
   user_id uuid, session_id uuid, factor_type auth.factor_type, friendly_name text, secret text, phone text,
   most_enrolled integer, most_verified integer, unverified_lifetime interval, ip text
 ) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -70,7 +70,7 @@ comment on function auth.enroll_factor(
 create function auth.challenge_factor(
   user_id uuid, factor_id uuid, allowed auth.factor_type[], code_hash text, lifetime interval, pause interval, ip text
 ) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -128,7 +128,7 @@ create function auth.attempt_factor(
   user_id uuid, factor_id uuid, challenge_id uuid, allowed auth.factor_type[], lifetime interval, most integer,
   most_of_factor integer, ip text
 ) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -183,7 +183,7 @@ create function auth.verify_factor(
   user_id uuid, session_id uuid, factor_id uuid, challenge_id uuid, totp_step bigint, recovery_hash text, method text,
   ip text
 ) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -269,7 +269,7 @@ comment on function auth.verify_factor(uuid, uuid, uuid, uuid, bigint, text, tex
   E'Uses up a challenge whose code was right: verifies the factor, raises the session to aal2 with a new refresh token, and ends the account''s other sessions below aal2.\n\n`totp_step` is the time step of the code, `recovery_hash` the hash of a recovery code, `method` the name for the claim amr. Returns what auth.issued_session does.';
 
 create function auth.remove_factor(factor auth.mfa_factors) returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   delete from auth.mfa_factors where mfa_factors.id = $1.id;
@@ -289,7 +289,7 @@ comment on function auth.remove_factor(auth.mfa_factors) is
   'Deletes a factor. The sessions that it has raised fall back to aal1; recovery codes are deleted with the last verified factor.';
 
 create function auth.unenroll_factor(user_id uuid, session_id uuid, factor_id uuid, ip text) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -319,7 +319,7 @@ comment on function auth.unenroll_factor(uuid, uuid, uuid, text) is
   E'Deletes a factor for its user; a verified one only in a session of aal2.\n\nReturns {id}.';
 
 create function auth.create_recovery_codes(user_id uuid, session_id uuid, hashes text[], ip text) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -348,7 +348,7 @@ comment on function auth.create_recovery_codes(uuid, uuid, text[], text) is
   E'Replaces the recovery codes of an account. With a verified factor, this needs a session of aal2.\n\nReturns {created_at}.';
 
 create function auth.count_recovery_codes(user_id uuid) returns json
-language sql stable set search_path = ''
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select pg_catalog.json_build_object(
     'total', count(*),

@@ -4,7 +4,7 @@ call rowhouse.begin_private_functions();
 -- Administration of accounts. The functions that change something return {"refused": <reason>} when nothing was changed, and
 -- null when there is no such account. `actor` is the role of the administrator, for the audit log.
 create function auth.admin_account(actor text) returns auth.users
-language sql immutable set search_path = ''
+language sql immutable set search_path = pg_catalog, pg_temp
 as $$
   select pg_catalog.jsonb_populate_record(null::auth.users, pg_catalog.jsonb_build_object(
     'id', '00000000-0000-0000-0000-000000000000', 'email', $1, 'is_sso_user', false
@@ -14,7 +14,7 @@ comment on function auth.admin_account(text) is
   'Stands for an administrator in the audit log: the zero UUID, with the role in the place of an address.';
 
 create function auth.sha256_base64url(plain text) returns text
-language sql immutable set search_path = ''
+language sql immutable set search_path = pg_catalog, pg_temp
 as $$
   select pg_catalog.rtrim(pg_catalog.translate(
     pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to($1, 'UTF8')), 'base64'), '+/', '-_'
@@ -23,7 +23,7 @@ $$;
 comment on function auth.sha256_base64url(text) is 'The SHA-256 of a text in the alphabet of base64url, without padding.';
 
 create function auth.like_pattern(part text) returns text
-language sql immutable set search_path = ''
+language sql immutable set search_path = pg_catalog, pg_temp
 as $$
   select '%' || pg_catalog.regexp_replace($1, '([\\%_])', '\\\1', 'g') || '%'
 $$;
@@ -31,7 +31,7 @@ comment on function auth.like_pattern(text) is 'The pattern of texts that contai
 
 create function auth.list_users(audience text, filter text, ascending boolean, page_size bigint, skipped bigint)
 returns table (users json, total bigint)
-language plpgsql stable set search_path = ''
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
   found uuid[];
@@ -85,14 +85,14 @@ comment on function auth.list_users(text, text, boolean, bigint, bigint) is
   E'A page of accounts by the time of their registration, and the number of all accounts.\n\nA filter that is the address, phone number or id of an account selects this account; any other, those whose address, phone number or full name contains it. An empty one selects all.';
 
 create function auth.admin_find_user(user_id uuid) returns json
-language sql stable set search_path = ''
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select auth.user_object(users) from auth.users where users.id = $1
 $$;
 comment on function auth.admin_find_user(uuid) is 'The user object of an account.';
 
 create function auth.set_identity(account auth.users, provider text, is_verified boolean) returns void
-language sql set search_path = ''
+language sql set search_path = pg_catalog, pg_temp
 as $$
   insert into auth.identities (
     id, provider_id, user_id, provider, identity_data, last_sign_in_at, created_at, updated_at
@@ -116,7 +116,7 @@ comment on function auth.set_identity(auth.users, text, boolean) is
   'Creates the identity of an account for its address or phone number (`provider` is email or phone), or changes it.';
 
 create function auth.admin_create_user(attributes jsonb, password_hash text, ban interval, actor text, ip text) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   account auth.users;
@@ -187,7 +187,7 @@ comment on function auth.admin_create_user(jsonb, text, interval, text, text) is
 create function auth.admin_update_user(
   user_id uuid, attributes jsonb, password_hash text, ban interval, actor text, ip text
 ) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   account auth.users;
@@ -289,7 +289,7 @@ comment on function auth.admin_update_user(uuid, jsonb, text, interval, text, te
   E'Changes an account as the request says; a new password ends all its sessions.\n\nReturns the user object.';
 
 create function auth.admin_delete_user(user_id uuid, is_soft boolean, actor text, ip text) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -334,7 +334,7 @@ comment on function auth.admin_delete_user(uuid, boolean, text, text) is
   'Deletes an account with all its rows. Softly: keeps its row and identities, with hashes in the place of addresses.';
 
 create function auth.list_factors(user_id uuid) returns json
-language sql stable set search_path = ''
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(
     (
@@ -350,7 +350,7 @@ comment on function auth.list_factors(uuid) is 'The factors of an account.';
 create function auth.admin_update_factor(
   user_id uuid, factor_id uuid, friendly_name text, phone text, actor text, ip text
 ) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -383,7 +383,7 @@ comment on function auth.admin_update_factor(uuid, uuid, text, text, text, text)
   'Changes the name of a factor, and the number of a phone factor; null leaves a value unchanged.';
 
 create function auth.admin_delete_factor(user_id uuid, factor_id uuid, actor text, ip text) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -410,7 +410,7 @@ comment on function auth.admin_delete_factor(uuid, uuid, text, text) is
 
 create function auth.list_audit_entries(members text[], part text, page_size bigint, skipped bigint)
 returns table (entries json, total bigint)
-language sql stable set search_path = ''
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   with matching as (
     select entry.id, entry.payload, entry.created_at, entry.ip_address

@@ -39,7 +39,7 @@ grant select, insert, update, delete on rowhouse.idempotent_responses to authent
 revoke all on rowhouse.idempotent_responses from anon, authenticated, service_role;
 
 create function rowhouse.claim_idempotency_key(caller bytea, key text) returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   most constant integer := nullif(pg_catalog.current_setting('rowhouse.most_idempotency_keys', true), '');
@@ -87,7 +87,7 @@ comment on function rowhouse.claim_idempotency_key(bytea, text) is
 create function rowhouse.store_response(
   caller bytea, key text, request bytea, status smallint, status_text text, headers json, body bytea
 ) returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- Each stored response removes up to ten that have expired, and replaces an expired one of the same key.

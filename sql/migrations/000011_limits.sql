@@ -26,7 +26,7 @@ create or replace function rowhouse_limits.take(
   subject text, rate double precision, burst double precision, wanted integer, minimum integer default 1,
   out granted integer, out remaining double precision
 )
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
   bucket rowhouse_limits.buckets;
@@ -70,7 +70,7 @@ comment on function rowhouse_limits.take(text, double precision, double precisio
   'Takes requests from those that are left: as many as there are, at most as many as wanted; none if there are fewer than the minimum.';
 
 create or replace function rowhouse_limits.put_back(subject text, burst double precision, count integer)
-returns void language sql security definer set search_path = ''
+returns void language sql security definer set search_path = pg_catalog, pg_temp
 as $$
   update rowhouse_limits.buckets
   set remaining = least(put_back.burst, buckets.remaining + put_back.count)

@@ -29,7 +29,7 @@ create trigger set_updated_at before update on public.profiles
   for each row execute function rowhouse.set_updated_at();
 
 create function rowhouse.full_name(user_meta_data jsonb) returns text
-language sql immutable set search_path = ''
+language sql immutable set search_path = pg_catalog, pg_temp
 as $$
   select left(coalesce(
     nullif(btrim(user_meta_data ->> 'full_name'), ''),
@@ -41,7 +41,7 @@ comment on function rowhouse.full_name(jsonb) is
   'The name in the data of a sign-up: full_name, else name, else first_name and last_name; null without any.';
 
 create function rowhouse.create_profile() returns trigger
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
   insert into public.profiles (id, full_name) values (new.id, rowhouse.full_name(new.raw_user_meta_data))
@@ -52,7 +52,7 @@ $$;
 comment on function rowhouse.create_profile() is 'Trigger: creates a profile with the full name of a new account.';
 
 create function rowhouse.recreate_profile() returns trigger
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
   insert into public.profiles (id) values (new.user_id) on conflict do nothing;
@@ -63,7 +63,7 @@ comment on function rowhouse.recreate_profile() is
   'Trigger: when a session begins, recreates the profile of an account whose user deleted it.';
 
 create function rowhouse.delete_profile() returns trigger
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
   delete from public.profiles where profiles.id = old.id;

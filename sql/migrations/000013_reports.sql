@@ -92,7 +92,7 @@ comment on policy service on public.reports is 'The secret key can read and writ
 -- functions run with the caller's rights.
 
 create function rowhouse.review_report(id uuid, approved boolean) returns public.reports
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
   reviewed public.reports;
@@ -116,7 +116,7 @@ comment on function rowhouse.review_report(uuid, boolean) is 'Approves or reject
 
 create function rowhouse.pending_reports(at_most integer, after_time timestamptz, after_id uuid)
 returns setof public.reports
-language plpgsql stable security definer set search_path = ''
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
   if not auth.is_admin() then
@@ -133,7 +133,7 @@ comment on function rowhouse.pending_reports(integer, timestamptz, uuid) is
   'Reports awaiting review, oldest first, at most 1000: those after the given report, or the first ones if its time is null.';
 
 create function public.review_report(id uuid, approved boolean) returns public.reports
-language sql set search_path = ''
+language sql set search_path = pg_catalog, pg_temp
 as $$
   select * from rowhouse.review_report($1, $2)
 $$;
@@ -141,7 +141,7 @@ comment on function public.review_report(uuid, boolean) is
   E'Approve or reject a report\n\nFor administrators: service_role, or users with the claim app_role: admin.';
 
 create function public.pending_reports(at_most integer default 100) returns setof public.reports
-language sql stable set search_path = ''
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select * from rowhouse.pending_reports($1, null, null)
 $$;
@@ -160,7 +160,7 @@ to authenticated, service_role;
 -- `Alfa Romeo`, `ALFA  ROMEO` and `alfaromeo` are the same name. White space is removed from both, so the space between
 -- them is an unambiguous separator. The length is limited for the index: NFKC may turn one character into eighteen.
 create function rowhouse.vehicle_key(manufacturer text, model text) returns text
-language sql immutable strict parallel safe set search_path = ''
+language sql immutable strict parallel safe set search_path = pg_catalog, pg_temp
 as $$
   select
     pg_catalog.left(pg_catalog.lower(pg_catalog.regexp_replace(pg_catalog.normalize($1, 'NFKC'), '\s', '', 'g')), 100)
@@ -188,7 +188,7 @@ return 5;
 comment on function rowhouse.fewest_comparables() is 'The number of comparable reports that an estimate needs.';
 
 create function rowhouse.rounded_price(price numeric) returns numeric
-language plpgsql immutable strict parallel safe set search_path = ''
+language plpgsql immutable strict parallel safe set search_path = pg_catalog, pg_temp
 as $$
 declare
   smallest_step constant numeric := 10;
@@ -241,7 +241,7 @@ create function rowhouse.weighted_valuation(
   lng double precision, excluded uuid
 ) returns json
 language plpgsql stable
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 -- The scans below are bounded only if they use the index, so the planner must not choose another plan for common models.
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
@@ -392,7 +392,7 @@ create function rowhouse.valuation(
   manufacturer text, model text, year integer, mileage integer, lat double precision, lng double precision,
   reporter uuid
 ) returns json
-language plpgsql stable security definer set search_path = ''
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -429,7 +429,7 @@ comment on function rowhouse.valuation(text, text, integer, integer, double prec
 create function public.estimate_report(
   manufacturer text, model text, year integer, mileage integer, lat double precision, lng double precision
 ) returns json
-language plpgsql stable set search_path = ''
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
   if (year between 1886 and 9999 and mileage between 0 and 2000000 and lat between -90 and 90 and lng between -180 and 180

@@ -288,7 +288,7 @@ comment on function rowhouse.owner_lock(text) is 'Key of the advisory lock of an
 
 -- Only the files that the user owns: in the columns of Supabase, `owner` counts where `owner_id` is null.
 create function rowhouse.delete_files(user_id uuid) returns void
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 begin
@@ -312,7 +312,7 @@ comment on function rowhouse.delete_files(uuid) is
   'Deletes the rows of all objects and unfinished uploads of a user. The storage service removes the bytes.';
 
 create function rowhouse.refuse_deleted_owner() returns trigger
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
   account constant uuid := case when new.owner_id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then new.owner_id end;

@@ -205,7 +205,7 @@ grant usage on schema realtime to anon, authenticated, service_role, authenticat
 
 -- The partitions of the messages, by day. The function is not in the schema `realtime`, which may be Supabase's.
 create function rowhouse.keep_realtime_partitions() returns void
-language plpgsql security definer set search_path = '' set lock_timeout = '1s'
+language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '1s'
 as $$
 declare
   today constant date := (pg_catalog.now() at time zone 'UTC')::date;
@@ -308,7 +308,7 @@ select pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.gen_random_uuid()::tex
 -- The channels of a session or an account end with it: servers check the tokens of those that are notified.
 
 create function rowhouse.realtime_session_ended() returns trigger
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform pg_catalog.pg_notify('rowhouse_realtime', 'session ' || old.id);
@@ -319,7 +319,7 @@ comment on function rowhouse.realtime_session_ended() is
   'Trigger: makes running servers close the channels of a session that has ended.';
 
 create function rowhouse.realtime_user_ended() returns trigger
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform pg_catalog.pg_notify('rowhouse_realtime', 'user ' || old.id);

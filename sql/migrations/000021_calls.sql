@@ -270,7 +270,7 @@ $$;
 comment on function rowhouse.call_host(text) is 'Host and port of a URL, which is checked.';
 
 create function rowhouse.check_call_headers(headers jsonb) returns jsonb
-language plpgsql immutable set search_path = ''
+language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 declare
   wrong text;
@@ -296,7 +296,7 @@ $$;
 comment on function rowhouse.check_call_headers(jsonb) is 'The headers of a call, which are checked.';
 
 create function rowhouse.encode_url(part text) returns text
-language sql immutable set search_path = ''
+language sql immutable set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(
     pg_catalog.string_agg(
@@ -330,7 +330,7 @@ $$;
 comment on function rowhouse.url_with_params(text, text[]) is 'Appends encoded parameters to a URL.';
 
 create function rowhouse.encode_params(params jsonb) returns text[]
-language plpgsql immutable set search_path = ''
+language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 begin
   if params is null or params = '{}' then
@@ -432,7 +432,7 @@ $$;
 comment on function rowhouse.is_trusted_function(oid) is 'Whether a function belongs to a superuser or to the current role.';
 
 create function rowhouse.refuse_foreign_casts(relation oid) returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   foreign_cast pg_catalog.regproc;
@@ -497,7 +497,7 @@ $$;
 comment on function rowhouse.key_columns(jsonb) is 'The columns of a key: one name, or an array of them.';
 
 create function rowhouse.webhook() returns trigger
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 -- Old and new rows are joined by their places: with a plan for few rows, many would take long.
 set enable_nestloop = off set jit = off
 as $$
@@ -623,7 +623,7 @@ comment on function rowhouse.webhook() is
 -- How calls are sent. Only the process that has the lease `calls` claims them.
 
 create function rowhouse.put_calls_aside(reason text) returns bigint
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
   affected bigint;
@@ -645,7 +645,7 @@ returns table (
   id uuid, attempt integer, age_ms bigint, webhook text, request_id bigint, method text, url text, headers jsonb, body text,
   timeout_ms integer, secret_name text, secrets text[], depth integer, retries boolean, created_at timestamptz, "position" text
 )
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 -- The table may have been empty when the plans were made.
 set enable_seqscan = off set enable_bitmapscan = off set jit = off
 as $$
@@ -790,7 +790,7 @@ $$;
 comment on function rowhouse.stands_in_for_pg_net() is 'Whether the schema `net` is this server''s, and not that of the extension.';
 
 create function rowhouse.finish_calls(holder text, outcomes jsonb) returns integer
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_bitmapscan = off set jit = off
 as $$
 #variable_conflict use_column
@@ -854,7 +854,7 @@ comment on function rowhouse.finish_calls(text, jsonb) is
   'Records what became of calls that this process has claimed: an array of objects. Returns how many; those of others are left out.';
 
 create function rowhouse.next_call_in() returns bigint
-language sql stable security definer set search_path = ''
+language sql stable security definer set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_bitmapscan = off set jit = off
 as $$
   select greatest(0, pg_catalog.ceil(extract(epoch from next_at - pg_catalog.clock_timestamp()) * 1000))::bigint
@@ -864,7 +864,7 @@ $$;
 comment on function rowhouse.next_call_in() is 'In how many milliseconds the next call is due; null if none waits.';
 
 create function rowhouse.call_figures(out waiting bigint, out sending bigint, out dead bigint, out oldest_waiting_ms bigint)
-language sql stable security definer set search_path = ''
+language sql stable security definer set search_path = pg_catalog, pg_temp
 -- The conditions are those of the indexes: delivered calls are not read, however many there are.
 set enable_seqscan = off set jit = off
 as $$
@@ -883,7 +883,7 @@ $$;
 comment on function rowhouse.call_figures() is 'How many calls wait, are sent and are put aside, and the age of the oldest that waits.';
 
 create function rowhouse.remove_old_calls(delivered_seconds integer, dead_seconds integer, most integer) returns integer
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
   removed integer;
@@ -924,7 +924,7 @@ comment on function rowhouse.remove_old_calls(integer, integer, integer) is
   'Removes calls that were delivered or put aside so many seconds ago, at most so many of both. Returns how many.';
 
 create function rowhouse.resend_call(call_id uuid) returns boolean
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform from rowhouse.call_sender for update;
@@ -961,7 +961,7 @@ $$;
 comment on function rowhouse.add_webhook_secret(text) is 'Adds a random secret.';
 
 create function rowhouse.create_webhook_secret(name text) returns void
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
   lock table rowhouse.webhook_secrets in share row exclusive mode;
@@ -976,7 +976,7 @@ $$;
 comment on function rowhouse.create_webhook_secret(text) is 'Creates a secret for webhooks, unless there is one with this name.';
 
 create function rowhouse.replace_webhook_secret(name text, valid_for interval default '1 day') returns void
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
   update rowhouse.webhook_secrets as existing
@@ -1064,17 +1064,17 @@ begin
   create type net.http_response_result as (status net.request_status, message text, response net.http_response);
 
   create function net._urlencode_string(string varchar) returns text
-  language sql immutable set search_path = ''
+  language sql immutable set search_path = pg_catalog, pg_temp
   as $$ select rowhouse.encode_url(string) $$;
   create function net._encode_url_with_params_array(url text, params_array text[]) returns text
-  language sql immutable set search_path = ''
+  language sql immutable set search_path = pg_catalog, pg_temp
   as $$ select rowhouse.url_with_params(url, params_array) $$;
 
   create function net.http_get(
     url text, params jsonb default '{}', headers jsonb default '{}', timeout_milliseconds integer default 5000
   )
   returns bigint
-  language sql volatile security definer set search_path = ''
+  language sql volatile security definer set search_path = pg_catalog, pg_temp
   as $$ select rowhouse.add_net_call('GET', url, params, headers, null, timeout_milliseconds) $$;
   comment on function net.http_get(text, jsonb, jsonb, integer) is
     'Sends a GET request once the transaction commits. Returns the id of its response in net._http_response.';
@@ -1084,7 +1084,7 @@ begin
     timeout_milliseconds integer default 5000
   )
   returns bigint
-  language plpgsql security definer set search_path = ''
+  language plpgsql security definer set search_path = pg_catalog, pg_temp
   as $$
   begin
     headers := rowhouse.json_headers(headers);
@@ -1105,13 +1105,13 @@ begin
     body jsonb default null
   )
   returns bigint
-  language sql volatile security definer set search_path = ''
+  language sql volatile security definer set search_path = pg_catalog, pg_temp
   as $$ select rowhouse.add_net_call('DELETE', url, params, headers, body, timeout_milliseconds) $$;
   comment on function net.http_delete(text, jsonb, jsonb, integer, jsonb) is
     'Sends a DELETE request once the transaction commits. Returns the id of its response in net._http_response.';
 
   create function net._await_response(request_id bigint) returns boolean
-  language plpgsql set search_path = ''
+  language plpgsql set search_path = pg_catalog, pg_temp
   as $$
   begin
     -- The extension waits without end.
@@ -1125,7 +1125,7 @@ begin
   end
   $$;
   create function net._http_collect_response(request_id bigint, async boolean default true) returns net.http_response_result
-  language plpgsql set search_path = ''
+  language plpgsql set search_path = pg_catalog, pg_temp
   as $$
   declare
     found_response net._http_response;
@@ -1143,7 +1143,7 @@ begin
   end
   $$;
   create function net.http_collect_response(request_id bigint, async boolean default true) returns net.http_response_result
-  language plpgsql set search_path = ''
+  language plpgsql set search_path = pg_catalog, pg_temp
   as $$
   begin
     raise notice 'The net.http_collect_response function is deprecated.';
@@ -1161,7 +1161,7 @@ begin
   create function net.wait_until_running() returns void language sql as $$ $$;
   create function net.check_worker_is_up() returns void language sql as $$ $$;
   create function net.wake() returns void
-  language sql set search_path = '' as $$ select pg_catalog.pg_notify('rowhouse_calls', '') $$;
+  language sql set search_path = pg_catalog, pg_temp as $$ select pg_catalog.pg_notify('rowhouse_calls', '') $$;
   comment on function net.worker_restart() is 'Does nothing: for programs that call it.';
   comment on function net.wait_until_running() is 'Does nothing: for programs that call it.';
   comment on function net.check_worker_is_up() is 'Does nothing: for programs that call it.';
@@ -1214,7 +1214,7 @@ begin
   grant select on supabase_functions.migrations, supabase_functions.hooks to service_role;
 
   create function supabase_functions.http_request() returns trigger
-  language plpgsql security definer set search_path = ''
+  language plpgsql security definer set search_path = pg_catalog, pg_temp
   as $$
   declare
     url constant text := nullif(tg_argv[0], 'null');

@@ -24,7 +24,7 @@ comment on type rowhouse.schedule_parts is
   'A schedule that was read: an interval in seconds, @restart, or the values of five fields. Weekdays count from 0, Sunday. needs_both: day of the month and weekday must both match, because one of them begins with an asterisk. is_repeating: minute or hour begins with an asterisk. ignored: text without an effect.';
 
 create function rowhouse.schedule_number(word text, names text[], low integer) returns integer
-language sql immutable strict set search_path = ''
+language sql immutable strict set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(
     pg_catalog.array_position(names, pg_catalog.lower(word)) - 1 + low,
@@ -37,7 +37,7 @@ comment on function rowhouse.schedule_number(text, text[], integer) is
 create function rowhouse.schedule_field(
   field text, low integer, high integer, names text[], cycle integer, out numbers integer[], out ignored text
 )
-language plpgsql immutable set search_path = ''
+language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 declare
   rest text := field;
@@ -87,7 +87,7 @@ comment on function rowhouse.schedule_field(text, integer, integer, text[], inte
   'The numbers of one field of a schedule, which has numbers or names, ranges, steps, and lists of them. Null if it is invalid. Of the numbers, cycle are different.';
 
 create function rowhouse.parse_schedule(schedule text) returns rowhouse.schedule_parts
-language plpgsql immutable strict set search_path = ''
+language plpgsql immutable strict set search_path = pg_catalog, pg_temp
 as $$
 declare
   parts rowhouse.schedule_parts;
@@ -172,7 +172,7 @@ comment on function rowhouse.parse_schedule(text) is
   'Reads a schedule with the syntax of pg_cron: five fields, @hourly and the like, or an interval such as 30 seconds. Null if it is invalid.';
 
 create function rowhouse.is_schedule_day(parts rowhouse.schedule_parts, day date) returns boolean
-language sql immutable set search_path = ''
+language sql immutable set search_path = pg_catalog, pg_temp
 as $$
   select extract(month from day)::integer = any (parts.months)
     and case
@@ -187,7 +187,7 @@ $$;
 comment on function rowhouse.is_schedule_day(rowhouse.schedule_parts, date) is 'Whether a schedule has runs on a day.';
 
 create function rowhouse.is_schedule_minute(parts rowhouse.schedule_parts, minute timestamp) returns boolean
-language sql immutable set search_path = ''
+language sql immutable set search_path = pg_catalog, pg_temp
 as $$
   select extract(minute from minute)::integer = any (parts.minutes)
     and extract(hour from minute)::integer = any (parts.hours)
@@ -197,7 +197,7 @@ comment on function rowhouse.is_schedule_minute(rowhouse.schedule_parts, timesta
   'Whether a schedule has a run at a minute of its time zone.';
 
 create function rowhouse.next_run(schedule text, after timestamptz, zone text) returns timestamptz
-language plpgsql stable set search_path = ''
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
   parts constant rowhouse.schedule_parts := rowhouse.parse_schedule(schedule);
@@ -371,7 +371,7 @@ begin
   grant select on sequence cron.runid_seq to public;
 
   create function rowhouse.check_job() returns trigger
-  language plpgsql security definer set search_path = ''
+  language plpgsql security definer set search_path = pg_catalog, pg_temp
   as $$
   declare
     parts constant rowhouse.schedule_parts := rowhouse.parse_schedule(new.schedule);
@@ -398,7 +398,7 @@ begin
     for each row execute function rowhouse.check_job();
 
   create function cron.job_cache_invalidate() returns trigger
-  language plpgsql set search_path = ''
+  language plpgsql set search_path = pg_catalog, pg_temp
   as $$
   begin
     perform pg_catalog.pg_notify('rowhouse_schedules', '');
@@ -410,7 +410,7 @@ begin
     for each statement execute function cron.job_cache_invalidate();
 
   create function cron.schedule(schedule text, command text) returns bigint
-  language plpgsql set search_path = ''
+  language plpgsql set search_path = pg_catalog, pg_temp
   as $$
   declare
     id bigint;
@@ -429,7 +429,7 @@ begin
     job_name text, schedule text, command text, database text, username text default null, active boolean default true
   )
   returns bigint
-  language plpgsql set search_path = ''
+  language plpgsql set search_path = pg_catalog, pg_temp
   as $$
   declare
     id bigint;
@@ -461,7 +461,7 @@ begin
     'Schedules a command in a database of the same server. A job of the same name and role is replaced. Returns the number of the job.';
 
   create function cron.schedule(job_name text, schedule text, command text) returns bigint
-  language plpgsql set search_path = ''
+  language plpgsql set search_path = pg_catalog, pg_temp
   as $$
   declare
     id bigint;
@@ -483,7 +483,7 @@ begin
     'Schedules a command under a name. A job of the same name and role is replaced. Returns the number of the job.';
 
   create function rowhouse.require_login(role text) returns void
-  language plpgsql stable set search_path = ''
+  language plpgsql stable set search_path = pg_catalog, pg_temp
   as $$
   begin
     if not exists (select from pg_catalog.pg_roles where rolname = role) then
@@ -502,7 +502,7 @@ begin
     username text default null, active boolean default null
   )
   returns void
-  language plpgsql set search_path = ''
+  language plpgsql set search_path = pg_catalog, pg_temp
   as $$
   begin
     if job_id is null then
@@ -535,7 +535,7 @@ begin
     'Changes a job. What is null stays as it is.';
 
   create function cron.unschedule(job_id bigint) returns boolean
-  language plpgsql strict set search_path = ''
+  language plpgsql strict set search_path = pg_catalog, pg_temp
   as $$
   begin
     delete from cron.job where jobid = job_id;
@@ -548,7 +548,7 @@ begin
   comment on function cron.unschedule(bigint) is 'Removes a job. A run in progress is canceled.';
 
   create function cron.unschedule(job_name text) returns boolean
-  language plpgsql strict set search_path = ''
+  language plpgsql strict set search_path = pg_catalog, pg_temp
   as $$
   begin
     delete from cron.job where jobname = job_name and username = current_user;
@@ -597,7 +597,7 @@ alter table rowhouse.schedule_states enable row level security;
 revoke all on rowhouse.schedule_states from public, anon, authenticated, service_role;
 
 create function rowhouse.has_own_schedules() returns boolean
-language sql stable security definer set search_path = ''
+language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$
   select exists (
     select from pg_catalog.pg_trigger join pg_catalog.pg_class on pg_class.oid = tgrelid
@@ -610,7 +610,7 @@ comment on function rowhouse.has_own_schedules() is
 grant execute on function rowhouse.has_own_schedules() to authenticator;
 
 create function rowhouse.schedule_zone(setting text) returns text
-language sql stable set search_path = ''
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(setting, nullif(pg_catalog.current_setting('cron.timezone', true), ''), 'GMT')
 $$;
@@ -618,7 +618,7 @@ comment on function rowhouse.schedule_zone(text) is
   'The time zone of schedules: that of the setting, else the parameter cron.timezone of the database, else GMT.';
 
 create function rowhouse.has_jobs() returns boolean
-language sql stable security definer set search_path = ''
+language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$
   select rowhouse.has_own_schedules() and (
     exists (select from cron.job where active) or exists (select from rowhouse.schedule_states where run is not null)
@@ -628,7 +628,7 @@ comment on function rowhouse.has_jobs() is 'Whether the server has jobs to run.'
 grant execute on function rowhouse.has_jobs() to authenticator;
 
 create function rowhouse.plan_runs(zone text, at timestamptz) returns void
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
   delete from rowhouse.schedule_states
@@ -653,7 +653,7 @@ $$;
 comment on function rowhouse.plan_runs(text, timestamptz) is 'Computes when new and changed jobs are due.';
 
 create function rowhouse.note_due_runs(at timestamptz) returns void
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- A minute is as long as another process may take to replace one that was killed.
@@ -682,7 +682,7 @@ comment on function rowhouse.note_due_runs(timestamptz) is
   'Finds the jobs that are due. One that still runs, or waits to run, is not due again.';
 
 create function rowhouse.end_lost_runs(own bigint[]) returns void
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
   lost constant bigint[] := array(
@@ -710,7 +710,7 @@ create function rowhouse.start_runs(
   new_holder text, zone_setting text, most integer, own bigint[], at timestamptz default pg_catalog.clock_timestamp()
 )
 returns json
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
   runs json;
@@ -779,7 +779,7 @@ comment on function rowhouse.start_runs(text, text, integer, bigint[], timestamp
 grant execute on function rowhouse.start_runs(text, text, integer, bigint[], timestamptz) to authenticator;
 
 create function rowhouse.run_started(run_id bigint, pid integer) returns boolean
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
   update cron.job_run_details set status = 'running', job_pid = pid, start_time = pg_catalog.clock_timestamp()
@@ -792,7 +792,7 @@ comment on function rowhouse.run_started(bigint, integer) is
 grant execute on function rowhouse.run_started(bigint, integer) to authenticator;
 
 create function rowhouse.run_finished(run_id bigint, outcome text, message text) returns void
-language sql security definer set search_path = ''
+language sql security definer set search_path = pg_catalog, pg_temp
 as $$
   update cron.job_run_details
   set status = outcome, return_message = message, start_time = coalesce(start_time, pg_catalog.clock_timestamp()),
@@ -804,7 +804,7 @@ comment on function rowhouse.run_finished(bigint, text, text) is 'Records the en
 grant execute on function rowhouse.run_finished(bigint, text, text) to authenticator;
 
 create function rowhouse.remove_old_runs(keep interval) returns bigint
-language sql security definer set search_path = ''
+language sql security definer set search_path = pg_catalog, pg_temp
 as $$
   with removed as (
     delete from cron.job_run_details
@@ -819,7 +819,7 @@ comment on function rowhouse.remove_old_runs(interval) is
 grant execute on function rowhouse.remove_old_runs(interval) to authenticator;
 
 create function rowhouse.request_run(job bigint) returns void
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
   is_active constant boolean := (select active from cron.job where jobid = request_run.job);
@@ -851,7 +851,7 @@ returns table (
   next_at timestamptz, is_waiting boolean, skipped bigint, last_run bigint, last_status text, last_message text,
   last_started_at timestamptz, last_ended_at timestamptz
 )
-language sql stable security definer set search_path = ''
+language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$
   select job.jobid, job.jobname, job.schedule, job.command, job.database, job.username, job.active,
     coalesce(pg_catalog.to_jsonb(job) ->> 'missed', 'skip'),
@@ -880,7 +880,7 @@ returns table (
   run bigint, job_id bigint, name text, command text, role text, database text, pid integer, status text, message text,
   affected bigint, started_at timestamptz, ended_at timestamptz, milliseconds double precision
 )
-language sql stable security definer set search_path = ''
+language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$
   select run.runid, run.jobid, job.jobname, run.command, run.username, run.database, run.job_pid, run.status,
     run.return_message,

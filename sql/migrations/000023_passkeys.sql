@@ -79,7 +79,7 @@ $$;
 -- Ways into an account: passkeys end with the others.
 
 create or replace function auth.remove_unproven_access(account_id uuid, identity_id uuid, flow_id uuid) returns void
-language sql set search_path = ''
+language sql set search_path = pg_catalog, pg_temp
 as $$
   update auth.users set
     encrypted_password = null, phone = null, phone_confirmed_at = null,
@@ -103,7 +103,7 @@ comment on function auth.remove_unproven_access(uuid, uuid, uuid) is
   'Removes all ways into an account, when someone else than its creator may have proved to own its address, apart from one identity and the flow of the request, if any: password, phone number, sessions, factors, passkeys, codes and pending flows.';
 
 create function auth.remove_passkeys_of_deleted() returns trigger
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   delete from auth.webauthn_credentials where webauthn_credentials.user_id = new.id;
@@ -120,7 +120,7 @@ comment on trigger remove_passkeys_of_deleted on auth.users is 'Passkeys do not 
 -- Passkeys
 
 create function auth.passkey_object(credential auth.webauthn_credentials) returns json
-language sql stable set search_path = ''
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select pg_catalog.json_strip_nulls(pg_catalog.json_build_object(
     'id', $1.id,
@@ -132,7 +132,7 @@ $$;
 comment on function auth.passkey_object(auth.webauthn_credentials) is 'A passkey as the API shows it.';
 
 create function auth.passkey_objects(user_id uuid) returns json
-language sql stable set search_path = ''
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(
     (
@@ -145,7 +145,7 @@ $$;
 comment on function auth.passkey_objects(uuid) is 'The passkeys of an account.';
 
 create function auth.add_passkey_challenge(user_id uuid, kind text, challenge text, lifetime interval) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   added auth.webauthn_challenges;
@@ -165,7 +165,7 @@ comment on function auth.add_passkey_challenge(uuid, text, text, interval) is
   E'Stores a challenge for an account, or for sign-in to any account, and deletes some that have expired.\n\nReturns {id, expires_at}.';
 
 create function auth.take_passkey_challenge(challenge_id uuid, kind text, user_id uuid) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -188,7 +188,7 @@ comment on function auth.take_passkey_challenge(uuid, text, uuid) is
   E'Uses up a challenge, so that it is compared with one answer only.\n\nReturns {challenge}.';
 
 create function auth.refused_passkey_manager(account auth.users, session_id uuid) returns text
-language sql stable set search_path = ''
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select case
     when $1.is_sso_user then 'sso_user'
@@ -204,7 +204,7 @@ comment on function auth.refused_passkey_manager(auth.users, uuid) is
 create function auth.begin_passkey_registration(
   user_id uuid, session_id uuid, challenge text, lifetime interval, most integer
 ) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -239,7 +239,7 @@ comment on function auth.begin_passkey_registration(uuid, uuid, text, interval, 
   E'Begins to add a passkey to an account that has fewer than `most`.\n\nReturns {challenge: {id, expires_at}, existing: [{id, transports}], display_name}.';
 
 create function auth.add_passkey(user_id uuid, session_id uuid, credential jsonb, most integer, ip text) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -278,7 +278,7 @@ comment on function auth.add_passkey(uuid, uuid, jsonb, integer, text) is
   E'Adds a passkey that was verified. `credential`: credential_id and public_key in Base64, aaguid, sign_count, transports, backup_eligible, backed_up, friendly_name.\n\nReturns the passkey.';
 
 create function auth.rename_passkey(user_id uuid, passkey_id uuid, friendly_name text, ip text) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -299,7 +299,7 @@ $$;
 comment on function auth.rename_passkey(uuid, uuid, text, text) is 'Changes the name of a passkey. Returns the passkey.';
 
 create function auth.remove_passkey(user_id uuid, session_id uuid, passkey_id uuid, ip text) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -320,14 +320,14 @@ $$;
 comment on function auth.remove_passkey(uuid, uuid, uuid, text) is 'Deletes a passkey for its user.';
 
 create function auth.admin_list_passkeys(user_id uuid) returns json
-language sql stable set search_path = ''
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select auth.passkey_objects(users.id) from auth.users where users.id = $1
 $$;
 comment on function auth.admin_list_passkeys(uuid) is 'The passkeys of an account; no row if there is no such account.';
 
 create function auth.admin_delete_passkey(user_id uuid, passkey_id uuid, actor text, ip text) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 begin
@@ -351,7 +351,7 @@ comment on function auth.admin_delete_passkey(uuid, uuid, text, text) is
 -- Sign-in
 
 create function auth.find_passkey(challenge_id uuid, credential_id bytea) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -389,7 +389,7 @@ comment on function auth.find_passkey(uuid, bytea) is
 create function auth.start_passkey_session(
   credential_id bytea, sign_count bigint, backed_up boolean, ip text, user_agent text
 ) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -421,7 +421,7 @@ create function auth.begin_factor_challenge(
   user_id uuid, factor_id uuid, allowed auth.factor_type[], code_hash text, webauthn_challenge text, lifetime interval,
   pause interval, ip text
 ) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -458,7 +458,7 @@ create function auth.attempt_factor_challenge(
   user_id uuid, factor_id uuid, challenge_id uuid, allowed auth.factor_type[], lifetime interval, most integer,
   most_of_factor integer, ip text
 ) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   attempt constant jsonb := auth.attempt_factor($1, $2, $3, $4, $5, $6, $7, $8);
@@ -485,7 +485,7 @@ comment on function auth.attempt_factor_challenge(
 create function auth.verify_webauthn_factor(
   user_id uuid, session_id uuid, factor_id uuid, challenge_id uuid, credential jsonb, aaguid uuid, sign_count bigint, ip text
 ) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
