@@ -1,6 +1,7 @@
 // Requests to servers of others, which may be slow, endless, broken or hostile.
 import { request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http'
 import { request as httpsRequest } from 'node:https'
+import { isFramingHeader } from '../../rest/response/header.ts'
 import type { OutgoingConnections } from './connections.ts'
 import { OutgoingError, refusal } from './outgoing-error.ts'
 import { outgoingUrl, redirectedUrl } from './outgoing-url.ts'
@@ -26,21 +27,13 @@ const mostRedirects = 5
 /** Bytes of all headers of a response. */
 const headerBytes = 16 * 1024
 
-/** Headers that this side sets itself, because they say how the request is transferred. */
+/** Headers that this side sets itself, besides those of framing. */
 const ownHeaders: ReadonlySet<string> = new Set([
   'accept-encoding',
-  'connection',
-  'content-length',
   'expect',
   'host',
   'http2-settings',
-  'keep-alive',
   'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
 ])
 
 /**
@@ -85,7 +78,8 @@ const isRedirect = (status: number): boolean => [301, 302, 303, 307, 308].includ
 function sentHeaders(given: Readonly<Record<string, string>>): OutgoingHttpHeaders {
   const headers: OutgoingHttpHeaders = {}
   for (const [name, value] of Object.entries(given)) {
-    if (!ownHeaders.has(name.toLowerCase())) headers[name.toLowerCase()] = value
+    const lower = name.toLowerCase()
+    if (!ownHeaders.has(lower) && !isFramingHeader(lower)) headers[lower] = value
   }
   return headers
 }
