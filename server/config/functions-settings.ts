@@ -21,7 +21,7 @@ export const functionsSettings: { readonly [K in keyof FunctionsSettings]: Setti
   }),
   functionsPublicUrl: supabaseSetting('FUNCTIONS_PUBLIC_URL', types.httpUrl, null, {
     description: 'URL of this server for functions: `SUPABASE_URL` of their environment.',
-    defaultInWords: 'that of `api-external-url` without `/auth/v1`, or the own address',
+    defaultInWords: 'that of `api-external-url` without `/auth/v1`, or else the address that the server listens on',
     example: '"https://api.example.org"',
   }),
   functionsAnonKey: supabaseSetting('FUNCTIONS_ANON_KEY', types.connectionString, null, {

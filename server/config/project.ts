@@ -53,7 +53,7 @@ const usualFunctions = ['functions', join('supabase', 'functions')]
  * Finds the folder of functions: the one that the setting names, or the usual one of the working folder.
  *
  * @param folder the working folder
- * @returns its absolute path; undefined if there is none
+ * @returns its absolute path; undefined without one
  * @throws ProjectError when a folder that the setting names does not exist, or when there are two
  */
 export async function findFunctions(setting: string | null, folder = process.cwd()): Promise<string | undefined> {

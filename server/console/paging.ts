@@ -7,7 +7,7 @@ import { useLoaded } from './parts.tsx'
 /** What a route returns for a page. */
 type ItemPage<Item> = {
   readonly items: readonly Item[]
-  /** `before` of the next page; null if there is none. */
+  /** `before` of the next page; null on the last page. */
   readonly next: string | null
 }
 

@@ -15,7 +15,7 @@ type Look = {
   readonly skipped: number
 }
 
-/** Starts what is due at a time, and ends it at once unless told otherwise. @returns the commands */
+/** Starts what is due at a time, and ends it at once unless `ends` is false. @returns the commands */
 async function lookAt(
   at: string,
   { zone = null, most = 100, own = [] as readonly string[], ends = true, holder = 'me' } = {},

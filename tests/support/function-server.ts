@@ -13,7 +13,7 @@ type Ended = Pick<Test, 'teardown'>
 
 export type FunctionServer = Application & {
   readonly database: MigratedDatabase
-  /** The folder of functions; empty if there is none. */
+  /** The folder of functions; empty without one. */
   readonly folder: string
 }
 

@@ -67,7 +67,7 @@ const details = `
     to_json(finished_at) as finished_at, last_duration_ms, response_headers, ${cutText('response')} as response
   from rowhouse.calls where id = $1`
 
-/** A call; undefined if there is none with this id. */
+/** The call with an id; undefined if no call has it. */
 export async function findCall(query: RunQuery, id: string): Promise<CallDetails | undefined> {
   const [row] = await query(details, [id])
   if (!row) return undefined

@@ -2,7 +2,7 @@
 
 /** `GET /console/api/functions` */
 export type FunctionReport = {
-  /** Folder of the functions; null if there is none. */
+  /** Folder of the functions; null without one. */
   readonly folder: string | null
   /** Base URL of the server that answers calls instead; null if worker processes do. */
   readonly url: string | null

@@ -41,7 +41,7 @@ export type RunsQuery = {
 /** `GET /console/api/schedules/runs`: the latest first. */
 export type RunPage = {
   readonly items: readonly ScheduleRun[]
-  /** `before` of the next page; null if there is none. */
+  /** `before` of the next page; null on the last page. */
   readonly next: string | null
 }
 

@@ -54,7 +54,7 @@ export type CallsQuery = {
 /** `GET /console/api/webhooks/calls`: the newest first. */
 export type CallPage = {
   readonly items: readonly CallEntry[]
-  /** `before` of the next page; null if there is none. */
+  /** `before` of the next page; null on the last page. */
   readonly next: string | null
 }
 

@@ -18,7 +18,7 @@ import type { CallOutcome, FunctionStatistics } from './statistics.ts'
 
 export type CallParts = {
   readonly callers: FunctionCallersOptions
-  /** Finds a function. @throws FunctionError 404 when there is none of this name, 503 when the files cannot be read */
+  /** Finds a function. @throws FunctionError 404 when no function has this name, 503 when the files cannot be read */
   readonly find: (name: string) => Promise<FoundFunction>
   readonly allowedOrigins: () => readonly string[]
   readonly trustedProxies: number

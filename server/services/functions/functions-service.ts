@@ -27,7 +27,7 @@ export type FunctionsService = {
 export type FunctionFault = { readonly message: string; readonly detail: string }
 
 export type FunctionsView = {
-  /** Absolute path of the folder; null if there is none. */
+  /** Absolute path of the folder; null without one. */
   readonly folder: string | null
   /** Base URL of the server that answers calls instead; null if worker processes do. */
   readonly url: string | null

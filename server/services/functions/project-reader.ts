@@ -6,7 +6,7 @@ import { readFunctionProject, type FunctionDefinition, type FunctionProject } fr
 import type { FunctionSource } from './runtime/function-source.ts'
 
 export type ProjectReaderOptions = {
-  /** Absolute path of the folder of functions; undefined if there is none. Rejects when the settings name none that exists. */
+  /** Absolute path of the folder of functions; undefined without one. Rejects when the settings name none that exists. */
   readonly findFolder: () => Promise<string | undefined>
   /** Absolute path of the working folder. */
   readonly workingFolder: string

@@ -55,7 +55,7 @@ export function addWebhook(program: Command, dependencies: Dependencies): void {
     })
   webhook
     .command('secret')
-    .description('print the secret of a name, for the receiver, and create it if there is none')
+    .description('print the secret of a name, for the receiver, and create it if it does not exist')
     .argument('<name>', 'name of the secret')
     .option('--replace', 'create another one; calls are signed with both for a time')
     .option('--valid-for <interval>', 'how long the former one is still used', '1 day')

@@ -10,7 +10,7 @@ type Facts = {
   readonly scheduled: boolean
   /** Active jobs. */
   readonly jobs: number
-  /** Seconds since the oldest due time at which no server was there; null if there is none. */
+  /** Seconds since the oldest due time at which no server was there; null if no job is overdue. */
   readonly late: number | null
 }
 

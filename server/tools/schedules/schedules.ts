@@ -69,7 +69,7 @@ export async function listSchedules(query: RunClientQuery, zone: string | null):
  * Finds a job.
  *
  * @param given its number, or its name
- * @throws CommandError if there is none, or several roles have a job of that name
+ * @throws CommandError if no job has it, or several roles have a job of that name
  */
 export async function findJob(query: RunClientQuery, given: string): Promise<Schedule> {
   const schedules = await listSchedules(query, null)

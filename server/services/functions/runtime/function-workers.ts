@@ -14,7 +14,7 @@ import { WorkerProcess } from './worker-process.ts'
 export type WorkersContext = {
   readonly limits: () => FunctionLimits
   readonly folder: () => Promise<WorkerFolder>
-  /** Makes room for one more worker. Returns false if there is none. */
+  /** Makes room for one more worker. Returns false if that is not possible. */
   readonly makeRoom: () => boolean
   readonly onLog: (source: FunctionSource, level: LogLevel, message: string, requestId: string | undefined) => void
   /** A worker was started, or killed for a limit. */
@@ -154,7 +154,7 @@ export class FunctionWorkers {
     this.#context.onLog(this.source, 'error', failure.detail, undefined)
   }
 
-  /** Ends a worker that has nothing to do. Returns false if there is none. */
+  /** Ends a worker that has nothing to do. Returns false if all are busy. */
   endIdle(): boolean {
     const idle = [...this.#workers].find((worker) => worker.isIdle)
     idle?.retire('early_drop')

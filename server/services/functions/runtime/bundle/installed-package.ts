@@ -15,7 +15,7 @@ type PackageFile = { readonly name?: unknown; readonly version?: unknown }
 /**
  * The package that a file belongs to. Folders within a package may have a `package.json` of their own, without name and version.
  *
- * @returns undefined if there is none
+ * @returns undefined if it is not installed
  */
 export function installedPackage(path: string): InstalledPackage | undefined {
   const folder = dirname(path)
