@@ -99,10 +99,11 @@ export class LoopDelay {
   /**
    * Takes samples until the returned function is called.
    *
+   * @param begin the time in milliseconds
    * @returns stops it
    */
-  start(): () => void {
-    this.#lastSample = performance.now()
+  start(begin = performance.now()): () => void {
+    this.#lastSample = begin
     this.#due = this.#lastSample + tick
     this.#idleTime = performance.nodeTiming.idleTime
     const timer = setInterval(() => {
