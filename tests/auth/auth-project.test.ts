@@ -146,7 +146,9 @@ t.test('services can be added later, unless a table is in the way', async (t) =>
       '000019_console.sql',
       '000020_leases.sql',
       '000021_calls.sql',
-      '000022_schedules.sql',
+      '000022_webhooks.sql',
+      '000023_net.sql',
+      '000024_schedules.sql',
     ]
     t.strictSame(await pendingMigrations(client), expected)
     const query: RunClientQuery = (text, values) => client.query<Record<string, unknown>>(text, values)

@@ -1,4 +1,4 @@
-// The statements of the scheduler: functions of `sql/migrations/000022_schedules.sql`, in which each decision is made.
+// The statements of the scheduler: functions of `sql/migrations/000024_schedules.sql`, in which each decision is made.
 import { sqlState } from '../../postgres/database-error.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 

@@ -1,4 +1,4 @@
-// Statements of second factors: each calls one function of `000008_second_factors.sql` or `000023_passkeys.sql`.
+// Statements of second factors: each calls one function of `000008_second_factors.sql` or `000025_passkeys.sql`.
 import { JsonStatement } from '../../../postgres/json-statement.ts'
 
 const write = (text: string): JsonStatement => new JsonStatement(text, { access: 'write' })

@@ -1,4 +1,4 @@
-// Statements of passkeys: each calls one function of `000023_passkeys.sql`.
+// Statements of passkeys: each calls one function of `000025_passkeys.sql`.
 import { JsonStatement } from '../../../postgres/json-statement.ts'
 
 const read = (text: string): JsonStatement => new JsonStatement(text, { access: 'read', hasNoEffect: true })
