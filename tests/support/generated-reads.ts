@@ -1,7 +1,7 @@
 // Random read requests from the grammar of PostgREST's URLs and headers, over `fixtures/reads.sql`.
 // Most are valid; some have a value of the wrong type, or a syntax error.
 import { column, field, logicTree, operation } from './generated-filters.ts'
-import { vocabularies, vocabularyOf, type Vocabulary } from './read-vocabulary.ts'
+import { vocabularies, type Vocabulary } from './read-vocabulary.ts'
 import type { Random } from './seeded-random.ts'
 import type { SentRequest } from './sent-request.ts'
 import { unknownTags } from './unknown-tags.ts'
@@ -17,6 +17,11 @@ function orderOf(random: Random, vocabulary: Vocabulary, related: readonly strin
 }
 
 type Parameters = string[]
+type Sources = readonly [Vocabulary, ...Vocabulary[]]
+
+/** The vocabulary of the rows of a table. */
+const vocabularyOf = (table: string, sources: Sources): Vocabulary =>
+  sources.find(({ name, call }) => name === table && !call) ?? sources[0]
 
 const isRange = (parameter: string): boolean => /\.(limit|offset)=/.test(parameter)
 
@@ -38,6 +43,7 @@ function aggregation(random: Random, vocabulary: Vocabulary): readonly [string, 
 function selection(
   random: Random,
   vocabulary: Vocabulary,
+  sources: Sources,
   prefix: string,
   depth: number,
   parameters: Parameters,
@@ -58,13 +64,13 @@ function selection(
     const embed = vocabulary.embeds[index]
     if (!embed) continue
     const [words, name, table, toOne] = embed
-    const target = vocabularyOf(table)
+    const target = vocabularyOf(table, sources)
     const join = random.chance(0.25) ? random.pick(['!inner', '!inner', '!left']) : ''
     const spread = toOne && prefix === '' && random.chance(0.12) && !words.includes(':')
     const path = `${prefix}${name}.`
     const inner = spread
       ? `spread_${name}:${target.columns[0][0]}`
-      : selection(random, target, path, depth - 1, parameters, [])
+      : selection(random, target, sources, path, depth - 1, parameters, [])
     items.push(`${spread ? '...' : ''}${words}${join}(${inner})`)
     if (toOne && prefix === '' && !spread) related.push(name)
     if (random.chance(0.25)) {
@@ -118,7 +124,7 @@ function headersOf(random: Random): SentRequest['headers'] {
 const unescaped = /[^A-Za-z0-9_.,:()!*"'>~&=-]/g
 
 /** Returns one request. The same random numbers give the same request. */
-export function generatedRead(random: Random, sources = vocabularies): SentRequest {
+export function generatedRead(random: Random, sources: Sources = vocabularies): SentRequest {
   const vocabulary = random.pick(sources)
   const parameters: Parameters = []
   const related: string[] = []
@@ -127,7 +133,7 @@ export function generatedRead(random: Random, sources = vocabularies): SentReque
   const [group, groups] = random.chance(0.08) ? aggregation(random, vocabulary) : [undefined, '']
   if (group !== undefined) parameters.push(`select=${groups}`)
   else if (random.chance(0.8)) {
-    const selected = selection(random, vocabulary, '', 2, parameters, related)
+    const selected = selection(random, vocabulary, sources, '', 2, parameters, related)
     // A function returns only the selected columns, so only these can be ordered by.
     parameters.push(`select=${call ? `*,${selected}` : selected}`)
   }

@@ -31,7 +31,36 @@ const samples: Vocabulary = {
     ['day_after', 'time'],
   ],
   order: 'id',
-  embeds: [],
+  embeds: [['oddities', 'oddities', 'oddities', false]],
+}
+const oddities: Vocabulary = {
+  name: 'oddities',
+  columns: [
+    ['id', 'integer'],
+    ['sample_id', 'integer'],
+    ['text', 'text'],
+    ['name', 'text'],
+    ['letter', 'text'],
+    ['key', 'text'],
+    ['address', 'text'],
+    ['price', 'decimal'],
+    ['bits', 'text'],
+    ['pieces', 'array'],
+    ['docs', 'text'],
+    ['moments', 'text'],
+    ['styles', 'text'],
+    ['size', 'json'],
+    ['sizes', 'text'],
+    ['spans', 'range'],
+    ['half', 'decimal'],
+    ['clock', 'text'],
+  ],
+  order: 'id',
+  embeds: [
+    ['samples', 'samples', 'samples', true],
+    ['oddities!after_id', 'oddities', 'oddities', true],
+    ['after:after_id', 'after', 'oddities', true],
+  ],
 }
 const sampleColumns = samples.columns.filter(([name]) => name !== 'day_after')
 
@@ -40,6 +69,8 @@ const sources: readonly [Vocabulary, ...Vocabulary[]] = [
   samples,
   samples,
   samples,
+  oddities,
+  oddities,
   {
     ...samples,
     columns: [['id', 'integer'], ...sampleColumns],
@@ -104,7 +135,27 @@ const accepts = [
   'application/vnd.pgrst.array+json',
   'application/vnd.pgrst.array+json;nulls=stripped',
   'text/csv',
+  'application/x-ndjson',
   '*/*',
+] as const
+
+/** Media types of any read, besides those of `generatedRead`, with preferences of their own. */
+const media: readonly [SentRequest['headers'], ...SentRequest['headers'][]] = [
+  { Accept: 'application/x-ndjson' },
+  { Accept: 'application/x-ndjson' },
+  { Accept: 'text/csv' },
+  { Accept: 'text/csv' },
+  { Accept: 'text/csv', Prefer: 'stream=rows' },
+  { Accept: 'application/vnd.pgrst.object+json' },
+  { Accept: 'application/vnd.pgrst.array+json;nulls=stripped' },
+  { Accept: 'application/x-ndjson;q=0.9, text/csv;q=0.2' },
+]
+
+/** Reads of results above the size from which on they are streamed. */
+const manyRows = [
+  ...['/many?order=id', '/many?order=id&id=gt.20', '/many?select=id,note&order=id.desc', '/many?order=id&limit=1100'],
+  ...['/many?select=doc,id&order=id&offset=5', '/many?select=id.count(),note&order=note', '/many?order=id&id=lt.4'],
+  ...['/many?select=id,moment,tags&or=(id.lt.100,id.gt.101)&order=id', '/many?order=id&select=id,nothing'],
 ] as const
 
 function generatedCall(random: Random): SentRequest {
@@ -144,10 +195,17 @@ const withValues = (shape: Random, value: Random): Random => ({
   pick: (choices) => (lists.has(choices) ? value : shape).pick(choices),
 })
 
+function withMedia(headers: SentRequest['headers'], media: SentRequest['headers']): SentRequest['headers'] {
+  const preferences = [headers.Prefer, media.Prefer].filter((text) => text !== undefined)
+  return { ...headers, ...media, ...(preferences.length === 0 ? {} : { Prefer: preferences.join(', ') }) }
+}
+
 /** @param shape determines all but the values of the request */
 function generatedRow(shape: Random, value: Random): SentRequest {
   if (shape.chance(0.25)) return generatedCall(shape)
-  const request = generatedRead(withValues(shape, value), sources)
+  if (shape.chance(0.01)) return { method: 'GET', path: shape.pick(manyRows), headers: shape.pick(media) }
+  const read = generatedRead(withValues(shape, value), sources)
+  const request = shape.chance(0.25) ? { ...read, headers: withMedia(read.headers, shape.pick(media)) } : read
   if (!shape.chance(0.2)) return request
   const preferences = [request.headers.Prefer, `timezone=${shape.pick(zones)}`].filter((text) => text !== undefined)
   return { ...request, headers: { ...request.headers, Prefer: preferences.join(', ') } }

@@ -208,9 +208,6 @@ export const vocabularies: readonly [Vocabulary, ...Vocabulary[]] = [
   },
 ]
 
-export const vocabularyOf = (table: string): Vocabulary =>
-  vocabularies.find(({ name }) => name === table) ?? vocabularies[0]
-
 type Values = readonly [string, ...string[]]
 
 /** Values to compare a column of a type with, and unusual ones, most of which the database rejects. */
