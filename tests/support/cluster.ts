@@ -6,11 +6,16 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { findBinaries } from '../../server/postgres/embedded/binaries.ts'
-import { makeCluster } from '../../server/postgres/embedded/cluster.ts'
 import { asUser, databaseUser } from '../../server/postgres/embedded/system-user.ts'
+import { createCluster, testBinaries } from './postgres-versions.ts'
 
-type Cluster = { readonly port: number; readonly pid: number; readonly folders: readonly string[] }
+type Cluster = {
+  readonly port: number
+  readonly pid: number
+  readonly folders: readonly string[]
+  /** Of PostgreSQL, such as 18. */
+  readonly majorVersion: number
+}
 
 const stateFile = fileURLToPath(new URL('../../.tap/cluster.json', import.meta.url))
 const user = 'postgres'
@@ -52,8 +57,8 @@ export async function startCluster(): Promise<void> {
   // When started by root, Postgres runs as another user, which needs access to the folder.
   await chmod(folder, 0o711)
   const runAs = await databaseUser(null)
-  const binaries = await findBinaries(runAs)
-  const cluster = await makeCluster({ dataDir: folder, binaries, user: runAs, password, log: () => undefined })
+  const binaries = await testBinaries(runAs)
+  const cluster = await createCluster(folder, binaries, runAs)
   const port = await freePort()
   const settings = {
     listen_addresses: '127.0.0.1',
@@ -79,7 +84,8 @@ export async function startCluster(): Promise<void> {
   }
   // If that user cannot access the temporary folder, the data is kept elsewhere.
   const folders = dirname(cluster) === folder ? [folder] : [folder, dirname(cluster)]
-  await writeFile(stateFile, JSON.stringify({ port, pid: server.pid ?? 0, folders } satisfies Cluster))
+  const { majorVersion } = binaries
+  await writeFile(stateFile, JSON.stringify({ port, pid: server.pid ?? 0, folders, majorVersion } satisfies Cluster))
 }
 
 export async function stopCluster(): Promise<void> {

@@ -35,10 +35,11 @@ const asAdmin = (port: number, text: string): Promise<unknown> =>
 
 /** Creates a database, empty or as a copy of another one. */
 export async function createDatabase(template = 'template1'): Promise<TestDatabase> {
-  const { port } = await readCluster()
+  const { port, majorVersion } = await readCluster()
   const name = `test_${randomBytes(6).toString('hex')}`
-  // Faster than the default strategy, which writes the copy to the log, too.
-  await asAdmin(port, `create database ${name} template ${pg.escapeIdentifier(template)} strategy file_copy`)
+  // Faster than the default strategy, which writes the copy to the log, too. PostgreSQL 14 has no other.
+  const strategy = majorVersion >= 15 ? 'strategy file_copy' : ''
+  await asAdmin(port, `create database ${name} template ${pg.escapeIdentifier(template)} ${strategy}`)
   const adminUri = uriOf(port, name)
   const pool = new pg.Pool({ connectionString: adminUri, max: 2 })
   // `drop` may terminate a connection that is being closed.

@@ -5,12 +5,11 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Test } from 'tap'
 import pg from 'pg'
-import { findBinaries } from '../../server/postgres/embedded/binaries.ts'
-import { makeCluster } from '../../server/postgres/embedded/cluster.ts'
 import { readPidFile, startPostmaster, type Postmaster } from '../../server/postgres/embedded/postmaster.ts'
 import { databaseUser } from '../../server/postgres/embedded/system-user.ts'
 import { uriOf } from './cluster.ts'
 import { freePort } from './free-port.ts'
+import { createCluster, testBinaries } from './postgres-versions.ts'
 
 export type ReplicationServer = {
   readonly port: number
@@ -54,8 +53,8 @@ export async function startReplication(t: Pick<Test, 'teardown'>, standbys: numb
   const folder = await mkdtemp(join(tmpdir(), 'rowhouse-replication-'))
   await chmod(folder, 0o711)
   const user = await databaseUser(null)
-  const binaries = await findBinaries(user)
-  const cluster = await makeCluster({ dataDir: folder, binaries, user, password: 'postgres', log: () => undefined })
+  const binaries = await testBinaries(user)
+  const cluster = await createCluster(folder, binaries, user)
   await appendFile(join(cluster, 'postgresql.conf'), settings)
   const ports = [await freePort()]
   const clusters = [cluster]

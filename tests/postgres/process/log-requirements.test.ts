@@ -1,23 +1,21 @@
 // What reading the log of a database requires: each of it missing, on servers of the oldest and the newest version.
-import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { appendFile, chmod, chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { appendFile, chmod, mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { connectionConfig } from '../../../server/postgres/connection/pool-config.ts'
 import { binariesIn, findBinaries, type Binaries } from '../../../server/postgres/embedded/binaries.ts'
-import { makeCluster } from '../../../server/postgres/embedded/cluster.ts'
 import { startPostmaster, type Postmaster } from '../../../server/postgres/embedded/postmaster.ts'
-import { asUser, databaseUser } from '../../../server/postgres/embedded/system-user.ts'
+import { databaseUser } from '../../../server/postgres/embedded/system-user.ts'
 import { LogReader, type LogState } from '../../../server/postgres/replication/log-reader.ts'
 import type { LogTransaction } from '../../../server/postgres/replication/log-transaction.ts'
 import { ReplicationStream } from '../../../server/postgres/replication/replication-stream.ts'
 import { uriOf } from '../../support/cluster.ts'
 import { withClient } from '../../support/database.ts'
 import { freePort } from '../../support/free-port.ts'
+import { createCluster } from '../../support/postgres-versions.ts'
 import { until } from '../../support/until.ts'
 
 const user = await databaseUser(null)
@@ -26,20 +24,6 @@ const versions: readonly Binaries[] = [
   ...(existsSync(debian) ? [await binariesIn(debian, user)] : []),
   await findBinaries(user),
 ]
-
-/** The embedded database has a locale that older versions do not have. */
-async function clusterIn(folder: string, binaries: Binaries): Promise<string> {
-  const password = 'postgres'
-  if (binaries.majorVersion >= 17)
-    return makeCluster({ dataDir: folder, binaries, user, password, log: () => undefined })
-  const [cluster, file] = [join(folder, 'postgres'), join(folder, 'password')]
-  await mkdir(cluster)
-  await writeFile(file, password)
-  if (user) for (const path of [cluster, file]) await chown(path, user.uid, user.gid)
-  const options = ['--username=postgres', `--pwfile=${file}`, '--auth=scram-sha-256', '--locale=C', '--encoding=UTF8']
-  await promisify(execFile)(binaries.initdb, [`--pgdata=${cluster}`, '--no-sync', ...options], asUser(user))
-  return cluster
-}
 
 function read(t: Pick<Test, 'teardown'>, uri: string): { states: LogState[]; transactions: LogTransaction[] } {
   const states: LogState[] = []
@@ -66,7 +50,7 @@ for (const binaries of versions) {
   t.test(`PostgreSQL ${binaries.majorVersion}`, { timeout: 180_000 }, async (t) => {
     const folder = await mkdtemp(join(tmpdir(), 'rowhouse-log-'))
     await chmod(folder, 0o711)
-    const cluster = await clusterIn(folder, binaries)
+    const cluster = await createCluster(folder, binaries, user)
     await appendFile(join(cluster, 'postgresql.conf'), '\nfsync = off\nshared_buffers = 16MB\n')
     const port = await freePort()
     const uri = uriOf(port, 'postgres')
