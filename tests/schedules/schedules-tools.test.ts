@@ -2,7 +2,7 @@
 import pg from 'pg'
 import t from 'tap'
 import { schedulesFindings } from '../../server/tools/doctor/schedules-findings.ts'
-import { findJob, listRuns, listSchedules, requireSchedules, runJob } from '../../server/tools/schedules/schedules.ts'
+import { findJob, latestRuns, listSchedules, requireSchedules, runJob } from '../../server/tools/schedules/schedules.ts'
 import type { RunClientQuery } from '../../server/catalogue/introspection.ts'
 import { createDatabase } from '../support/database.ts'
 import { rowhouse } from '../support/command.ts'
@@ -47,16 +47,16 @@ t.test('jobs and their runs', async (t) => {
     select cron.schedule('nightly', '0 3 * * *', 'select generate_series(1, 3)'), cron.schedule('0 0 30 2 *', 'select 1 / 0')`)
   await requireSchedules(query)
   const { job } = await findJob(query, 'nightly')
-  t.match(await runJob(query, job), { status: 'succeeded', message: '3 rows', rows: '3', job })
+  t.match(await runJob(query, job), { status: 'succeeded', message: '3 rows', rows: 3, job })
   const failing = String(Number(job) + 1)
   t.match(await runJob(query, failing), { status: 'failed', message: 'ERROR:  division by zero', rows: null })
   t.match(await listSchedules(query, 'UTC'), [
-    { job, name: 'nightly', lastStatus: 'succeeded', nextAt: Date, isWaiting: false },
-    { job: failing, name: null, lastStatus: 'failed', nextAt: null },
+    { job, name: 'nightly', lastRun: { status: 'succeeded' }, nextAt: /T03:00:00/, isWaiting: false },
+    { job: failing, name: null, lastRun: { status: 'failed' }, nextAt: null },
   ])
-  t.match(await listRuns(query, null, 10), [{ job: failing }, { job }])
-  t.match(await listRuns(query, null, 10, 'failed'), [{ job: failing }])
-  t.equal((await listRuns(query, null, 10, 'failed')).length, 1)
+  t.match(await latestRuns(query, null, 10), [{ job: failing }, { job }])
+  t.match(await latestRuns(query, null, 10, 'failed'), [{ job: failing }])
+  t.equal((await latestRuns(query, null, 10, 'failed')).length, 1)
 
   const list = await rowhouse(['schedules'], env)
   t.match(list, { code: 0, err: '' })

@@ -1,21 +1,35 @@
-// Outgoing calls, as the page of webhooks shows them. A request looks at a bounded number of rows.
-import type { RunQuery } from '../../postgres/run-query.ts'
+// Outgoing calls, as the page of webhooks and `rowhouse calls` show them. A statement looks at a bounded number of rows.
+import type { RunQuery } from '../../catalogue/introspection.ts'
 import { requestHeaders, responseHeaders, urlWithoutSecrets } from './hidden-secrets.ts'
 import type {
   CallDetails,
   CallEntry,
   CallPage,
-  CallsQuery,
+  CallState,
   CutText,
   ResendReport,
   ResendRequest,
 } from './webhook-protocol.ts'
 
+/** Which calls a page has. */
+export type CallSelection = {
+  /** Undefined for calls of all states. */
+  readonly states?: readonly CallState[] | undefined
+  /** Name of a webhook, or its end: `public.orders.hook`, `orders.hook` or `hook`. */
+  readonly webhook?: string | undefined
+  /** What the URL before its query string contains. */
+  readonly text?: string | undefined
+  /** Id of a call: older ones are returned. */
+  readonly before?: string | undefined
+  /** The most calls of a page. */
+  readonly limit?: number | undefined
+}
+
 /** Calls of a page. */
 const pageSize = 50
-/** Calls that one request looks at, for conditions without an index. */
+/** Calls that one statement looks at, for conditions without an index. */
 const mostSeen = 10_000
-/** Calls that one request sends again. */
+/** Calls that one statement sends again. */
 const mostSent = 500
 /** Characters of URLs and errors in lists. */
 const longest = 500
@@ -23,7 +37,7 @@ const longest = 500
 const longestBody = 64 * 1024
 
 const conditions = (webhook: string, text: string): string =>
-  `(${webhook}::text is null or webhook = ${webhook})
+  `(${webhook}::text is null or right('.' || webhook, length(${webhook}) + 1) = '.' || ${webhook})
     and (${text}::text is null or strpos(lower(split_part(url, '?', 1)), lower(${text})) > 0)`
 
 const entry = `
@@ -37,28 +51,26 @@ const list = `
     where ($1::text[] is null or state = any ($1)) and ($4::uuid is null or id < $4)
     order by id desc limit ${mostSeen}
   ), found as (
-    select * from seen where ${conditions('$2', '$3')} order by id desc limit ${pageSize + 1}
+    select * from seen where ${conditions('$2', '$3')} order by id desc limit $5::int + 1
   )
   select coalesce(json_agg(json_build_object(${entry}) order by id desc), '[]') as calls,
     (select id from seen order by id limit 1) as last, (select count(*)::int from seen) as seen
   from found`
 
-const statesOf = { waiting: ['waiting', 'sending'], delivered: ['delivered'], dead: ['dead'] } as const
-
 /** A page of calls, the newest first. Where few calls fulfil the conditions, a page can be empty and have a next one. */
-export async function listCalls(query: RunQuery, { state, webhook, text, before }: CallsQuery): Promise<CallPage> {
-  const states = state === undefined ? null : [...statesOf[state]]
-  const [row] = await query(list, [states, webhook ?? null, text ?? null, before ?? null])
+export async function listCalls(query: RunQuery, selection: CallSelection): Promise<CallPage> {
+  const { states, webhook, text, before, limit = pageSize } = selection
+  const [row] = await query(list, [states ?? null, webhook ?? null, text ?? null, before ?? null, limit])
   const found = (row?.calls ?? []) as readonly CallEntry[]
-  const items = found.slice(0, pageSize).map((call) => ({ ...call, url: urlWithoutSecrets(call.url) }))
-  if (found.length > pageSize) return { items, next: items.at(-1)?.id ?? null }
+  const items = found.slice(0, limit).map((call) => ({ ...call, url: urlWithoutSecrets(call.url) }))
+  if (found.length > limit) return { items, next: items.at(-1)?.id ?? null }
   return { items, next: row?.seen === mostSeen ? String(row.last) : null }
 }
 
 /** The beginning of a text, which is not read as a whole. */
 const cutText = (column: string): string => `
   case when ${column} is not null then json_build_object(
-    'text', left(${column}, ${longestBody}), 'bytes', octet_length(${column}), 'isCut', length(${column}) > ${longestBody}
+    'text', left(${column}, $2), 'bytes', octet_length(${column}), 'isCut', length(${column}) > $2
   ) end`
 
 const details = `
@@ -67,9 +79,17 @@ const details = `
     to_json(finished_at) as finished_at, last_duration_ms, response_headers, ${cutText('response')} as response
   from rowhouse.calls where id = $1`
 
-/** The call with an id; undefined if no call has it. */
-export async function findCall(query: RunQuery, id: string): Promise<CallDetails | undefined> {
-  const [row] = await query(details, [id])
+/**
+ * The call with an id; undefined if no call has it.
+ *
+ * @param longest characters of its body and of the response
+ */
+export async function findCall(
+  query: RunQuery,
+  id: string,
+  longest: number = longestBody,
+): Promise<CallDetails | undefined> {
+  const [row] = await query(details, [id, longest])
   if (!row) return undefined
   return {
     ...(row.entry as CallEntry),

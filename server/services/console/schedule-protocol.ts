@@ -60,5 +60,6 @@ export type ScheduleRun = {
   /** Rows that the last statement returned or changed. */
   readonly rows: number | null
   readonly startedAt: string | null
+  readonly endedAt: string | null
   readonly milliseconds: number | null
 }

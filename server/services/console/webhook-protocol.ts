@@ -43,7 +43,7 @@ export type CallState = 'waiting' | 'sending' | 'delivered' | 'dead'
 export type CallsQuery = {
   /** `waiting` includes those that are being sent. */
   readonly state?: 'waiting' | 'delivered' | 'dead'
-  /** Name of the webhook. */
+  /** Name of the webhook, or its end. */
   readonly webhook?: string
   /** What the URL before its query string contains. */
   readonly text?: string

@@ -52,7 +52,7 @@ export function webhookRoutes(parts: ConsoleParts, access: Access<ConsoleCaller>
         schema: dto<CallsQuery>('ConsoleCallsQuery'),
         parameters: {
           state: '`waiting`, which includes those that are being sent; `delivered` or `dead`.',
-          webhook: 'Name of the webhook.',
+          webhook: 'Name of the webhook, or its end.',
           text: 'What the URL before its query string contains.',
           before: 'Id of a call: older ones are returned.',
         },
@@ -60,9 +60,10 @@ export function webhookRoutes(parts: ConsoleParts, access: Access<ConsoleCaller>
         numeric: [],
       },
       success: success(200, 'A page of calls.', { type: 'object' }),
-      handler: async ({ query }) => {
+      handler: async ({ query: { state, ...selection } }) => {
         requireService(parts, 'webhooks')
-        return { details: await listCalls(database.query, query) }
+        const states = state === undefined ? undefined : statesOf[state]
+        return { details: await listCalls(database.query, { ...selection, states }) }
       },
     }),
     defineEnvelopeRoute({
@@ -114,6 +115,8 @@ export function webhookRoutes(parts: ConsoleParts, access: Access<ConsoleCaller>
     }),
   ]
 }
+
+const statesOf = { waiting: ['waiting', 'sending'], delivered: ['delivered'], dead: ['dead'] } as const
 
 async function callFigures({ database }: ConsoleParts): Promise<CallFigures> {
   const [row] = await database.query('select to_json(figures) as figures from rowhouse.call_figures() as figures', [])

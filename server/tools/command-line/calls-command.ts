@@ -1,7 +1,7 @@
 // `rowhouse calls`: outgoing calls of webhooks and of the schema `net`.
 import { InvalidArgumentError, type Command } from 'commander'
 import type { RunClientQuery } from '../../catalogue/introspection.ts'
-import type { CallState, CallSummary } from '../webhooks/calls.ts'
+import type { CallEntry, CallState } from '../../services/console/webhook-protocol.ts'
 import { CommandError } from './command-error.ts'
 import type { ConnectionWish, Dependencies } from './dependencies.ts'
 import { printable, textTable } from './text-table.ts'
@@ -32,8 +32,10 @@ export function addCalls(program: Command, dependencies: Dependencies): void {
     .option('-c, --config <file>', 'configuration file')
     .action(async (_own: unknown, command: Command) => {
       const { json, config, webhook, limit, ...options } = command.optsWithGlobals<ListOptions>()
-      const { listCalls } = await import('../webhooks/calls.ts')
-      const found = await withCalls(config, (query) => listCalls(query, { states: statesOf(options), webhook }, limit))
+      const { newestCalls } = await import('../webhooks/calls.ts')
+      const found = await withCalls(config, (query) =>
+        newestCalls(query, { states: statesOf(options), webhook }, limit),
+      )
       print(json ? `${JSON.stringify(found)}\n` : `${callsTable(found, limit)}\n`)
     })
   calls
@@ -55,7 +57,7 @@ export function addCalls(program: Command, dependencies: Dependencies): void {
       if ((ids.length === 0) === (dead === undefined))
         throw new CommandError('Specify the ids of calls, or --dead for all.')
       const { sendAgain, sendAllAgain } = await import('../webhooks/calls.ts')
-      const sent = await withCalls(config, (query) => (dead ? sendAllAgain(query, { webhook }) : sendAgain(query, ids)))
+      const sent = await withCalls(config, (query) => (dead ? sendAllAgain(query, webhook) : sendAgain(query, ids)))
       print(json ? `${JSON.stringify({ sent })}\n` : `${sent} ${sent === 1 ? 'call is' : 'calls are'} sent again.\n`)
     })
 }
@@ -69,7 +71,7 @@ function statesOf({ dead, waiting, delivered }: Partial<ListOptions>): readonly 
   return states.length === 0 ? undefined : states
 }
 
-function callsTable(calls: readonly CallSummary[], limit: number): string {
+function callsTable(calls: readonly CallEntry[], limit: number): string {
   if (calls.length === 0) return 'There are no such calls.'
   const second = (time: string): string => new Date(time).toISOString().slice(0, 19).replace('T', ' ')
   const table = textTable(

@@ -1,7 +1,7 @@
 // `rowhouse schedules`: the jobs of `cron.job`, and their runs.
 import { InvalidArgumentError, type Command } from 'commander'
 import type { RunClientQuery } from '../../catalogue/introspection.ts'
-import type { Schedule, ScheduleRun } from '../schedules/schedules.ts'
+import type { ScheduleJob, ScheduleRun } from '../../services/console/schedule-protocol.ts'
 import type { ConnectionWish, Dependencies } from './dependencies.ts'
 import { printable, textTable } from './text-table.ts'
 
@@ -42,9 +42,14 @@ export function addSchedules(program: Command, dependencies: Dependencies, setEx
     .option('--limit <number>', 'the most runs', readLimit, 50)
     .action(async (job: string | undefined, _own: unknown, command: Command) => {
       const { json, config, failed, limit } = command.optsWithGlobals<RunsOptions>()
-      const { findJob, listRuns } = await import('../schedules/schedules.ts')
+      const { findJob, latestRuns } = await import('../schedules/schedules.ts')
       const found = await withSchedules(config, async (query) =>
-        listRuns(query, job === undefined ? null : (await findJob(query, job)).job, limit, failed ? 'failed' : null),
+        latestRuns(
+          query,
+          job === undefined ? null : (await findJob(query, job)).job,
+          limit,
+          failed ? 'failed' : undefined,
+        ),
       )
       print(json ? `${JSON.stringify(found)}\n` : `${runsTable(found)}\n`)
     })
@@ -63,7 +68,8 @@ export function addSchedules(program: Command, dependencies: Dependencies, setEx
     })
 }
 
-const second = (time: Date | null): string => (time === null ? '' : time.toISOString().slice(0, 19).replace('T', ' '))
+const second = (time: string | null | undefined): string =>
+  time == null ? '' : new Date(time).toISOString().slice(0, 19).replace('T', ' ')
 
 const duration = ({ milliseconds }: ScheduleRun): string =>
   milliseconds === null
@@ -72,7 +78,7 @@ const duration = ({ milliseconds }: ScheduleRun): string =>
       ? `${Math.round(milliseconds)} ms`
       : `${(milliseconds / 1000).toFixed(1)} s`
 
-function schedulesTable(schedules: readonly Schedule[]): string {
+function schedulesTable(schedules: readonly ScheduleJob[]): string {
   if (schedules.length === 0)
     return "There are no jobs. To add one: select cron.schedule('nightly', '0 3 * * *', 'vacuum')"
   return textTable(
@@ -90,9 +96,9 @@ function schedulesTable(schedules: readonly Schedule[]): string {
       printable(schedule.name ?? ''),
       printable(schedule.schedule),
       printable(schedule.role),
-      schedule.active ? (schedule.isWaiting ? 'now' : second(schedule.nextAt)) : 'not active',
-      second(schedule.lastStartedAt),
-      printable([schedule.lastStatus, schedule.lastMessage].filter((part) => part !== null).join(': ')),
+      schedule.isActive ? (schedule.isWaiting ? 'now' : second(schedule.nextAt)) : 'not active',
+      second(schedule.lastRun?.at),
+      printable([schedule.lastRun?.status, schedule.lastRun?.message].filter((part) => part != null).join(': ')),
     ]),
   )
 }

@@ -1,58 +1,28 @@
-// Outgoing calls for people: lists, one with all that is known of it, and sending again.
-import type { RunClientQuery } from '../../catalogue/introspection.ts'
-import {
-  requestHeaders,
-  responseHeaders,
-  shownHeaders,
-  urlWithoutSecrets,
-} from '../../services/console/hidden-secrets.ts'
+// Outgoing calls for the command line: lists, one with all that is known of it, and sending again.
+import { rowsOf, type RunClientQuery } from '../../catalogue/introspection.ts'
+import { findCall, listCalls, resendCalls, type CallSelection } from '../../services/console/call-list.ts'
+import { shownHeaders } from '../../services/console/hidden-secrets.ts'
+import type { CallEntry } from '../../services/console/webhook-protocol.ts'
 import { WebhookError } from './webhook-sql.ts'
 
-export type CallState = 'waiting' | 'sending' | 'delivered' | 'dead'
-
-export type CallFilter = {
-  /** Undefined for calls of all states. */
-  readonly states?: readonly CallState[] | undefined
-  /** Name of a webhook, or its end: `public.orders.hook`, `orders.hook` or `hook`. */
-  readonly webhook?: string | undefined
-}
-
-export type CallSummary = {
-  readonly id: string
-  readonly webhook: string | null
-  readonly method: string
-  readonly url: string
-  readonly state: CallState
-  readonly attempts: number
-  readonly createdAt: string
-  readonly nextAt: string | null
-  readonly status: number | null
-  readonly error: string | null
-}
-
-/** Parameters $1 and $2: states and webhook, or null. */
-const matches = `($1::text[] is null or state = any ($1)) and ($2::text is null or '.' || webhook like '%.' || $2)`
-
-const valuesOf = ({ states, webhook }: CallFilter): unknown[] => [
-  states ?? null,
-  // Wildcards of `like` are part of the name.
-  webhook?.replaceAll(/[\\%_]/g, (sign) => `\\${sign}`) ?? null,
-]
-
 /** The newest calls that match, the newest first. Their URLs are without values that may be secret. */
-export async function listCalls(
+export async function newestCalls(
   query: RunClientQuery,
-  filter: CallFilter,
+  selection: Pick<CallSelection, 'states' | 'webhook'>,
   limit: number,
-): Promise<readonly CallSummary[]> {
-  const { rows } = await query(
-    `select id::text, webhook, method, url, state, attempts, to_json(created_at) #>> '{}' as "createdAt",
-       case when state = 'waiting' then to_json(next_at) #>> '{}' end as "nextAt", last_status as status, last_error as error
-     from rowhouse.calls where ${matches} order by id desc limit $3`,
-    [...valuesOf(filter), limit],
-  )
-  return (rows as unknown as readonly CallSummary[]).map((call) => ({ ...call, url: urlWithoutSecrets(call.url) }))
+): Promise<readonly CallEntry[]> {
+  const calls: CallEntry[] = []
+  let before: string | undefined
+  do {
+    const page = await listCalls(rowsOf(query), { ...selection, before, limit: limit - calls.length })
+    calls.push(...page.items)
+    before = page.next ?? undefined
+  } while (before !== undefined && calls.length < limit)
+  return calls
 }
+
+/** No text in the database is longer. */
+const whole = 2 ** 31 - 1
 
 /**
  * All that is known of a call. Values of headers and of parameters of the URL that may be secret are left out.
@@ -60,16 +30,15 @@ export async function listCalls(
  * @throws WebhookError for an unknown id
  */
 export async function showCall(query: RunClientQuery, given: string): Promise<Readonly<Record<string, unknown>>> {
-  const id = readId(given)
-  const { rows } = await query('select to_jsonb(call) as call from rowhouse.calls as call where id = $1', [id])
-  const found = rows[0]?.call
-  if (typeof found !== 'object' || found === null) throw new WebhookError(`There is no call ${given}.`)
-  const call = found as Readonly<Record<string, unknown>>
+  const call = await findCall(rowsOf(query), readId(given), whole)
+  if (call === undefined) throw new WebhookError(`There is no call ${given}.`)
+  const { headers, responseHeaders, body, response, ...fields } = call
   return {
-    ...call,
-    url: urlWithoutSecrets(String(call.url)),
-    headers: shownHeaders(requestHeaders(call.headers)),
-    response_headers: call.response_headers === null ? null : shownHeaders(responseHeaders(call.response_headers)),
+    ...fields,
+    headers: shownHeaders(headers),
+    responseHeaders: responseHeaders === null ? null : shownHeaders(responseHeaders),
+    body: body?.text ?? null,
+    response: response?.text ?? null,
   }
 }
 
@@ -91,23 +60,26 @@ export async function sendAgain(query: RunClientQuery, ids: readonly string[]): 
       `Not put aside, so not sent again: ${others.join(', ')}. rowhouse calls --dead lists those that are.`,
     )
   }
-  return resend(query, 'select id from rowhouse.calls where id = any ($1::uuid[])', [wanted])
+  const { rows: sent } = await query(
+    'select count(*) filter (where rowhouse.resend_call(id))::integer as count from unnest($1::uuid[]) as id',
+    [wanted],
+  )
+  return Number(sent[0]?.count)
 }
 
 /** Sends all calls again that were put aside and match. Returns how many. */
-export const sendAllAgain = (query: RunClientQuery, filter: Pick<CallFilter, 'webhook'>): Promise<number> =>
-  resend(
-    query,
-    `select id from rowhouse.calls where ${matches} order by number`,
-    valuesOf({ ...filter, states: ['dead'] }),
-  )
-
-async function resend(query: RunClientQuery, idsSql: string, values: unknown[]): Promise<number> {
-  const { rows } = await query(
-    `select count(*) filter (where rowhouse.resend_call(id))::integer as count from (${idsSql}) as call`,
-    values,
-  )
-  return Number(rows[0]?.count)
+export async function sendAllAgain(query: RunClientQuery, webhook: string | undefined): Promise<number> {
+  let sent = 0
+  let after: string | null = null
+  do {
+    const report = await resendCalls(rowsOf(query), {
+      ...(webhook !== undefined && { webhook }),
+      ...(after !== null && { after }),
+    })
+    sent += report.sent
+    after = report.last
+  } while (after !== null)
+  return sent
 }
 
 /** Ids as receivers see them have a prefix. */
