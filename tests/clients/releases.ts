@@ -1,0 +1,26 @@
+// The clients that `npm run test:clients` runs, in exact releases. No part of this project depends on them.
+
+/** How a package gets into the cache: from npm's registry, or into a virtual environment of Python. */
+export type Installer = 'npm' | 'pip'
+
+export type Client = {
+  /** The section of the guide that lists the client. */
+  readonly area: 'JavaScript' | 'Admin frameworks' | 'OpenAPI' | 'Other languages' | 'Databases and agents'
+  readonly release: string
+  /** Its package, if the client has another name in the guide. */
+  readonly package?: string
+  readonly installer?: Installer
+  /** Further packages of the scenario, in exact releases: peers, and what a user of this client has beside it. */
+  readonly with?: Readonly<Record<string, string>>
+  /** Runs the install scripts of these packages of npm. */
+  readonly scripts?: true
+}
+
+/** What packages of npm depend on is taken as it was at the beginning of this day, so that a run can be repeated. */
+export const dependenciesOf = '2026-11-29'
+
+export const clients = {
+  '@supabase/supabase-js': { area: 'JavaScript', release: '2.119.1' },
+} as const satisfies Readonly<Record<string, Client>>
+
+export type ClientName = keyof typeof clients
