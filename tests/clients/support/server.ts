@@ -21,7 +21,7 @@ export type ClientServer = {
   readonly secretKey: string
   /** Connection string of the owner of the tables, a superuser. */
   readonly databaseUri: string
-  /** A token of a role as a legacy key: a JWT that is valid for an hour. */
+  /** A JWT of a role, as a session or as a legacy key, that is valid for an hour unless the claims say otherwise. */
   readonly token: (role: string, claims?: Readonly<Record<string, unknown>>) => Promise<string>
   /** Creates an account with a proven address. @returns its id */
   readonly addUser: (email: string, password: string) => Promise<string>
@@ -66,9 +66,8 @@ export async function startServer(
     secretKey,
     databaseUri: (await rowhouse(['url'], { DATA_DIR: data })).out.trim(),
     token: (role, claims = {}) =>
-      new SignJWT({ role, iss: 'supabase', ...claims })
+      new SignJWT({ role, iss: 'supabase', exp: Math.floor(Date.now() / 1000) + 3600, ...claims })
         .setProtectedHeader({ alg: 'HS256' })
-        .setExpirationTime('1h')
         .sign(new TextEncoder().encode(secret)),
     addUser: async (email, password) => {
       const { status, body } = await program.call('POST', '/auth/v1/admin/users', {
