@@ -1,4 +1,5 @@
 // Types of the settings of `/auth/v1`, with GoTrue's notations.
+import { scopeFault } from '../identity/oauth-scopes.ts'
 import type { Rate } from '../services/auth/settings.ts'
 import { goDuration } from '../text/go-duration.ts'
 import type { Reading, SettingType } from './setting.ts'
@@ -16,6 +17,18 @@ export const duration: SettingType<number> = textual(
   (it) => {
     const seconds = goDuration(it)
     return seconds === undefined || seconds < 0 ? invalid(notADuration) : value(seconds)
+  },
+  (it) => quoted(`${it}s`),
+)
+
+/** The same, above zero and at most a day. */
+export const lifetime: SettingType<number> = textual(
+  'duration',
+  (it) => {
+    const seconds = goDuration(it)
+    return seconds === undefined || seconds <= 0 || seconds > 86_400
+      ? invalid(`${notADuration}, above zero and at most 24h`)
+      : value(seconds)
   },
   (it) => quoted(`${it}s`),
 )
@@ -108,3 +121,23 @@ export const origins: SettingType<readonly string[]> = {
 
 const isOrigin = (text: string): boolean =>
   /^(?:android|ios):./.test(text) || (/^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text)
+
+/** A path below the site, which may have a query. */
+export const sitePath: SettingType<string | null> = textual<string | null>(
+  'path',
+  (it) =>
+    /^\/?(?!\/)[\x21\x24-\x5b\x5d-\x7e]*$/.test(it)
+      ? value(it.startsWith('/') ? it : `/${it}`)
+      : invalid('must be a path of the site such as /oauth/consent'),
+  (it) => quoted(it ?? ''),
+)
+
+/** Scopes of the OAuth server, separated by spaces. */
+export const scopes: SettingType<string> = textual(
+  'scopes',
+  (it) => {
+    const fault = scopeFault(it)
+    return fault === undefined ? value(it) : invalid(fault)
+  },
+  (it) => quoted(it),
+)

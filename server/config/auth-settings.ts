@@ -209,6 +209,29 @@ const coreSettings: AuthSettingTable<CoreKey> = {
     description: 'Time to answer the challenge of a passkey.',
   }),
 
+  authOAuthServerEnabled: auth('GOTRUE_OAUTH_SERVER_ENABLED', types.boolean, false, {
+    description:
+      'Whether applications of others can get access to accounts, with the consent of their users, by OAuth 2.1.',
+  }),
+  authOAuthServerAllowDynamicRegistration: auth(
+    'GOTRUE_OAUTH_SERVER_ALLOW_DYNAMIC_REGISTRATION',
+    types.boolean,
+    false,
+    { description: 'Whether they can register themselves. Otherwise, administrators register them.' },
+  ),
+  authOAuthServerAuthorizationPath: auth('GOTRUE_OAUTH_SERVER_AUTHORIZATION_PATH', authTypes.sitePath, null, {
+    description: 'Path of the page of `gotrue-site-url` that asks users for their consent.',
+    defaultInWords: 'none: requests of applications are refused',
+    example: '"/oauth/consent"',
+  }),
+  authOAuthServerAuthorizationTtl: auth('GOTRUE_OAUTH_SERVER_AUTHORIZATION_TTL', authTypes.lifetime, 600, {
+    description: 'Time from the request of an application until it has exchanged its code.',
+  }),
+  authOAuthServerDefaultScope: auth('GOTRUE_OAUTH_SERVER_DEFAULT_SCOPE', authTypes.scopes, 'email', {
+    description: 'Scopes of requests that name none: `openid`, `profile`, `email`, `phone`, `offline_access`.',
+    example: '"openid email"',
+  }),
+
   authRateLimitHeader: auth('GOTRUE_RATE_LIMIT_HEADER', types.headerName, null, {
     description:
       'Request header with the address of the client, by which the next limits count. A proxy must set it. All clients of an IPv6 /56 may do twice as much as one, those of a /48 four times as much.',
@@ -233,6 +256,12 @@ const coreSettings: AuthSettingTable<CoreKey> = {
   authRateLimitPasskey: auth('GOTRUE_RATE_LIMIT_PASSKEY', authTypes.count, 30, {
     description: `Requests for sign-in with a passkey ${perFiveMinutes}`,
   }),
+  authRateLimitOAuthDynamicClientRegister: auth(
+    'GOTRUE_RATE_LIMIT_OAUTH_DYNAMIC_CLIENT_REGISTER',
+    authTypes.count,
+    10,
+    { description: `Applications that register themselves ${perFiveMinutes}` },
+  ),
   authRateLimitAnonymousUsers: auth('GOTRUE_RATE_LIMIT_ANONYMOUS_USERS', authTypes.count, 30, {
     description: 'Anonymous sign-ins per client in an hour; 0 for no limit.',
   }),

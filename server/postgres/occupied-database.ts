@@ -16,6 +16,7 @@ const authTables = [
   ...['users', 'identities', 'sessions', 'refresh_tokens', 'mfa_factors', 'mfa_challenges', 'mfa_amr_claims'],
   ...['one_time_tokens', 'flow_state', 'oauth_client_states', 'audit_log_entries'],
   ...['webauthn_credentials', 'webauthn_challenges'],
+  ...['oauth_clients', 'oauth_authorizations', 'oauth_consents'],
 ]
 /** Tables of our own in `auth`. */
 const ownAuthTables = ['api_keys', 'mfa_recovery_codes', 'earlier_sign_ups']

@@ -88,7 +88,10 @@ export function startSignIn({ config, env, current, ...options }: SignInOptions)
   return { auth, accounts }
 }
 
-/** Adds `/auth/v1` to the other routes below `/auth`. */
+/** Paths of the metadata of the issuer whose path is `/auth/v1`: RFC 8414, section 3.1. */
+const metadataPath = /^\/(oauth-authorization-server|openid-configuration)\/auth\/v1\/?(?=\?|$)/
+
+/** Adds `/auth/v1` to the other routes below `/auth`, and its metadata to those of `/.well-known`. */
 export function withAuth(
   services: ReadonlyMap<string, Router>,
   auth: Pick<AuthService, 'router'>,
@@ -99,5 +102,12 @@ export function withAuth(
     else if (cookieDoor) cookieDoor(request, response, target, next)
     else next?.()
   }
-  return new Map([...services, ['auth', router]])
+  const others = services.get('.well-known')
+  const metadata: Router = (request, response, target, next) => {
+    const [, name] = metadataPath.exec(target) ?? []
+    if (name !== undefined) auth.router(request, response, `/.well-known/${name}`, next)
+    else if (others) others(request, response, target, next)
+    else next?.()
+  }
+  return new Map([...services, ['auth', router], ['.well-known', metadata]])
 }

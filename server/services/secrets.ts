@@ -152,7 +152,11 @@ export const secrets = {
     bits: 62,
     stored: 'refresh_tokens.token: as it is, as in GoTrue, whose sessions can be taken over',
     lifetime: 'until it is used; GOTRUE_SESSIONS_TIMEBOX, GOTRUE_SESSIONS_INACTIVITY_TIMEOUT',
-    doors: [{ route: 'POST /auth/v1/token', fields: ['refresh_token'] }],
+    doors: [
+      { route: 'POST /auth/v1/token', fields: ['refresh_token'] },
+      // Beside the id of its client, and the secret of one that has a secret.
+      { route: 'POST /auth/v1/oauth/token', fields: ['refresh_token'] },
+    ],
     limits: [tokenLimit],
   },
   authCode: {
@@ -162,6 +166,23 @@ export const secrets = {
       'flow_state.auth_code: as it is; useless without the verifier, of which there is a SHA-256, if the client has asked for one',
     lifetime: 'GOTRUE_EXTERNAL_FLOW_STATE_EXPIRY_DURATION',
     doors: [{ route: 'POST /auth/v1/token', fields: ['auth_code', 'code_verifier'] }],
+    limits: [tokenLimit],
+  },
+  oauthCode: {
+    what: 'The code that an OAuth client gets, and the verifier that only the client knows',
+    bits: 256,
+    stored:
+      'oauth_authorizations.authorization_code: SHA-256; code_challenge: SHA-256, if the client has asked for one',
+    lifetime: 'GOTRUE_OAUTH_SERVER_AUTHORIZATION_TTL, once; until the session that approved it ends',
+    doors: [{ route: 'POST /auth/v1/oauth/token', fields: ['code', 'code_verifier'] }],
+    limits: [tokenLimit],
+  },
+  oauthClientSecret: {
+    what: 'The secret of an OAuth client, in the body or as password of HTTP Basic',
+    bits: 256,
+    stored: 'oauth_clients.client_secret_hash: SHA-256',
+    lifetime: 'until it is replaced or the client is deleted',
+    doors: [{ route: 'POST /auth/v1/oauth/token', fields: ['client_secret'] }],
     limits: [tokenLimit],
   },
   state: {
@@ -265,6 +286,7 @@ export const secretFields = [
   'auth_code',
   'code_verifier',
   'id_token',
+  'client_secret',
 ] as const
 
 export type SecretField = (typeof secretFields)[number]

@@ -118,6 +118,7 @@ const pages: readonly Page[] = [
         task: 'Passkeys and security keys',
         settings: ['gotrue-passkey-*', 'gotrue-webauthn-*', 'gotrue-mfa-web-authn-*'],
       },
+      { task: 'Applications of others', settings: ['gotrue-oauth-server-*'] },
       { task: 'Second factors', settings: ['gotrue-mfa-rate-limit-*', 'gotrue-mfa-*'] },
       { task: 'Hooks', settings: ['gotrue-hook-*'] },
     ],

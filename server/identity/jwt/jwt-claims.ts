@@ -10,9 +10,12 @@ export type ClaimChecks = {
   readonly exp: Time
   readonly nbf: Time
   readonly iat: Time
-  /** The error of `aud`, if it has one. Unlike the others it does not depend on the time. */
+  /** The error of `aud`, or of an ID token, if it has one. Unlike the others it does not depend on the time. */
   readonly audience: string | undefined
 }
+
+/** The claim `token_use` of ID tokens of this server. They are for clients, which learn from them who has signed in. */
+export const idTokenUse = 'oauth_id_token'
 
 const int64Limit = 2 ** 63
 
@@ -26,6 +29,7 @@ function timeOf(claims: Claims, name: string): Time {
 }
 
 function audienceFault(claims: Claims, wanted: string | null): string | undefined {
+  if (Object.hasOwn(claims, 'token_use') && claims.token_use === idTokenUse) return 'An ID token is not an access token'
   const value = Object.hasOwn(claims, 'aud') ? claims.aud : null
   if (value === undefined || value === null) return undefined
   const audiences: unknown[] = Array.isArray(value) ? value : [value]

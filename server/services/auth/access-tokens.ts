@@ -18,6 +18,8 @@ export type AccessTokens = {
   readonly sign: (payload: string) => Promise<string>
   /** @throws AuthError 403 `bad_jwt` */
   readonly verify: (token: string) => Promise<AccessClaims>
+  /** The algorithm that tokens are signed with; undefined if no key can sign. */
+  readonly algorithm: () => string | undefined
   /** The public keys as JSON text: `{"keys": […]}`. */
   readonly jwks: () => string
 }
@@ -55,6 +57,7 @@ export function createAccessTokens({ signer, validMethods, verifier, lookupApiKe
       const named: AccessClaims = claims
       return isApiKey(token) ? { ...named, role } : named
     },
+    algorithm: () => signer.algorithm,
     jwks: () => signer.jwks,
   }
 }

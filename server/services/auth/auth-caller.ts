@@ -35,6 +35,10 @@ export type AuthUser = {
     readonly created_at: string
     /** Whether the user has signed in with a link to recover the account. */
     readonly is_recovery: boolean
+    /** The client of the OAuth server that the session was granted to; null for one of the user. */
+    readonly client_id: string | null
+    /** What was granted to it, separated by spaces. */
+    readonly scope: string | null
   } | null
   /** Columns of auth.users that the user object does not show, or that routes decide by. */
   readonly row: {
@@ -44,6 +48,9 @@ export type AuthUser = {
     readonly is_sso_user: boolean
     readonly email_confirmed: boolean
     readonly phone_confirmed: boolean
+    /** Whether the address was proved to belong to the user, which a confirmation without a mail does not. */
+    readonly email_proved: boolean
+    readonly phone_proved: boolean
     readonly has_password: boolean
     readonly has_verified_factor: boolean
     /** RFC 3339; null if the user never signed in. */

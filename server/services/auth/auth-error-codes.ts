@@ -47,9 +47,19 @@ export const authErrorCodes = {
   mfa_webauthn_verify_not_enabled: [[422], 'WebAuthn factors are disabled.'],
   no_authorization: [
     [401, 403],
-    'The request has no user token, or that of an anonymous user where that is not enough.',
+    'The request has no user token, or that of an anonymous user or an OAuth client where that is not enough.',
   ],
   not_admin: [[403], 'The token has no admin role (GOTRUE_JWT_ADMIN_ROLES).'],
+  oauth_authorization_not_found: [
+    [404],
+    "The request of the OAuth client is unknown, has expired, or is another user's.",
+  ],
+  oauth_client_not_found: [[400, 404], 'There is no such OAuth client.'],
+  oauth_consent_not_found: [[404], 'The user has granted nothing to the OAuth client.'],
+  oauth_dynamic_client_registration_disabled: [
+    [403],
+    'OAuth clients cannot register themselves (GOTRUE_OAUTH_SERVER_ALLOW_DYNAMIC_REGISTRATION).',
+  ],
   oauth_provider_not_supported: [[400], 'The provider of the sign-in is unknown or no longer enabled.'],
   otp_disabled: [[422], 'Codes and magic links create no accounts here.'],
   otp_expired: [[403], 'The code or link is wrong, was used, or has expired.'],

@@ -31,11 +31,26 @@ export class AuthError extends Error {
   }
 }
 
+/** The names of RFC 6749 (sections 4.1.2.1 and 5.2) that the OAuth server uses. */
+export type OAuthErrorName =
+  'invalid_request' | 'invalid_client' | 'invalid_grant' | 'unsupported_grant_type' | 'access_denied' | 'server_error'
+
+/** The same in the format of RFC 6749, section 5.2: `{"error", "error_description"}`. GoTrue's status is always 400. */
+export class OAuthError extends AuthError {
+  readonly error: OAuthErrorName
+
+  constructor(error: OAuthErrorName, description: string) {
+    super(400, null, description)
+    this.error = error
+  }
+}
+
 /** Errors that several routes have. */
 export const authErrors = {
   invalid: (message: string) => new AuthError(400, 'validation_failed', message),
   noAuthorization: () => new AuthError(401, 'no_authorization', 'This endpoint requires a valid Bearer token'),
   badJwt: (message: string) => new AuthError(403, 'bad_jwt', message),
+  isClient: () => new AuthError(403, 'no_authorization', 'OAuth clients are not allowed to perform these actions'),
   notAdmin: () => new AuthError(403, 'not_admin', 'User not allowed'),
   userNotFound: () => new AuthError(403, 'user_not_found', 'User from sub claim in JWT does not exist'),
   sessionNotFound: () => new AuthError(403, 'session_not_found', 'Session from session_id claim in JWT does not exist'),

@@ -5,7 +5,15 @@ import type { SecretName } from '../secrets.ts'
 
 /** Limits per client. */
 export type ClientLimit =
-  'otp' | 'verify' | 'token_refresh' | 'anonymous_users' | 'sso' | 'web3' | 'passkey' | 'mfa_challenge_and_verify'
+  | 'otp'
+  | 'verify'
+  | 'token_refresh'
+  | 'anonymous_users'
+  | 'sso'
+  | 'web3'
+  | 'passkey'
+  | 'oauth_client_register'
+  | 'mfa_challenge_and_verify'
 
 /** The limit of a request, if it has one. */
 export type RequestLimit = ClientLimit | ((query: URLSearchParams) => ClientLimit | undefined)

@@ -61,8 +61,13 @@ export type AuthResources = {
 }
 
 export type AuthCallers = {
-  /** @throws AuthError 401 `no_authorization`; 403 `bad_jwt`, `user_not_found`, `session_not_found`, `user_banned` */
-  readonly user: (request: IncomingMessage) => Promise<AuthUser>
+  /**
+   * @param allowsClients whether the token may be one of a client of the OAuth server, which acts for the user, but changes
+   * nothing of the account
+   * @throws AuthError 401 `no_authorization`; 403 `bad_jwt`, `user_not_found`, `session_not_found`, `user_banned`,
+   * `no_authorization` for a client that is not allowed
+   */
+  readonly user: (request: IncomingMessage, allowsClients?: boolean) => Promise<AuthUser>
   /** The user of a token that was verified. @throws AuthError 403 `user_not_found`, `session_not_found`, `user_banned` */
   readonly userOf: (subject: AuthSubject) => Promise<AuthUser>
   /** @throws AuthError 401 `no_authorization`; 403 `bad_jwt`, `not_admin` */

@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import { sendWhole } from '../../common/incomplete-request.ts'
 import { requestIdFor } from '../../http/request-log.ts'
-import type { AuthError } from './auth-error.ts'
+import { OAuthError, type AuthError } from './auth-error.ts'
 
 type Headers = Readonly<Record<string, string>>
 
@@ -28,10 +28,14 @@ function asksForVersion(given: string | readonly string[] | undefined): boolean 
 
 /**
  * Sends an error: `{code: <status>, error_code, msg}`, or `{code: <text>, message}` if the request asks for the version
- * of 2024-01-01. Both have the code in the header `x-sb-error-code`.
+ * of 2024-01-01. Both have the code in the header `x-sb-error-code`. Errors of OAuth have the form of RFC 6749.
  */
 export function sendAuthError(response: ServerResponse, error: AuthError): void {
   const { status, code, message, headers, body } = error
+  if (error instanceof OAuthError) {
+    sendAuthJson(response, status, JSON.stringify({ error: error.error, error_description: message }), headers)
+    return
+  }
   const given = response.req.headers['x-supabase-api-version']
   const isNew = asksForVersion(given)
   const named = code ?? (status === 500 ? 'unexpected_failure' : 'unknown')

@@ -10,6 +10,7 @@ import { otpRoutes } from './mail/otp-routes.ts'
 import { recoverRoutes } from './mail/recover-routes.ts'
 import { verifyRoutes } from './mail/verify-routes.ts'
 import { factorRoutes } from './mfa/factor-routes.ts'
+import { oauthServerRoutes } from './oauth-server/oauth-server-routes.ts'
 import { passkeyRoutes } from './passkeys/passkey-routes.ts'
 import { refusedRoutes } from './refused-routes.ts'
 import { signOutRoutes } from './sign-out-routes.ts'
@@ -32,6 +33,7 @@ export const authRoutes: readonly AuthRoute[] = [
   ...mailboxRoutes,
   ...factorRoutes,
   ...passkeyRoutes,
+  ...oauthServerRoutes,
   ...adminRoutes,
   ...refusedRoutes,
 ]

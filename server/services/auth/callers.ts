@@ -54,7 +54,11 @@ export function createCallers({ settings, database, accessTokens }: CallerOption
     return { id: userId, claims, text: userObject(record), session, row: columns }
   }
   return {
-    user: async (request) => userOf(await subjectOf(request, accessTokens)),
+    user: async (request, allowsClients = false) => {
+      const user = await userOf(await subjectOf(request, accessTokens))
+      if (!allowsClients && user.session !== null && user.session.client_id !== null) throw authErrors.isClient()
+      return user
+    },
     userOf,
     admin: async (request) => {
       const token = bearerToken(request.headers.authorization)

@@ -76,10 +76,14 @@ type Headers = Readonly<Record<string, string>>
 
 type Description = RouteDefinition & {
   readonly caller: CallerKind
+  /** Whether the token of a user may be one of a client of the OAuth server. */
+  readonly allowsClients?: boolean
   /** Counted before the body is read. Null where the handler counts. */
   readonly limit?: RequestLimit | null
   /** The secrets of the table in `services/secrets.ts` that the route takes. Its doors must name the route. */
   readonly secrets?: readonly SecretName[]
+  /** Names of parameters that are those of secrets, but that the route only stores for the client. */
+  readonly kept?: readonly string[]
   /** Descriptions by name. */
   readonly query?: Readonly<Record<string, string>>
   /** Status and description of the response. */
@@ -124,8 +128,8 @@ export function defineAuthRoute<Kind extends CallerKind, Body = undefined, Path 
 
 const isSecret = (name: string): boolean => secretFields.some((field) => field === name)
 
-function requireLimit({ id, query = {}, secrets = [], limit }: Description): void {
-  const names = Object.keys(query).filter(isSecret)
+function requireLimit({ id, query = {}, kept = [], secrets = [], limit }: Description): void {
+  const names = Object.keys(query).filter((name) => isSecret(name) && !kept.includes(name))
   if ((names.length > 0 || secrets.length > 0) && (secrets.length === 0 || limit === undefined)) {
     throw new Error(`route ${id} takes ${names.join()}: it needs the names of its secrets and a limit`)
   }
@@ -151,12 +155,12 @@ export const authDialect: RouterDialect<AuthTools> & RouteDialect<Described, Aut
     parameters: textParameters('query', definition.query),
     responses: responsesOf(definition),
   }),
-  prepare: ({ path: route, caller, limit, success, handler }, { context }) => {
+  prepare: ({ path: route, caller, allowsClients, limit, success, handler }, { context }) => {
     const identify = identifyBy[caller]
     return {
       identify: (request, response) => {
         context.credentialRole(request, (role) => noteRole(response, role))
-        return identify(context, request)
+        return identify(context, request, allowsClients)
       },
       readQuery: async (request) => {
         const query = queryOf(request)
@@ -174,9 +178,11 @@ export const authDialect: RouterDialect<AuthTools> & RouteDialect<Described, Aut
 
 const security = { anyone: [], user: ['bearer'], admin: ['bearer', 'apiKey'] } as const
 
-const identifyBy: Readonly<Record<CallerKind, (context: AuthContext, request: IncomingMessage) => unknown>> = {
+type Identify = (context: AuthContext, request: IncomingMessage, allowsClients?: boolean) => unknown
+
+const identifyBy: Readonly<Record<CallerKind, Identify>> = {
   anyone: () => undefined,
-  user: ({ callers }, request) => callers.user(request),
+  user: ({ callers }, request, allowsClients) => callers.user(request, allowsClients),
   admin: ({ callers }, request) => callers.admin(request),
 }
 
@@ -204,6 +210,7 @@ const allowedHeaders = [
   'Authorization',
   'Content-Type',
   'apikey',
+  'MCP-Protocol-Version',
   'X-Client-IP',
   'X-Client-Info',
   'X-JWT-AUD',

@@ -1,6 +1,10 @@
 // What the service is, which ways to sign in it has, and its public keys.
 import { version } from '../../common/version.ts'
+import type { IncomingMessage } from 'node:http'
+import type { AuthContext } from './auth-context.ts'
 import { defineAuthRoute, type AuthRoute } from './dialect.ts'
+import { serverMetadata } from './oauth-server/discovery.ts'
+import { requireOAuthServer } from './oauth-server/oauth-refusal.ts'
 import type { AuthSettings } from './settings.ts'
 
 /** Names that clients expect, whether they are configured or not. */
@@ -70,13 +74,23 @@ export const infoRoutes: readonly AuthRoute[] = [
     method: 'get',
     path: '/.well-known/openid-configuration',
     id: 'authOpenIdConfiguration',
-    summary: 'The issuer of access tokens and the address of its keys, as OpenID Connect describes them',
+    summary: 'The issuer of tokens, the address of its keys, and the OAuth server, as OpenID Connect describes them',
     caller: 'anyone',
     success: [200, 'The configuration.'],
-    handler: ({ context, request }) => ({
-      json: openIdConfiguration(context.issuer(), context.externalUrl(request), context.accessTokens.jwks()),
-      headers: cached,
-    }),
+    handler: ({ context, request }) => ({ json: openIdConfiguration(context, request), headers: cached }),
+  }),
+  defineAuthRoute({
+    method: 'get',
+    path: '/.well-known/oauth-authorization-server',
+    id: 'authOAuthServerMetadata',
+    summary: 'The endpoints of the OAuth server, as RFC 8414 describes them',
+    caller: 'anyone',
+    success: [200, 'The metadata.'],
+    errors: { 404: 'The OAuth server is disabled.' },
+    handler: ({ context, request }) => {
+      requireOAuthServer(context.settings())
+      return { json: serverMetadata(context, request, algorithmsOf(context)), headers: cached }
+    },
   }),
 ]
 
@@ -96,22 +110,27 @@ const publicSettings = (settings: AuthSettings): object => ({
   passkeys_enabled: settings.authPasskeyEnabled,
 })
 
-/**
- * What clients need to verify access tokens. This service is no OpenID Connect provider: the document names no endpoint and
- * no way to get tokens, because clients would take them for those of the standard.
- *
- * @param jwks the published keys as JSON text
- */
-function openIdConfiguration(issuer: string, base: string, jwks: string): object {
-  const { keys } = JSON.parse(jwks) as { readonly keys: readonly { readonly alg: string }[] }
+/** The algorithms of the published keys; HS256 if there are none. */
+function algorithmsOf({ accessTokens }: AuthContext): readonly string[] {
+  const { keys } = JSON.parse(accessTokens.jwks()) as { readonly keys: readonly { readonly alg: string }[] }
   const algorithms = new Set(keys.map(({ alg }) => alg))
+  return algorithms.size === 0 ? ['HS256'] : [...algorithms]
+}
+
+/**
+ * The metadata of the OAuth server. Without one, what clients need to verify access tokens: the document then names no endpoint
+ * and no way to get tokens, because clients would take them for those of the standard.
+ */
+function openIdConfiguration(context: AuthContext, request: IncomingMessage): object {
+  const algorithms = algorithmsOf(context)
+  if (context.settings().authOAuthServerEnabled) return serverMetadata(context, request, algorithms)
   return {
-    issuer,
-    jwks_uri: `${base}/.well-known/jwks.json`,
+    issuer: context.issuer(),
+    jwks_uri: `${context.externalUrl(request)}/.well-known/jwks.json`,
     response_types_supported: [],
     grant_types_supported: [],
     subject_types_supported: ['public'],
-    id_token_signing_alg_values_supported: algorithms.size === 0 ? ['HS256'] : [...algorithms],
+    id_token_signing_alg_values_supported: algorithms,
     claims_supported: [
       'iss',
       'sub',

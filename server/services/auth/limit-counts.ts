@@ -29,6 +29,8 @@ const clientLimits: Readonly<Record<ClientLimit, (settings: AuthSettings) => Nam
   sso: ({ authRateLimitSso: events }) => limit('GOTRUE_RATE_LIMIT_SSO', events, fiveMinutes),
   web3: ({ authRateLimitWeb3: events }) => limit('GOTRUE_RATE_LIMIT_WEB3', events, fiveMinutes),
   passkey: ({ authRateLimitPasskey: events }) => limit('GOTRUE_RATE_LIMIT_PASSKEY', events, fiveMinutes),
+  oauth_client_register: ({ authRateLimitOAuthDynamicClientRegister: events }) =>
+    limit('GOTRUE_RATE_LIMIT_OAUTH_DYNAMIC_CLIENT_REGISTER', events, fiveMinutes),
   mfa_challenge_and_verify: ({ authMfaRateLimitChallengeAndVerify: events }) =>
     limit('GOTRUE_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY', events, 60),
 }

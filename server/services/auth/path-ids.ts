@@ -15,4 +15,13 @@ const idParameter = (name: string, description: string): PathParameter<string> =
 
 export const factorId = idParameter('factor_id', 'Id of the factor.')
 export const passkeyId = idParameter('passkey_id', 'Id of the passkey.')
+/** The id of an OAuth client, whose faults have another status in GoTrue. */
+export const clientId: PathParameter<string> = {
+  description: 'Id of the client.',
+  schema: { type: 'string', format: 'uuid' },
+  read: (text) => {
+    if (!isUuid(text)) throw new AuthError(400, 'validation_failed', 'invalid client_id format')
+    return text.toLowerCase()
+  },
+}
 export const userId = idParameter('user_id', 'Id of the account.')

@@ -16,7 +16,7 @@ type TargetParts = {
 }
 
 /** Schemes that run code, show local files or start other applications with parameters of the caller's choice. */
-const forbiddenSchemes: ReadonlySet<string> = new Set([
+export const forbiddenSchemes: ReadonlySet<string> = new Set([
   'javascript',
   'vbscript',
   'data',

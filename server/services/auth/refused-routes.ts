@@ -28,7 +28,6 @@ const refused = (
   )
 
 const saml = ['saml_provider_disabled', 'SAML 2.0 is disabled'] as const
-const oauthServer = ['feature_disabled', 'OAuth server is disabled'] as const
 
 export const refusedRoutes: readonly AuthRoute[] = [
   ...refused(...saml, [
@@ -44,35 +43,6 @@ export const refusedRoutes: readonly AuthRoute[] = [
       ['get', '/admin/sso/providers/{id}'],
       ['put', '/admin/sso/providers/{id}'],
       ['delete', '/admin/sso/providers/{id}'],
-    ],
-    'admin',
-  ),
-  ...refused(...oauthServer, [
-    ['get', '/.well-known/oauth-authorization-server'],
-    ['get', '/oauth/authorize'],
-    ['post', '/oauth/token'],
-    ['get', '/oauth/userinfo'],
-    ['post', '/oauth/clients/register'],
-    ['get', '/oauth/authorizations/{id}'],
-    ['post', '/oauth/authorizations/{id}/consent'],
-  ]),
-  ...refused(
-    ...oauthServer,
-    [
-      ['get', '/user/oauth/grants'],
-      ['delete', '/user/oauth/grants'],
-    ],
-    'user',
-  ),
-  ...refused(
-    ...oauthServer,
-    [
-      ['get', '/admin/oauth/clients'],
-      ['post', '/admin/oauth/clients'],
-      ['get', '/admin/oauth/clients/{id}'],
-      ['put', '/admin/oauth/clients/{id}'],
-      ['delete', '/admin/oauth/clients/{id}'],
-      ['post', '/admin/oauth/clients/{id}/regenerate_secret'],
     ],
     'admin',
   ),

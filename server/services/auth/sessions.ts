@@ -21,6 +21,7 @@ export type AmrMethod =
   | 'anonymous'
   | 'token_refresh'
   | 'passkey'
+  | 'oauth_provider/authorization_code'
   | 'sso/saml'
   | 'web3'
   | 'mfa/phone'

@@ -159,6 +159,18 @@ export type AuthSettings = {
   readonly authWebAuthnChallengeExpiryDuration: number
   readonly authPasskeyEnabled: boolean
   readonly authPasskeyMaxPasskeysPerUser: number
+
+  /** Whether applications can get access to accounts by OAuth. */
+  readonly authOAuthServerEnabled: boolean
+  /** Whether they can register themselves. */
+  readonly authOAuthServerAllowDynamicRegistration: boolean
+  /** Path of the page, below the site, that asks people for their consent; null if there is no page. */
+  readonly authOAuthServerAuthorizationPath: string | null
+  /** Seconds from the request of an application until its code expires. */
+  readonly authOAuthServerAuthorizationTtl: number
+  /** Scopes of a request that names none, separated by spaces. */
+  readonly authOAuthServerDefaultScope: string
+
   readonly authMfaMaxEnrolledFactors: number
   readonly authMfaMaxVerifiedFactors: number
   /** Seconds. */
@@ -179,6 +191,7 @@ export type AuthSettings = {
   readonly authRateLimitSso: number
   readonly authRateLimitWeb3: number
   readonly authRateLimitPasskey: number
+  readonly authRateLimitOAuthDynamicClientRegister: number
   /** Per client and hour. */
   readonly authRateLimitAnonymousUsers: number
   /** Per client and minute. */

@@ -23,15 +23,20 @@ export const signOutRoutes: readonly AuthRoute[] = [
     errors: { 400: 'There is no such scope.', 401: 'There is no token.', 403: 'The token is not accepted.' },
     handler: async ({ context, request, query }) => {
       const subject = await subjectOf(request, context.accessTokens)
+      let isClient = false
       try {
-        await context.callers.userOf(subject)
+        const { session } = await context.callers.userOf(subject)
+        isClient = session !== null && session.client_id !== null
       } catch (error) {
         if (error instanceof AuthError && error.code === 'user_not_found') return { status: 204, empty: true }
         throw error
       }
       const scope = given(query.get('scope')) ?? 'global'
       if (!scopes.includes(scope)) throw authErrors.invalid(`Unsupported logout scope ${JSON.stringify(scope)}`)
-      await context.database.ask(endSessions, [subject.userId, subject.sessionId, scope, originOf(request, context).ip])
+      if (isClient && scope === 'others') throw authErrors.isClient()
+      // A client ends its own session only.
+      const ended = isClient ? 'local' : scope
+      await context.database.ask(endSessions, [subject.userId, subject.sessionId, ended, originOf(request, context).ip])
       return { status: 204, empty: true }
     },
   }),

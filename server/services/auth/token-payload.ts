@@ -10,6 +10,9 @@ export type IssuedRow = {
   /** Seconds since 1970. */
   readonly created_at: number
   readonly has_verified_factor: boolean
+  /** The client of the OAuth server that has the session, and what was granted to it; null for a session of a user. */
+  readonly client_id: string | null
+  readonly scope: string | null
   readonly refresh_token: string
 }
 
@@ -66,6 +69,10 @@ export function tokenPayload(
     amr: JSON.stringify(session.amr),
     session_id: JSON.stringify(session.id),
     is_anonymous: user.get('is_anonymous'),
+    client_id: textOf(session.client_id),
+    scope: textOf(session.scope),
     app_role: appRole === 'null' ? undefined : appRole,
   })
 }
+
+const textOf = (value: string | null): string | undefined => (value === null ? undefined : JSON.stringify(value))

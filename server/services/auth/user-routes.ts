@@ -13,6 +13,7 @@ export const userRoutes: readonly AuthRoute[] = [
     id: 'authGetUser',
     summary: 'Your account',
     caller: 'user',
+    allowsClients: true,
     success: [200, 'The user.'],
     handler: ({ caller, request }) => {
       requireAudience(caller.claims, namedAudience(request))

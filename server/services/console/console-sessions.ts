@@ -208,8 +208,9 @@ async function proofOfAccount(settings: ConsoleSettings, token: string): Promise
   const { snapshot } = settings
   const identity = await identified(() => snapshot().loaded.verifier.verify(token))
   const session = namedSession(identity)
-  const { app_role: appRole, email, aal } = identity.claims
+  const { app_role: appRole, email, aal, client_id: client } = identity.claims
   if (typeof session?.user !== 'string') throw refused('The token is not one of a session of /auth/v1')
+  if (client !== undefined) throw refused('The token is one of an OAuth client, not of a person')
   if (appRole !== administrator) throw refused('The account is not an administrator')
   if (!(await isLive(settings, session))) throw refused('The session of the token has ended')
   if (aal !== 'aal2' && (await hasFactor(settings, session.user))) {

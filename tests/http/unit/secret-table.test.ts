@@ -12,7 +12,7 @@ import type { ConsoleSettings } from '../../../server/services/console/console-s
 import { storageRoutes } from '../../../server/services/storage/storage-table.ts'
 import { tables } from '../../support/service-routes.ts'
 
-type Described = Pick<ServiceRoute, 'method' | 'path' | 'parameters' | 'body'>
+type Described = Pick<ServiceRoute, 'method' | 'path' | 'parameters' | 'body' | 'bodies'>
 
 const routes: readonly Described[] = [
   ...authRoutes,
@@ -53,6 +53,12 @@ const notCompared: ReadonlySet<string> = new Set([
   'POST /auth/signup password',
   'PATCH /auth/me password',
   'POST /auth/v1/passkeys/registration/verify credential',
+  // Texts of an OAuth client, which gets them back; how it sends its secret; and the kind of its request.
+  'GET /auth/v1/oauth/authorize state',
+  'GET /auth/v1/oauth/authorize nonce',
+  'POST /auth/v1/oauth/clients/register token_endpoint_auth_method',
+  'POST /auth/v1/admin/oauth/clients token_endpoint_auth_method',
+  'PUT /auth/v1/admin/oauth/clients/{client_id} token_endpoint_auth_method',
   // The name of a secret, and the state of a call.
   'POST /console/api/webhooks/sql secret',
   'GET /console/api/webhooks/calls state',
@@ -62,7 +68,8 @@ const fieldsOf = (route: Described): readonly string[] => {
   const reference = route.body && '$ref' in route.body ? String(route.body.$ref) : undefined
   const ofBody = reference === undefined ? [] : properties.get(reference)
   if (!ofBody) throw new Error(`${nameOf(route)}: no schema ${String(reference)}`)
-  return [...ofBody, ...(route.parameters ?? []).map(({ name }) => name)]
+  const ofForms = Object.values(route.bodies ?? {}).flatMap(({ properties }) => Object.keys(properties ?? {}))
+  return [...ofBody, ...ofForms, ...(route.parameters ?? []).map(({ name }) => name)]
 }
 
 const table: readonly (readonly [SecretName, Secret])[] = Object.entries(secrets) as never

@@ -1,10 +1,8 @@
 // Sign-in with providers: `/authorize` sends the user to the provider, which sends them back to `/callback`.
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { loadExpress } from '../../../http/express.ts'
-import { AuthError } from '../auth-error.ts'
 import { defineAuthRoute, type AuthRoute } from '../dialect.ts'
 import { callbackTarget } from './callback.ts'
 import { flowTarget } from './provider-flow.ts'
+import { readForm } from '../form-body.ts'
 import { isEmpty } from '../request-text.ts'
 
 /** Query parameters of requests that start a flow at a provider. */
@@ -73,19 +71,3 @@ export const oauthRoutes: readonly AuthRoute[] = [
     }),
   }),
 ]
-
-/** Bytes of a form. */
-const limit = 100 * 1024
-
-/** @throws AuthError 413 */
-async function readForm(request: IncomingMessage, response: ServerResponse): Promise<URLSearchParams> {
-  const receive = loadExpress().text({ type: () => true, limit })
-  await new Promise<void>((resolve, reject) => {
-    receive(request, response, (error?: unknown) => {
-      if (error === undefined) resolve()
-      else reject(new AuthError(413, 'request_entity_too_large', `Request body too large (max ${limit} bytes)`))
-    })
-  })
-  const { body } = request as { readonly body?: unknown }
-  return new URLSearchParams(typeof body === 'string' ? body : '')
-}
