@@ -1,4 +1,4 @@
-// Statements of the OAuth server: each calls one function of `000024_oauth_server.sql`.
+// Statements of the OAuth server: each calls one function of `000026_oauth_server.sql`.
 import { JsonStatement } from '../../../postgres/json-statement.ts'
 
 const read = (text: string): JsonStatement => new JsonStatement(text, { access: 'read', hasNoEffect: true })
