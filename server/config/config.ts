@@ -6,6 +6,7 @@ import type { QualifiedIdentifier } from '../catalogue/identifier.ts'
 import type { AnalysisSettings } from '../services/analysis/settings.ts'
 import type { AuthSettings } from '../services/auth/settings.ts'
 import type { FunctionsSettings } from '../services/functions/settings.ts'
+import type { McpSettings } from '../services/mcp/settings.ts'
 import type { RealtimeSettings } from '../services/realtime/settings.ts'
 import type { WebhooksSettings } from '../services/webhooks/settings.ts'
 import type { SchedulesSettings } from '../services/schedules/settings.ts'
@@ -53,6 +54,7 @@ export type ServiceName =
   | 'webhooks'
   | 'schedules'
   | 'functions'
+  | 'mcp'
   | 'console'
 
 export type DocsMode = 'follow-privileges' | 'ignore-privileges'
@@ -154,4 +156,5 @@ export type Config = PostgrestConfig &
   RealtimeSettings &
   FunctionsSettings &
   WebhooksSettings &
-  SchedulesSettings
+  SchedulesSettings &
+  McpSettings

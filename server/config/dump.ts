@@ -5,6 +5,7 @@ import { authSettings } from './auth-settings.ts'
 import type { Config } from './config.ts'
 import { quoted } from './setting-reading.ts'
 import { functionsSettings } from './functions-settings.ts'
+import { mcpSettings } from './mcp-settings.ts'
 import { postgrestSettings } from './postgrest-settings.ts'
 import { realtimeSettings } from './realtime-settings.ts'
 import { serviceSettings } from './service-settings.ts'
@@ -79,6 +80,7 @@ export function exampleConfig(): string {
     section('Settings of functions', Object.values(functionsSettings)),
     section('Settings of outgoing calls', Object.values(webhooksSettings)),
     section('Settings of schedules', Object.values(schedulesSettings)),
+    section('Settings of agents', Object.values(mcpSettings)),
   ].join('\n')
 }
 

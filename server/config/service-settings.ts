@@ -11,7 +11,7 @@ const kibibyte = 1024
 
 const serviceNames: readonly ServiceName[] = [
   ...(['rest', 'auth', 'auth-v1', 'profiles', 'reports', 'analysis', 'storage'] as const),
-  ...(['realtime', 'webhooks', 'schedules', 'functions', 'console'] as const),
+  ...(['realtime', 'webhooks', 'schedules', 'functions', 'mcp', 'console'] as const),
 ]
 
 export const serviceSettings: { readonly [K in keyof ServiceConfig]: Setting<ServiceConfig[K]> } = {
@@ -36,9 +36,9 @@ export const serviceSettings: { readonly [K in keyof ServiceConfig]: Setting<Ser
     name: 'services',
     variables: ['SERVICES'],
     type: types.choices(serviceNames),
-    default: serviceNames.filter((name) => name !== 'auth-v1'),
+    default: serviceNames.filter((name) => name !== 'auth-v1' && name !== 'mcp'),
     description:
-      'What the server has. The routes of other services respond with 404, and migrations create none of their tables: `rest,auth` leaves `public` to tables of your own. `auth-v1` in the place of `auth` leaves out the sign-in with cookies (`/auth/signup` and the others).',
+      'What the server has. The routes of other services respond with 404, and migrations create none of their tables: `rest,auth` leaves `public` to tables of your own. `auth-v1` in the place of `auth` leaves out the sign-in with cookies (`/auth/signup` and the others). `mcp` adds [tools for agents](../services/mcp/README.md).',
   }),
   console: service({
     name: 'console',

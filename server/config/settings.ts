@@ -1,6 +1,7 @@
 // The table of all settings, from which loading, the dump, the example file and the guides' tables derive.
 import { authSettings } from './auth-settings.ts'
 import { functionsSettings } from './functions-settings.ts'
+import { mcpSettings } from './mcp-settings.ts'
 import { postgrestSettings } from './postgrest-settings.ts'
 import { realtimeSettings } from './realtime-settings.ts'
 import { schedulesSettings } from './schedules-settings.ts'
@@ -18,6 +19,7 @@ export const ownSettings = {
   ...functionsSettings,
   ...webhooksSettings,
   ...schedulesSettings,
+  ...mcpSettings,
 }
 
 export const settings: Settings = { ...postgrestSettings, ...ownSettings }

@@ -47,6 +47,18 @@ export function comparableClaims(identity: Identity): ReadonlyMap<string, string
 }
 
 /**
+ * Claims that change when a token is renewed, or when its user signs in again (RFC 7519, section 4.1; those of Supabase's
+ * sessions): when and how, not who. `aal` is not among them: policies let a caller with a second factor do more.
+ */
+const renewed: ReadonlySet<string> = new Set(['iat', 'exp', 'nbf', 'jti', 'session_id', 'amr', 'auth_time'])
+
+/** The comparable claims that stay the same when a token is renewed, by name. */
+export const lastingClaims = (identity: Identity): readonly (readonly [name: string, text: string])[] =>
+  [...comparableClaims(identity)]
+    .filter(([name]) => !renewed.has(name))
+    .sort(([one], [other]) => (one < other ? -1 : one > other ? 1 : 0))
+
+/**
  * The subject of the token as JSON text that no other subject has. `null` without one: all such callers of a role count as one.
  */
 export function subjectText(identity: Identity): string {

@@ -1,6 +1,9 @@
 // Media types in the headers `Accept` and `Content-Type`, and in error messages.
 // https://docs.postgrest.org/en/stable/references/api/resource_representation.html; RFC 9110, sections 8.3 and 12.5
 
+/** Of requests that are explained instead of answered. */
+export const explanationType = 'application/vnd.rowhouse.explain+json'
+
 const planOptions = ['analyze', 'verbose', 'settings', 'buffers', 'wal'] as const
 
 export type PlanOption = (typeof planOptions)[number]

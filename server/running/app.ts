@@ -9,6 +9,7 @@ import { logRequests, type EndedRequest } from '../http/request-log.ts'
 import { mounted, type Router } from '../http/router.ts'
 import { isBelow } from '../adapters/base-path.ts'
 import { functionsPath } from '../services/functions/dialect.ts'
+import { mcpPath, metadataPath } from '../services/mcp/dialect.ts'
 import { realtimePath } from '../services/realtime/dialect.ts'
 import { storagePath } from '../services/storage/dialect.ts'
 import type { NodeHandler } from '../adapters/node.ts'
@@ -31,6 +32,8 @@ export type AppOptions = {
   readonly realtime?: Handler | undefined
   /** The functions at `/functions/v1`, if the server has them. */
   readonly functions?: Handler | undefined
+  /** The tools for agents at `/mcp`, if the server has them. */
+  readonly mcp?: Handler | undefined
   /** Finds the handler for paths of services that the server does not have. */
   readonly missing?: (target: string) => Handler | undefined
   /** Responds to a request if it is refused because the server is overloaded; otherwise returns false. */
@@ -69,6 +72,7 @@ export function createApp({
   storage,
   realtime,
   functions,
+  mcp,
   missing = () => undefined,
   refuse = () => false,
   log,
@@ -90,6 +94,7 @@ export function createApp({
       : undefined
   const isRest = (target: string): boolean => {
     if (hidden !== undefined && isBelow(target, hidden)) return false
+    if (mcp && isMcp(target)) return false
     return servesRoot ? !services.has(firstSegment(target)) : isBelow(target, restBasePath)
   }
   const isAnalysis = (target: string): boolean =>
@@ -104,9 +109,11 @@ export function createApp({
           ? realtime
           : functions && isBelow(target, functionsPath)
             ? functions
-            : isAnalysis(target)
-              ? undefined
-              : missing(target)
+            : mcp && isMcp(target)
+              ? mcp
+              : isAnalysis(target)
+                ? undefined
+                : missing(target)
     if (direct) logRequest(request, response, () => direct(request, response))
     else if (isAmbiguous(target)) logRequest(request, response, () => notFound(request, response))
     else serviceRouter()(request as express.Request, response as express.Response, () => notFound(request, response))
@@ -126,6 +133,8 @@ export function createApp({
     else serve(request, response, target)
   }
 }
+
+const isMcp = (target: string): boolean => isBelow(target, mcpPath) || isBelow(target, metadataPath)
 
 function routerOf(
   services: AppOptions['services'],

@@ -16,7 +16,7 @@ import type { ApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
 import type { JwtVerifier } from '../identity/jwt/jwt.ts'
 import type { ReplicaStatistics } from '../postgres/replicas/replica.ts'
 import type { Engine } from '../rest/engine.ts'
-import type { Answering } from '../rest/rest-request.ts'
+import type { Answering, RestRequest } from '../rest/rest-request.ts'
 import type { Snapshot } from '../rest/snapshot.ts'
 import { cookieIdentity } from '../services/accounts/cookie-identity.ts'
 import type { SessionSettings } from '../services/accounts/session.ts'
@@ -28,6 +28,7 @@ import type { ConsoleSettings } from '../services/console/console-settings.ts'
 import { databaseFailure } from '../services/database-failure.ts'
 import type { FunctionsService } from '../services/functions/functions-service.ts'
 import { serviceDocumentHandler } from '../services/openapi/service-document.ts'
+import type { McpService } from '../services/mcp/create-mcp.ts'
 import { createRealtime, type RealtimeService } from '../services/realtime/create-realtime.ts'
 import type { PeerNotices } from '../services/realtime/peer-notice.ts'
 import type { ChannelNotices } from '../services/channel-notices.ts'
@@ -43,6 +44,7 @@ import { embeddedVariable, isDevelopment } from './embedded-environment.ts'
 import { withExplanations } from './explanations.ts'
 import { startFunctionsService } from './functions-service.ts'
 import type { ServiceSettings } from './live-settings.ts'
+import { startMcp } from './mcp-service.ts'
 import { NotReady } from './operations/health.ts'
 import type { Log } from './operations/log.ts'
 import type { LoadShedding } from './overload/load-shedding.ts'
@@ -84,6 +86,7 @@ export type CompositionOptions = {
   readonly uri: string
   readonly isEnding: () => boolean
   readonly explain: ServeTools['explain']
+  readonly preview: ServeTools['preview']
   readonly console: ServeTools['console']
   readonly configFile: string | undefined
   readonly replicas: () => readonly ReplicaStatistics[]
@@ -99,6 +102,7 @@ export type Composition = {
   readonly schedules: SchedulesService | undefined
   readonly functions: FunctionsService | undefined
   readonly webhooks: WebhooksService | undefined
+  readonly mcp: McpService | undefined
 }
 
 /** @throws StorageFolderError, StorageBucketError, HookSettingError */
@@ -165,19 +169,17 @@ export async function compose(options: CompositionOptions): Promise<Composition>
   const functions = has('functions')
     ? startFunctionsService({ ...parts, onLog: (entry) => options.log.write({ kind: 'function', ...entry }) })
     : undefined
+  const engine = explainingEngine(options, () => current().explainRoles)
+  const mcp = has('mcp') ? startTools(parts, engine) : undefined
   const listener = createApp({
-    rest: has('rest')
-      ? nodeHandler(
-          explainingEngine(options, () => current().explainRoles),
-          { basePath: config.restBasePath, onError },
-        )
-      : undefined,
+    rest: has('rest') ? nodeHandler(engine, { basePath: config.restBasePath, onError }) : undefined,
     restBasePath: config.restBasePath,
     services: withRouter(signIn ? withAuth(routers, signIn.auth) : routers, 'console', consoleRouter),
     analysis: analysis && { path: config.imageBasePath, router: analysis.router },
     storage: storage?.handler,
     realtime: realtime?.handler,
     functions: functions?.handler,
+    mcp: mcp?.handler,
     missing: missingServices({
       services: config.services,
       restPath: has('rest') ? basePathOf(config.restBasePath) : '/rest/v1',
@@ -191,7 +193,7 @@ export async function compose(options: CompositionOptions): Promise<Composition>
   const webhooks = has('webhooks')
     ? createWebhooks({ ...parts, settings: parts.current, notices: parts.callNotices })
     : undefined
-  return { listener, analysis, auth: signIn?.auth, storage, realtime, schedules, functions, webhooks }
+  return { listener, analysis, auth: signIn?.auth, storage, realtime, schedules, functions, webhooks, mcp }
 }
 
 /** The console, if the server has it. */
@@ -270,26 +272,37 @@ function startSchedules(parts: Parts): SchedulesService {
 }
 
 /** The engine, which also explains requests for the roles of the setting. */
-const explainingEngine = (
-  { engine, database, validator, lookupApiKey, shedding, log, metrics, explain }: CompositionOptions,
-  roles: () => readonly string[],
-): Answering =>
-  withExplanations(engine, () =>
-    explain({
-      database,
-      validator,
-      roles,
-      snapshot: () => engine.snapshot,
-      identify: (request) =>
-        authenticate(
-          request.header('authorization'),
-          request.header('apikey'),
-          engine.snapshot.loaded.verifier,
-          lookupApiKey,
-        ),
-      onRequest: observeRest(log, metrics, shedding),
-    }),
-  )
+const explainingEngine = (options: CompositionOptions, roles: () => readonly string[]): Answering =>
+  withExplanations(options.engine, () => options.explain({ ...undoing(options), roles }))
+
+/** What runs requests of callers and undoes them. */
+const undoing = ({ engine, database, validator, lookupApiKey, shedding, log, metrics }: CompositionOptions) => ({
+  database,
+  validator,
+  snapshot: () => engine.snapshot,
+  identify: (request: RestRequest) =>
+    authenticate(
+      request.header('authorization'),
+      request.header('apikey'),
+      engine.snapshot.loaded.verifier,
+      lookupApiKey,
+    ),
+  onRequest: observeRest(log, metrics, shedding),
+})
+
+/** The tools for agents at `/mcp`. */
+function startTools(parts: Parts, engine: Answering): McpService {
+  const { env, configFile, isDevelopment, config } = parts
+  const ownerUri = isDevelopment ? config.migrationDatabaseUrl : null
+  const snapshot = (): Snapshot<ServiceSettings> => parts.engine.snapshot
+  return startMcp({
+    ...parts,
+    engine,
+    snapshot,
+    preview: () => parts.preview(undoing(parts)),
+    consoleTools: () => parts.console({ ...parts, env, configFile, ownerUri, config: parts.current, snapshot }),
+  })
+}
 
 /** What `createApp` asks before it serves a request. Operations and preflight requests are never refused. */
 function refuseWhenOverloaded(parts: Parts): AppOptions['refuse'] {

@@ -1,8 +1,7 @@
 // Requests to the REST API that accept `application/vnd.rowhouse.explain+json` are explained instead of answered.
 import { lazy } from '../common/lazy.ts'
+import { explanationType } from '../rest/media-type.ts'
 import type { Answering } from '../rest/rest-request.ts'
-
-export const explanationType = 'application/vnd.rowhouse.explain+json'
 
 /**
  * The engine, with explanations. All other requests are the engine's.

@@ -37,6 +37,7 @@ export function missingServices({
     ...(services.includes('storage') ? [] : [['/storage/v1', 'storage'] as const]),
     ...(services.includes('realtime') ? [] : [['/realtime/v1', 'realtime'] as const]),
     ...(services.includes('functions') ? [] : [['/functions/v1', 'functions'] as const]),
+    ...(services.includes('mcp') ? [] : [['/mcp', 'mcp'] as const]),
   ]
   const messages = [
     ...Object.entries(unknown).map(([path, message]) => [path, message(restPath)] as const),

@@ -87,6 +87,8 @@ export type ServeTools = {
   readonly greet: (database: ServedDatabase, greeting: Greeting) => Promise<void>
   /** Creates what answers the requests that ask for an explanation. */
   readonly explain: (options: ExplainingOptions) => Promise<Answering>
+  /** Creates what answers requests and undoes them. */
+  readonly preview: (options: Omit<ExplainingOptions, 'roles'>) => Promise<Answering>
   /** What the console shows of the command line. */
   readonly console: (options: ConsoleToolsOptions) => Promise<ConsoleTools>
 }

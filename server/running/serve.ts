@@ -121,6 +121,7 @@ export async function serve(options: ServeOptions, tools: ServeTools): Promise<v
         uri,
         log,
         explain: tools.explain,
+        preview: tools.preview,
         console: tools.console,
         archive: archive?.status,
       },

@@ -51,6 +51,7 @@ export type ServiceOptions = {
   readonly uri: string
   readonly log: Log
   readonly explain: ServeTools['explain']
+  readonly preview: ServeTools['preview']
   readonly console: ServeTools['console']
   /** Whether the server is about to end. `/ready` is 503 then. */
   readonly isEnding?: () => boolean
@@ -91,6 +92,7 @@ export async function startService({
   uri,
   log: given,
   explain,
+  preview,
   console,
   isEnding = () => false,
   beforeLoading,
@@ -234,8 +236,8 @@ export async function startService({
       configFile,
       uri,
     }
-    const composition = await compose({ ...options, isEnding, explain, console })
-    const { listener, analysis, auth, storage, realtime, schedules, functions, webhooks } = composition
+    const composition = await compose({ ...options, isEnding, explain, preview, console })
+    const { listener, analysis, auth, storage, realtime, schedules, functions, webhooks, mcp } = composition
     schemaChanged = () => realtime?.forgetTables()
     settingsRead = () => functions?.reload()
     if (analysis) metrics.watchAnalysisQueue(analysis.queueLength)
@@ -243,6 +245,7 @@ export async function startService({
     if (schedules) metrics.watchSchedules(schedules.figures)
     if (functions) metrics.watchFunctions(functions.figures)
     if (webhooks) metrics.watchWebhooks(webhooks.figures)
+    if (mcp) metrics.watchMcp(mcp.figures)
     return {
       ...parts,
       listener,

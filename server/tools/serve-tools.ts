@@ -10,4 +10,5 @@ export const serveTools: ServeTools = {
   greet: async (database, greeting) => (await import('./greeting.ts')).greet(database, greeting),
   console: async (options) => (await import('./console/console-tools.ts')).createConsoleTools(options),
   explain: async (options) => (await import('./explain/http.ts')).explaining(options),
+  preview: async (options) => (await import('./explain/preview.ts')).previewing(options),
 }

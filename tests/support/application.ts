@@ -49,6 +49,7 @@ export async function startApplication(
     uri,
     log,
     explain: serveTools.explain,
+    preview: serveTools.preview,
     console: serveTools.console,
   })
   t.teardown(() => service.stop())

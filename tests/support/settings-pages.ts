@@ -206,6 +206,15 @@ const pages: readonly Page[] = [
     purpose: 'How to choose the roles whose jobs run, the time zone, and limits.',
     tasks: [{ task: 'Run jobs at set times', settings: ['schedules-*'] }],
   },
+  {
+    file: 'mcp.md',
+    title: 'Settings of agents',
+    purpose: 'How to choose what agents may do at `/mcp`, and how much.',
+    tasks: [
+      { task: 'Let agents write', settings: ['mcp-mode'] },
+      { task: 'Limit agents', settings: ['mcp-*'] },
+    ],
+  },
 ]
 
 const lines = settingsTable().split('\n')

@@ -7,6 +7,7 @@ import type { StreamEnd } from '../../rest/database.ts'
 import type { FunctionFigures } from '../../services/functions/statistics.ts'
 import type { RealtimeFigures } from '../../services/realtime/statistics.ts'
 import type { WebhooksFigures } from '../../services/webhooks/create-webhooks.ts'
+import type { McpFigures } from '../../services/mcp/statistics.ts'
 import type { ScheduleFigures } from '../../services/schedules/statistics.ts'
 import { Counter, Gauge, Histogram } from 'prom-client'
 import type { JwtCacheStatistics } from '../../identity/jwt/jwt.ts'
@@ -16,6 +17,7 @@ import { archiveMetrics } from './archive-metrics.ts'
 import { createRegistry, type Exposition, type MetricRegistry } from './exposition.ts'
 import { functionsMetrics } from './functions-metrics.ts'
 import { realtimeMetrics } from './realtime-metrics.ts'
+import { mcpMetrics } from './mcp-metrics.ts'
 import { schedulesMetrics } from './schedules-metrics.ts'
 import { requestMetrics, type MeasuredRequest } from './request-metrics.ts'
 import type { TraceIds } from './request-record.ts'
@@ -54,6 +56,8 @@ export type Metrics = {
   readonly watchArchive: (status: () => ArchiveStatus) => void
   /** Adds the metrics of the realtime service. Call it at most once. */
   readonly watchRealtime: (figures: () => RealtimeFigures) => void
+  /** Adds the metrics of tools for agents. Call it at most once. */
+  readonly watchMcp: (figures: () => McpFigures) => void
   /** Adds the metrics of schedules. Call it at most once. */
   readonly watchSchedules: (figures: ScheduleFigures) => void
   /** Adds the metrics of functions. Call it at most once. */
@@ -159,6 +163,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
     watchRefusals: (read) => (refusals = read),
     watchArchive: (status) => archiveMetrics(registry, status),
     watchRealtime: (figures) => realtimeMetrics(registry, figures),
+    watchMcp: (figures) => mcpMetrics(registry, figures),
     watchSchedules: (figures) => schedulesMetrics(registry, figures),
     watchFunctions: (figures) => functionsMetrics(registry, figures),
     watchWebhooks: (figures) => webhooksMetrics(registry, figures),

@@ -17,6 +17,7 @@ export const unreadMetrics: Metrics = {
   watchRefusals: ignore,
   watchArchive: ignore,
   watchRealtime: ignore,
+  watchMcp: ignore,
   watchSchedules: ignore,
   watchFunctions: ignore,
   watchWebhooks: ignore,

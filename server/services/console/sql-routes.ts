@@ -2,7 +2,7 @@
 import { defineEnvelopeRoute, type Access } from '../../http/envelope-dialect.ts'
 import type { Route } from '../../http/route.ts'
 import { dto, failure, success } from '../../http/service-response.ts'
-import { goneSignal } from './client-gone.ts'
+import { goneSignal } from '../client-gone.ts'
 import type { ConsoleCaller, ConsoleParts } from './console-settings.ts'
 import type { SqlIdentity } from './database-tools.ts'
 import { requireDevelopment } from './development.ts'

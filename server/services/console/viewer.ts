@@ -3,16 +3,20 @@ import { Failure } from '../../http/envelope.ts'
 import type { Identity } from '../../identity/identity.ts'
 import { isInternalRole } from '../../identity/internal-role.ts'
 import { TokenSigner } from '../../identity/jwt/token-signer.ts'
+import type { Database } from '../../postgres/database.ts'
 import { accountIdentity } from '../accounts/account-identity.ts'
 import { authAdmin } from '../auth/auth-database.ts'
 import type { ConsoleSettings } from './console-settings.ts'
 import type { TokenRequest, ViewerToken } from './protocol.ts'
 
+/** What finds identities. */
+type ViewerSettings = { readonly database: Pick<Database, 'query' | 'transaction'> }
+
 /** Seconds. */
 const lifetime = 300
 
 /** The roles that requests may have, without the server's own. */
-export async function viewerRoles({ database }: Pick<ConsoleSettings, 'database'>): Promise<readonly string[]> {
+export async function viewerRoles({ database }: ViewerSettings): Promise<readonly string[]> {
   const rows = await database.query(
     `select rolname as name from pg_catalog.pg_roles
      where pg_catalog.pg_has_role(session_user, oid, 'member') and rolname <> session_user
@@ -28,7 +32,7 @@ export async function viewerRoles({ database }: Pick<ConsoleSettings, 'database'
  *
  * @throws Failure 404 for a role that requests cannot have, or a user that does not exist
  */
-export async function viewerIdentity(settings: ConsoleSettings, viewer: TokenRequest): Promise<Identity> {
+export async function viewerIdentity(settings: ViewerSettings, viewer: TokenRequest): Promise<Identity> {
   if ('role' in viewer) {
     if (!(await viewerRoles(settings)).includes(viewer.role)) {
       throw new Failure(404, `Requests cannot have the role ${viewer.role}`)

@@ -13,7 +13,7 @@ import { isStreamed, type RestResponse } from '../../rest/response/result.ts'
 import type { RestRequest } from '../../rest/rest-request.ts'
 import type { ExplainingOptions } from '../../running/serve-tools.ts'
 import type { Explanation } from './explanation.ts'
-import { explainTransaction, type ExplainedRun, type ExplainOptions } from './transaction.ts'
+import { explainTransaction, notExplained, type ExplainedRun, type ExplainOptions } from './transaction.ts'
 
 /** `identify` authenticates the caller, and refuses those who may not have requests explained. */
 export type ExplainerOptions = Pick<ExplainingOptions, 'database' | 'snapshot' | 'validator' | 'identify'>
@@ -141,7 +141,8 @@ export class Explainer {
       response: isRun
         ? { status: response.status, error: errorOf(response), contentRange: headerOf(response, 'content-range') }
         : null,
-      ...(run?.explanation ?? notRun),
+      // A request may be rejected before the database is asked.
+      ...(run?.explanation ?? notExplained),
     }
     return { response, explanation, observation, failure }
   }
@@ -184,18 +185,6 @@ export class Explainer {
         return run.outcome satisfies never
     }
   }
-}
-
-/** What is known about a request that was rejected before the database was asked. */
-const notRun: Omit<Explanation, 'request' | 'response'> = {
-  effects: { refused: [], remaining: [] },
-  statements: [],
-  relations: [],
-  rows: { before: null, after: null },
-  denied: null,
-  plan: null,
-  cost: null,
-  notes: [],
 }
 
 function headerOf({ headers }: RestResponse, name: string): string | null {

@@ -1,9 +1,9 @@
 // Explanations over HTTP.
 import { errors } from '../../rest/errors.ts'
 import type { Identify, RestObservation } from '../../rest/handler.ts'
+import { explanationType } from '../../rest/media-type.ts'
 import type { Answering, RestRequest } from '../../rest/rest-request.ts'
 import type { RestResponse } from '../../rest/response/result.ts'
-import { explanationType } from '../../running/explanations.ts'
 import type { ExplainingOptions, ScratchDatabase } from '../../running/serve-tools.ts'
 import { Explainer } from './explainer.ts'
 import { Turns } from './turns.ts'
@@ -13,12 +13,15 @@ const maxAtOnce = 2
 
 /** Explains requests, for the callers who may have them explained. */
 export function explaining({ roles, onRequest, ...options }: ExplainingOptions): Answering {
-  const turns = new Turns(maxAtOnce)
-  const database: ScratchDatabase = {
-    scratch: (transaction, use) => turns.take(() => options.database.scratch(transaction, use)),
-  }
+  const database = takingTurns(options.database)
   const explainer = new Explainer({ ...options, database, identify: permitted(options.identify, roles) })
   return { answer: (request) => explain(explainer, request, onRequest) }
+}
+
+/** A database on which a few requests run at once, so that they leave connections for others. */
+export function takingTurns(database: ScratchDatabase): ScratchDatabase {
+  const turns = new Turns(maxAtOnce)
+  return { scratch: (transaction, use) => turns.take(() => database.scratch(transaction, use)) }
 }
 
 const permitted =

@@ -23,6 +23,8 @@ export type ExplainOptions = {
   readonly trusted: readonly string[]
   /** Whether the reader may see rows that are hidden from the caller, and values that policies look up. */
   readonly discloses: boolean
+  /** Whether it is only run and undone: nothing is said about policies, plan and cost. */
+  readonly onlyRuns?: boolean
 }
 
 export type ExplainedTransaction = Pick<
@@ -76,6 +78,7 @@ export async function explainTransaction(
     return { outcome: { kind: 'refused' }, explanation: await describe(context, { kind: 'refused' }, effects) }
   }
   const outcome = await run(stage, transaction)
+  if (options.onlyRuns === true) return { outcome, explanation: { ...notExplained, effects } }
   return { outcome, explanation: await describe(context, outcome, effects) }
 }
 
@@ -131,6 +134,18 @@ async function readEffects(
     writes: written ? [`${written.schema}.${written.name}`] : [],
     trusted,
   })
+}
+
+/** The parts of an explanation that say nothing. */
+export const notExplained: ExplainedTransaction = {
+  effects: { refused: [], remaining: [] },
+  statements: [],
+  relations: [],
+  rows: { before: null, after: null },
+  denied: null,
+  plan: null,
+  cost: null,
+  notes: [],
 }
 
 const nothingExamined: Examined = { relations: new Map(), denied: [], values: new Map() }

@@ -3,7 +3,7 @@ import { EventEmitter, once } from 'node:events'
 import { createServer, get, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
-import { goneSignal } from '../../../server/services/console/client-gone.ts'
+import { goneSignal } from '../../../server/services/client-gone.ts'
 import { streamRequests } from '../../../server/services/console/request-stream.ts'
 
 /** The response of a request whose client has disconnected. */

@@ -44,6 +44,7 @@ const arrows: Readonly<Record<string, Arrows>> = {
       'services/analysis/settings.ts',
       'services/auth/settings.ts',
       'services/functions/settings.ts',
+      'services/mcp/settings.ts',
       'services/realtime/settings.ts',
       'services/schedules/settings.ts',
       'services/storage/settings.ts',

@@ -1,6 +1,6 @@
 // The header `Idempotency-Key`. https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/
 import { createHash } from 'node:crypto'
-import { comparableClaims, subjectText, type Identity } from '../../../identity/identity.ts'
+import { lastingClaims, subjectText, type Identity } from '../../../identity/identity.ts'
 import { errors } from '../../errors.ts'
 import type { HttpRequest } from '../../request/api-request.ts'
 
@@ -45,11 +45,6 @@ const meaningful = new Set([
   'content-encoding',
   'accept-encoding',
 ])
-/**
- * Claims that change when a token is renewed, or when its user signs in again (RFC 7519, section 4.1; those of Supabase's
- * sessions): when and how, not who. `aal` is not among them: policies let a caller with a second factor do more.
- */
-const renewed = new Set(['iat', 'exp', 'nbf', 'jti', 'session_id', 'amr', 'auth_time'])
 
 /**
  * Identifies a request that a key stands for, and its caller: the role, and the subject of the token.
@@ -61,13 +56,12 @@ export function idempotentRequest(
   { method, path, query, headers, body }: HttpRequest,
   identity: Identity,
 ): IdempotentRequest {
-  const lasting = [...comparableClaims(identity)].filter(([name]) => !renewed.has(name))
   const described = [
     method,
     path,
     query,
     headers.filter(([name]) => meaningful.has(name)).sort(byName),
-    lasting.sort(byName),
+    lastingClaims(identity),
   ]
   return {
     key: parseIdempotencyKey(value),
