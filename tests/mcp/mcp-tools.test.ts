@@ -28,7 +28,7 @@ const schema = `
   revoke execute on function public.wipe from public;
   insert into public.people values ('00000000-0000-4000-8000-000000000001', 'Ada'), ('00000000-0000-4000-8000-000000000002', 'Bob');
   insert into public.tasks (title, done, owner, secret_note)
-  select 'task ' || n, n % 2 = 0, '00000000-0000-4000-8000-00000000000' || (1 + n % 2), 'note' from generate_series(1, 20) as n;
+  select 'task ' || n, n % 2 = 0, ('00000000-0000-4000-8000-00000000000' || (1 + n % 2))::uuid, 'note' from generate_series(1, 20) as n;
 `
 
 const ada = { sub: '00000000-0000-4000-8000-000000000001' }

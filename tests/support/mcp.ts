@@ -42,8 +42,7 @@ export async function startMcpServer(t: Ended, sql: string, env: Environment = {
 export async function connect(t: Ended, url: string, headers: Readonly<Record<string, string>>): Promise<Agent> {
   const client = new Client({ name: 'test', version: '1.0.0' })
   const transport = new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { requestInit: { headers } })
-  // Its type says that it may have no session id, which the transport's does not.
-  await client.connect(transport as Parameters<Client['connect']>[0])
+  await client.connect(transport)
   t.teardown(() => client.close())
   return {
     client,

@@ -66,11 +66,13 @@ const listed = ({ name, title, description, schema, effect }: AnyTool, { byId }:
   annotations: { title, openWorldHint: false, ...hints[effect] },
 })
 
-/** Without the members that name the file. */
-function inputSchema(schema: SchemaFile['schema'] = {}): ListedTool['inputSchema'] {
-  const { $id: _id, $schema: _schema, title: _title, ...rest } = schema
-  return { ...rest, type: 'object' }
-}
+/** Members of a schema that name its file. */
+const ofFile: ReadonlySet<string> = new Set(['$id', '$schema', 'title'])
+
+const inputSchema = (schema: SchemaFile['schema'] = {}): ListedTool['inputSchema'] => ({
+  ...Object.fromEntries(Object.entries(schema).filter(([name]) => !ofFile.has(name))),
+  type: 'object',
+})
 
 async function call(
   name: string,

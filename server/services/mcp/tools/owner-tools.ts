@@ -60,7 +60,7 @@ export const policyTestsTool = defineTool<{ readonly filter?: string }>({
       })
       run = tools.currentRun()
     }
-    if (!run || run.state !== 'done') {
+    if (run?.state !== 'done') {
       throw new ToolRefusal('The tests could not be run.', JSON.stringify({ state: run?.state, error: run?.error }))
     }
     const failed = run.tests.filter(({ problem }) => problem !== null)
