@@ -5,12 +5,15 @@
 import { existsSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Client } from '../../postgres/connection/client.ts'
+import { sqlState } from '../../postgres/database-error.ts'
 import { CommandError } from '../command-line/command-error.ts'
-import { checksumOf, readMigrations, readSqlFile, type MigrationFile } from './migration-file.ts'
+import { applyRoles, applySeed, rolesFor, rolesNote, seedNote } from './apply-seed.ts'
+import { inFreshSession } from './fresh-session.ts'
+import { checksumOf, readMigrations, type MigrationFile } from './migration-file.ts'
 import { pendingOf, planMigrations, type PendingOptions, type PlannedMigration } from './plan.ts'
-import { createRecord, readRecord, readSeed, saveProgress, saveSeed } from './record.ts'
+import { createRecord, listApplied, readRecord, saveProgress } from './record.ts'
 import { runFile } from './run-file.ts'
-import { findRoles, seedName } from './seed-files.ts'
+import { isListed, isSharing, listingOf } from './supabase-history.ts'
 
 export type ApplyOptions = PendingOptions & {
   /** Paths of seeds, which are applied after the migrations, once per database. Nothing happens for a missing file. */
@@ -56,25 +59,29 @@ export async function applyMigrations(client: Client, folder: string, options: A
   return withLock(client, options, async () => {
     const upTo = files.filter(({ version }) => options.upTo === undefined || BigInt(version) <= BigInt(options.upTo))
     const record = await readRecord(client)
-    const pending = pendingOf(planMigrations(upTo, record), options)
-    if (pending.length > 0) await createRecord(client)
+    const planned = planMigrations(upTo, record)
+    const pending = pendingOf(planned, options)
+    const isShared = await isSharing(client, folder)
+    if (isShared) notes.push(...(await listEarlier(client, planned)))
+    if (pending.length > 0) await createRecord(client, isShared)
     const applied: string[] = []
     const roles = rolesFor(folder, record)
     if (roles !== undefined) {
       const outcome = await applyRoles(client, folder, roles, options)
-      if (outcome === 'applied') applied.push(roles)
+      if (outcome === 'ran') applied.push(roles)
       if (outcome === 'changed') notes.push(rolesNote(roles))
     }
     for (const { file, record: known } of pending) {
       if (!file) continue
-      await applyFile(client, file, known, options)
-      applied.push(file.path)
+      const outcome = await applyFile(client, file, known, isShared, options)
+      if (outcome === 'applied') applied.push(file.path)
+      else notes.push(`${file.path} was applied by Supabase's command line at the same time.`)
     }
     const seeded: string[] = []
     for (const seed of options.seeds ?? []) {
       if (!existsSync(seed)) continue
-      const outcome = await applySeed(client, seed, seedName(folder, seed), options)
-      if (outcome === 'applied') seeded.push(seed)
+      const outcome = await applySeed(client, folder, seed, options)
+      if (outcome === 'ran') seeded.push(seed)
       if (outcome === 'changed') notes.push(seedNote(seed))
     }
     return { applied, seeded, notes }
@@ -82,46 +89,61 @@ export async function applyMigrations(client: Client, folder: string, options: A
 }
 
 /**
- * The `roles.sql` of a project, unless Supabase's command line has set the database up, which applies it itself.
+ * Lists the files that earlier versions of this program have applied, so that Supabase's command line does not apply them, too.
  *
- * @param record from `readRecord`
+ * @returns sentences about what could not be listed
  */
-export function rolesFor(folder: string, record: Awaited<ReturnType<typeof readRecord>>): string | undefined {
-  return [...record.values()].some(({ checksum }) => checksum === null) ? undefined : findRoles(folder)
+async function listEarlier(client: Client, planned: readonly PlannedMigration[]): Promise<readonly string[]> {
+  const unlisted = planned.flatMap(({ file, record }) => {
+    const listing = file && record?.appliedAt && !record.isListed ? listingOf(file) : undefined
+    return listing === undefined ? [] : [{ version: record?.version ?? '', listing }]
+  })
+  if (unlisted.length === 0) return []
+  try {
+    await createRecord(client, true)
+    for (const { version, listing } of unlisted) await listApplied(client, version, listing)
+    return []
+  } catch (error) {
+    // insufficient_privilege: nothing else depends on it.
+    if (sqlState(error) !== '42501') throw error
+    return [
+      `Supabase's command line does not see which migrations were applied: ${(error as Error).message}. It would apply them again.`,
+    ]
+  }
 }
 
-/** Applies `roles.sql` once per database. Roles belong to the cluster: it is no error if one exists. */
-export const applyRoles = (
-  client: Client,
-  folder: string,
-  path: string,
-  options: Pick<ApplyOptions, 'isThrowAway' | 'onNotice'>,
-): Promise<'applied' | 'unchanged' | 'changed'> =>
-  applySeed(client, path, seedName(folder, path), { ...options, reseed: false }, true)
-
-const rolesNote = (path: string): string =>
-  `${path} was changed after it was applied. It does not run again: put the change into a migration.`
-
-const seedNote = (seed: string): string =>
-  `${seed} was changed after it was applied. It does not run again by itself: \`rowhouse migrate --seed\` runs it.`
-
-/** Runs what has not taken effect of a file. */
+/**
+ * Runs what has not taken effect of a file, unless Supabase's command line has applied it since the record was read. That
+ * program takes no lock; which of both is later fails at the latest when the version is listed, and is rolled back.
+ */
 async function applyFile(
   client: Client,
   file: MigrationFile,
   record: PlannedMigration['record'],
+  isShared: boolean,
   { isThrowAway = false, onNotice }: ApplyOptions,
-): Promise<void> {
-  await inFreshSession(client, onNotice, () =>
+): Promise<'applied' | 'applied by supabase'> {
+  const listing = isShared ? listingOf(file) : undefined
+  const replaces = record?.appliedAt instanceof Date
+  const isApplied = async (): Promise<boolean> =>
+    listing !== undefined && !replaces && (await isListed(client, listing))
+  if (await isApplied()) return 'applied by supabase'
+  const run = (): Promise<void> =>
     runFile({
       client,
       file,
       isThrowAway,
       from: record?.done ?? 0,
       wasInterrupted: typeof record?.running === 'number',
-      save: (done, running) => saveProgress(client, progressOf(file, done, running)),
-    }),
-  )
+      save: (done, running) => saveProgress(client, { ...progressOf(file, done, running), listing, replaces }),
+    })
+  try {
+    await inFreshSession(client, onNotice, run)
+    return 'applied'
+  } catch (error) {
+    if (await isApplied().catch(() => false)) return 'applied by supabase'
+    throw error
+  }
 }
 
 const progressOf = (file: MigrationFile, done: number, running: number | null): Parameters<typeof saveProgress>[1] => ({
@@ -146,27 +168,6 @@ export async function tryFile(client: Client, file: MigrationFile): Promise<void
   )
 }
 
-async function applySeed(
-  client: Client,
-  path: string,
-  name: string,
-  { isThrowAway = false, reseed = false, onNotice }: ApplyOptions,
-  toleratesRoles = isThrowAway,
-): Promise<'applied' | 'unchanged' | 'changed'> {
-  const file = await readSqlFile(path)
-  const checksum = checksumOf(file)
-  const before = await readSeed(client, name)
-  if (before === checksum) return 'unchanged'
-  if (before !== undefined && !reseed) return 'changed'
-  await createRecord(client)
-  const save = async (done: number): Promise<void> => {
-    if (done === file.statements.length) await saveSeed(client, name, checksum)
-  }
-  const run = { client, file, from: 0, isThrowAway, toleratesRoles, startsOver: true, save }
-  await inFreshSession(client, onNotice, () => runFile(run))
-  return 'applied'
-}
-
 /**
  * Records a file as applied as it is, without running it.
  *
@@ -189,48 +190,13 @@ export async function acceptMigration(
     )
   }
   return withLock(client, options, async () => {
-    await createRecord(client)
-    await saveProgress(client, progressOf(file, file.statements.length, null))
+    const isShared = await isSharing(client, folder)
+    await createRecord(client, isShared)
+    const listing = isShared ? listingOf(file) : undefined
+    await saveProgress(client, { ...progressOf(file, file.statements.length, null), listing, replaces: true })
     return file.path
   })
 }
-
-/** Runs a file with the settings that a new session has, and restores those that this one began with. */
-async function inFreshSession(
-  client: Client,
-  onNotice: ApplyOptions['onNotice'],
-  run: () => Promise<void>,
-): Promise<void> {
-  const listener = ({ message }: { message?: string | undefined }): void => onNotice?.(message ?? '')
-  const reset = 'reset session authorization; reset role; reset all'
-  // The splitting of statements depends on this setting, whose other value is for databases of the last century.
-  await client.query(`${reset}; ${setNewDefaults}; set standard_conforming_strings to on`)
-  client.on('notice', listener)
-  try {
-    await run()
-  } finally {
-    client.off('notice', listener)
-    // Fails only if the connection is lost, which the error of the file says.
-    await client.query(reset).catch(() => undefined)
-  }
-}
-
-/**
- * Applies `alter database … set` and `alter role … set` of earlier files, and of the server's migrations, to a session that is
- * older. Connection options take precedence, as they do at a start.
- */
-const setNewDefaults = `
-  select pg_catalog.set_config(name, value, false) from (
-    select distinct on (name) name, value from (
-      select s.setrole, s.setdatabase, split_part(c, '=', 1) as name, substr(c, strpos(c, '=') + 1) as value
-      from pg_catalog.pg_db_role_setting s, unnest(s.setconfig) as c
-      where s.setdatabase in (0, (select oid from pg_catalog.pg_database where datname = current_database()))
-        and s.setrole in (0, (select oid from pg_catalog.pg_roles where rolname = session_user))
-    ) as given
-    where strpos(name, '.') > 0
-      or exists (select from pg_catalog.pg_settings p where p.name = given.name and context = 'user' and source <> 'client')
-    order by name, setrole <> 0 desc, setdatabase <> 0 desc
-  ) as newest`
 
 /**
  * Runs `use` while no other process migrates. Polls: a connection that waits for a lock in PostgreSQL has a snapshot, for which

@@ -2,10 +2,11 @@
 import type { Config } from '../../config/config.ts'
 import type { Client } from '../../postgres/connection/client.ts'
 import { CommandError } from '../command-line/command-error.ts'
-import { acceptMigration, applyMigrations, rolesFor, type Applied } from './apply.ts'
+import { acceptMigration, applyMigrations, type Applied } from './apply.ts'
+import { rolesFor, seedState, type SeedState } from './apply-seed.ts'
 import { serviceTablesOf } from '../../running/service-choice.ts'
 import { MigrationError } from './migration-error.ts'
-import { checksumOf, readMigrations, readSqlFile } from './migration-file.ts'
+import { readMigrations } from './migration-file.ts'
 import { pendingOf, planMigrations, type MigrationState, type PendingOptions } from './plan.ts'
 import { findProject } from '../../config/project.ts'
 import { readRecord, readSeed } from './record.ts'
@@ -116,7 +117,7 @@ export type ProjectStatus = {
   readonly folder: string | null
   readonly files: readonly FileStatus[]
   /** The seeds of the project, in order. */
-  readonly seeds: readonly { readonly file: string; readonly state: 'applied' | 'changed' | 'not applied' }[]
+  readonly seeds: readonly { readonly file: string; readonly state: SeedState }[]
   /** Names of SQL files that are no migrations. */
   readonly ignored: readonly string[]
 }
@@ -139,7 +140,7 @@ export async function projectStatus(client: Client, config: ProjectConfig): Prom
     })),
     seeds: await inOrder(seeds, async (file) => ({
       file,
-      state: await seedState(client, file, seedName(migrations ?? '', file)),
+      state: await seedState(client, migrations ?? '', file),
     })),
     ignored,
   }
@@ -149,13 +150,6 @@ async function inOrder<T, U>(values: readonly T[], one: (value: T) => Promise<U>
   const results: U[] = []
   for (const value of values) results.push(await one(value))
   return results
-}
-
-async function seedState(client: Client, path: string, name: string): Promise<'applied' | 'changed' | 'not applied'> {
-  const file = await readSqlFile(path)
-  const applied = await readSeed(client, name)
-  if (applied === undefined) return 'not applied'
-  return applied === checksumOf(file) ? 'applied' : 'changed'
 }
 
 /** Records a file as applied as it is. Returns its path. */

@@ -45,7 +45,8 @@ export const seedName = (migrations: string, path: string): string =>
 
 const usualSeed = 'seed.sql'
 
-const isOfSupabase = (migrations: string): boolean => basename(dirname(resolve(migrations))) === 'supabase'
+/** Whether a folder of migrations is that of a project of Supabase: `supabase/migrations`. */
+export const isOfSupabase = (migrations: string): boolean => basename(dirname(resolve(migrations))) === 'supabase'
 
 /** Names of the seeds, or undefined if the file names none. */
 async function readPatterns(path: string): Promise<readonly string[] | undefined> {

@@ -12,7 +12,8 @@ import {
   type ThrowAwayDatabases,
 } from '../../postgres/throw-away-database.ts'
 import { CommandError } from '../command-line/command-error.ts'
-import { applyMigrations, applyRoles } from './apply.ts'
+import { applyMigrations } from './apply.ts'
+import { applyRoles } from './apply-seed.ts'
 import { checksumOf, type MigrationFile } from './migration-file.ts'
 import { findProject } from '../../config/project.ts'
 import { applyProject } from './project-migrations.ts'

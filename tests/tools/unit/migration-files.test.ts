@@ -29,7 +29,17 @@ function applied(version: string, more: Partial<AppliedMigration> = {}, of = tex
   const done = more.done ?? splitStatements(of).length
   const checksum = checksumOf(file(version, of), done)
   const appliedAt = new Date('2026-01-02T00:00:00Z')
-  return { version, name: `${version}_a.sql`, checksum, statements: 3, done, running: null, appliedAt, ...more }
+  return {
+    version,
+    name: `${version}_a.sql`,
+    checksum,
+    statements: 3,
+    done,
+    running: null,
+    appliedAt,
+    isListed: false,
+    ...more,
+  }
 }
 
 t.test('the state of a file', (t) => {
