@@ -2,7 +2,8 @@
 import t from 'tap'
 import type { FunctionLogs, FunctionReport } from '../../server/services/console/function-protocol.ts'
 import type { ViewerToken } from '../../server/services/console/protocol.ts'
-import { signInToConsole, startConsoleServer } from '../support/console.ts'
+import { readFunctionLogs } from '../../server/tools/functions/function-logs.ts'
+import { signInToConsole, startConsoleServer, type ConsoleServer } from '../support/console.ts'
 import { folderWith } from '../support/function-server.ts'
 
 const markup = '<img src=x onerror=alert(1)>'
@@ -71,6 +72,24 @@ t.test('functions', async (t) => {
     )
     t.ok(workers && workers.workers > 0)
     t.notMatch(JSON.stringify([await report(), await logs('hello')]), token)
+  })
+
+  await t.test('the command line reads logs by a session of its own, which ends', async (t) => {
+    const query = async (text: string, values?: unknown[]): ReturnType<ConsoleServer['database']['query']> =>
+      server.database.query(text, values)
+    const sessions = async (): Promise<unknown> =>
+      (await query('select count(*)::int as n from rowhouse.console_sessions')).rows[0]?.n
+    const before = await sessions()
+    t.strictSame(await readFunctionLogs(query, server.url, 'hello'), await logs('hello'))
+    await t.rejects(readFunctionLogs(query, server.url, '../session'), { message: /does not show logs \(404: / })
+    await t.rejects(readFunctionLogs(query, 'http://127.0.0.1:1', 'hello'), { message: /cannot be reached/ })
+    const other = await startConsoleServer(t)
+    await t.rejects(readFunctionLogs(query, other.url, 'hello'), { message: /has another database/ })
+    const closed = await startConsoleServer(t, { CONSOLE: 'off' })
+    const onClosed = async (text: string, values?: unknown[]): ReturnType<ConsoleServer['database']['query']> =>
+      closed.database.query(text, values)
+    await t.rejects(readFunctionLogs(onClosed, closed.url, 'hello'), { message: /the setting CONSOLE/ })
+    t.equal(await sessions(), before)
   })
 
   await t.test('logs of others and of no function', async (t) => {

@@ -30,7 +30,8 @@ const secretRole = 'service_role'
 const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest()
 
 /** What a request has to send in a header: pages of other origins cannot read it. */
-const requestTokenOf = (cookie: string): string => createHmac('sha256', cookie).update('requests').digest('base64url')
+export const requestTokenOf = (cookie: string): string =>
+  createHmac('sha256', cookie).update('requests').digest('base64url')
 
 /** The form of every genuine cookie and code. */
 const genuineForm = /^[\w-]{43}$/

@@ -62,8 +62,10 @@ async function readView(source: FunctionsSource): Promise<readonly [FunctionsVie
 /** Errors of `view`, whose messages are for the owner of the files. Their classes are loaded with the first call only. */
 const problemNames: ReadonlySet<string> = new Set(['FunctionProjectError', 'ProjectError'])
 
-export function logsOf(source: FunctionsSource, name: string): FunctionLogs {
+/** The latest lines of a function in this process. @param worker this process among several */
+export function logsOf(source: FunctionsSource, name: string, worker: number | null): FunctionLogs {
   return {
+    worker,
     lines: source
       .logs(name)
       .slice(-mostLines)

@@ -39,7 +39,11 @@ export type FunctionEntry = {
 }
 
 /** `GET /console/api/functions/{name}/logs`: the latest lines, the newest last. */
-export type FunctionLogs = { readonly lines: readonly FunctionLogLine[] }
+export type FunctionLogs = {
+  /** The process whose lines these are, among several; null if there is only one. */
+  readonly worker: number | null
+  readonly lines: readonly FunctionLogLine[]
+}
 
 export type FunctionLogLine = {
   readonly at: string

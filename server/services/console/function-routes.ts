@@ -29,7 +29,7 @@ export function functionRoutes(parts: ConsoleParts, access: Access<ConsoleCaller
       summary: 'What a function has logged in this process',
       pathParameters: { name: nameParameter },
       success: success(200, 'The latest lines, the newest last.', { type: 'object' }),
-      handler: ({ path: { name } }) => ({ details: logsOf(sourceOf(parts), name) }),
+      handler: ({ path: { name } }) => ({ details: logsOf(sourceOf(parts), name, requests.worker) }),
     }),
   ]
 }

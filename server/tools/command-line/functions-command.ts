@@ -1,4 +1,4 @@
-// `rowhouse functions`: lists the functions of the project, creates one, and calls one of the running server.
+// `rowhouse functions`: lists the functions of the project, creates one, calls one of the running server, and prints its log.
 import { readFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import type { Writable } from 'node:stream'
@@ -6,6 +6,7 @@ import { InvalidArgumentError, type Command } from 'commander'
 import type { Config } from '../../config/config.ts'
 import { folderForFunction } from '../../config/project.ts'
 import { keysFile, readDevelopmentKeys } from '../../running/development-keys-file.ts'
+import type { FunctionLogs } from '../../services/console/function-protocol.ts'
 import type { CheckedFunctions } from '../functions/checked-functions.ts'
 import { CommandError } from './command-error.ts'
 import type { Dependencies } from './dependencies.ts'
@@ -63,7 +64,38 @@ export function addFunctions(program: Command, dependencies: Dependencies, setEx
       const options = command.optsWithGlobals<CallOptions>()
       setExitCode(await callFunction(name, options, dependencies))
     })
+  functions
+    .command('logs')
+    .description('print what a function of the running server has logged, the newest last')
+    .argument('<name>', 'name of the function')
+    .option('--url <url>', 'address of the running service')
+    .option('-c, --config <file>', 'configuration file')
+    .action(async (name: string, _own: unknown, command: Command) => {
+      const { json, config: file, url } = command.optsWithGlobals<Shared & { readonly url?: string }>()
+      const { readFunctionLogs } = await import('../functions/function-logs.ts')
+      const config = loadConfig(file)
+      const address = (url ?? `http://127.0.0.1:${config.serverPort}`).replace(/\/+$/, '')
+      const logs = await dependencies.withDatabase(config, { role: 'owner', creates: false }, ({ query }) =>
+        readFunctionLogs(query, address, name),
+      )
+      print(json ? `${JSON.stringify(logs)}\n` : logText(name, logs))
+      if (logs.worker !== null) {
+        dependencies.printError(
+          `These are the lines of process ${logs.worker} of SERVER_WORKERS. Each keeps those of its calls; the log of the server has all.\n`,
+        )
+      }
+    })
 }
+
+const logText = (name: string, { lines }: FunctionLogs): string =>
+  lines.length === 0
+    ? `${printable(name)} has logged nothing in this process since its start.\n`
+    : lines
+        .map(
+          ({ at, level, requestId, message }) =>
+            `${at} ${level.padEnd(5)} ${requestId ?? '-'} ${printableLines(message)}\n`,
+        )
+        .join('')
 
 const shown = (path: string): string => {
   const near = relative(process.cwd(), path)

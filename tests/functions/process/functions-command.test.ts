@@ -76,4 +76,16 @@ t.test('served, called, changed and logged', async (t) => {
     ),
     'the log says what to install',
   )
+
+  const logs = (name: string, ...args: readonly string[]): Promise<Ran> =>
+    functions('logs', name, '--url', program.url(), ...args)
+  t.match(await logs('greet'), { code: 0, out: /^[\d-]{10}T\S+Z info {2}[\w-]+ called again\n$/m, err: '' })
+  t.match(JSON.parse((await logs('broken', '--json')).out), {
+    worker: null,
+    lines: [{ level: 'error', message: /npm install not-installed-anywhere/ }],
+  })
+  t.match(await logs('hello'), { code: 0, out: /^hello has logged nothing/ })
+  t.match(await logs('../../session'), { code: 1, err: /does not show logs \(404/ })
+  const nowhere = await functions('logs', 'greet', '--url', 'http://127.0.0.1:1')
+  t.match(nowhere, { code: 1, err: /^http:\/\/127\.0\.0\.1:1 cannot be reached/ })
 })
