@@ -9,13 +9,18 @@ import { finding, type LintFinding } from './finding.ts'
 const quoted = ({ schema, name }: { readonly schema: string; readonly name: string }): string =>
   `${identifier(schema)}.${identifier(name)}`
 
-/** The findings on exposed objects. */
-export const exposedFindings = (checked: readonly Checked[]): LintFinding[] =>
+/** The first version of PostgreSQL whose views can read with the rights of the caller. */
+const firstWithInvokers = 15
+
+/** The findings on exposed objects. @param version major version of PostgreSQL, which decides what mends them */
+export const exposedFindings = (checked: readonly Checked[], version = firstWithInvokers): LintFinding[] =>
   checked.flatMap((object) =>
-    object.findings.flatMap((it) => (object.kind === 'function' ? ofFunction(object, it) : ofRelation(object, it))),
+    object.findings.flatMap((it) =>
+      object.kind === 'function' ? ofFunction(object, it) : ofRelation(object, it, version),
+    ),
   )
 
-function ofRelation(relation: ExposedRelation, it: Finding): LintFinding[] {
+function ofRelation(relation: ExposedRelation, it: Finding, version: number): LintFinding[] {
   const { schema, name, kind } = relation
   const object = { type: kind, schema, name }
   const own = { object, isOfSplinter: false } as const
@@ -89,7 +94,11 @@ function ofRelation(relation: ExposedRelation, it: Finding): LintFinding[] {
             users.length > 0
               ? `The view works with the rights of its owner ${it.owner} for ${users.join(' and ')}.`
               : `The view would read with the rights of its owner ${it.owner} for the first role that gets a privilege.`,
-          fix: `alter view ${quoted(relation)} set (security_invoker = true);`,
+          ...(version >= firstWithInvokers
+            ? { fix: `alter view ${quoted(relation)} set (security_invoker = true);` }
+            : {
+                advice: `PostgreSQL ${version} has no security_invoker. Let the view choose the rows of the caller, revoke the privileges, or upgrade to PostgreSQL ${firstWithInvokers} or later.`,
+              }),
         }),
       ]
     case 'security-definer':

@@ -57,7 +57,7 @@ export async function runCheck(
     : unindexed.map((it) => it.finding)
   const all = joinFindings(
     [...findings, ...measured],
-    [...exposedFindings(exposed), ...storageFindings(storage), ...missingFindings(missing)],
+    [...exposedFindings(exposed, catalogue.version), ...storageFindings(storage), ...missingFindings(missing)],
   )
   const severity = ({ level }: LintFinding): number => levels.indexOf(level)
   return {

@@ -264,6 +264,10 @@ t.test('a finding that a lint has as well appears once', (t) => {
   t.equal(joinFindings([], others).length, 2)
   t.equal(joinFindings([lint('rls_disabled_in_public', 'rls_disabled_in_public_a_B "c"', '')], others).length, 2)
   const view = exposedFindings([table({ kind: 'no-security-invoker', owner: 'me', ownerBypassesRls: false })])
+  t.match(view, [{ fix: /set \(security_invoker = true\);$/, advice: null }])
+  t.match(exposedFindings([table({ kind: 'no-security-invoker', owner: 'me', ownerBypassesRls: false })], 14), [
+    { fix: null, advice: /^PostgreSQL 14 has no security_invoker\. / },
+  ])
   t.equal(joinFindings([lint('security_definer_view', 'security_definer_view_a_B "c"', '')], view).length, 1)
   t.equal(joinFindings([lint('security_definer_view', 'security_definer_view_a_other', '')], view).length, 2)
   t.equal(
