@@ -268,7 +268,7 @@ t.test('an owner of the database without superuser rights has it all', async (t)
   await other.query(`create role ${owner} login createrole password 'owner'`)
   await other.query(`alter database ${other.name} owner to ${owner}`)
   t.teardown(async () => {
-    await other.query(`alter database ${other.name} owner to postgres; drop owned by ${owner}`)
+    await other.query(`alter database ${other.name} owner to postgres; drop owned by ${owner} cascade`)
     await other.query(`drop role ${owner}`)
     await other.drop()
   })

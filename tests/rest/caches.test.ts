@@ -71,9 +71,7 @@ t.test('50 users with requests of the same shapes, while the schema changes', as
   const disturb = async () => {
     for (let number = 0; !done; number++) {
       await database.query(
-        number % 2 === 0
-          ? 'create view public.extra with (security_invoker) as select 1 as one'
-          : 'drop view if exists public.extra',
+        number % 2 === 0 ? 'create view public.extra as select 1 as one' : 'drop view if exists public.extra',
       )
       await service.engine.reload()
       await new Promise((resolve) => setTimeout(resolve, 30))

@@ -148,7 +148,7 @@ t.test('the connection is lost between the stages of a transaction', async (t) =
 
   // The response is stored before the commit, so it is either there with the effect or neither is.
   await database.query(`
-    create function public.end_backend() returns trigger language plpgsql as $$ begin
+    create function public.end_backend() returns trigger language plpgsql security definer as $$ begin
       if new.key like 'dies%' then perform pg_terminate_backend(pg_backend_pid()); end if;
       return new;
     end $$;

@@ -10,6 +10,8 @@ import { until } from './until.ts'
 export type TestDatabase = {
   readonly name: string
   readonly port: number
+  /** Of PostgreSQL, such as 18. */
+  readonly majorVersion: number
   /** Connection string of the superuser. */
   readonly adminUri: string
   /** Connection string for a login role of this database: `uri('authenticator', 'password')`. */
@@ -48,6 +50,7 @@ export async function createDatabase(template = 'template1'): Promise<TestDataba
   return {
     name,
     port,
+    majorVersion,
     adminUri,
     uri: (role, password) => uriOf(port, name, `${role}:${password}`),
     query: (text, values) => pool.query<Record<string, unknown>>(text, values),
