@@ -41,6 +41,15 @@ const columns: Readonly<Record<string, string>> = {
     updated_at timestamptz, last_used_at timestamptz`,
   webauthn_challenges: `id uuid, user_id uuid, challenge_type text, session_data jsonb, created_at timestamptz,
     expires_at timestamptz`,
+  oauth_clients: `id uuid, client_secret_hash text, registration_type oauth_registration_type, redirect_uris text,
+    grant_types text, client_name text, client_uri text, logo_uri text, created_at timestamptz, updated_at timestamptz,
+    deleted_at timestamptz, client_type oauth_client_type, token_endpoint_auth_method text`,
+  oauth_authorizations: `id uuid, authorization_id text, client_id uuid, user_id uuid, redirect_uri text, scope text,
+    state text, resource text, code_challenge text, code_challenge_method code_challenge_method,
+    response_type oauth_response_type, status oauth_authorization_status, authorization_code text,
+    created_at timestamptz, expires_at timestamptz, approved_at timestamptz, nonce text, session_id uuid,
+    used_at timestamptz, issued_session_id uuid`,
+  oauth_consents: `id uuid, user_id uuid, client_id uuid, scopes text, granted_at timestamptz, revoked_at timestamptz`,
   audit_log_entries: 'instance_id uuid, id uuid, payload json, created_at timestamptz, ip_address varchar',
 }
 

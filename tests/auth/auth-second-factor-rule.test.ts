@@ -99,6 +99,21 @@ t.test('by the functions: a change -> refused for a session at aal1, and without
   const { id, factor, high, low, emailIdentity } = await victim()
   const before = await credentials(id)
   const hash = String(before?.encrypted_password)
+  const oauthClient = crypto.randomUUID()
+  await database.query(
+    `insert into auth.oauth_clients (id, registration_type, redirect_uris, grant_types, client_type, token_endpoint_auth_method)
+     values ($1, 'dynamic', 'https://thief.example', 'authorization_code', 'public', 'none')`,
+    [oauthClient],
+  )
+  await database.query(
+    `insert into auth.oauth_authorizations (id, authorization_id, client_id, user_id, redirect_uri, scope)
+     values (gen_random_uuid(), 'of the thief', $1, $2, 'https://thief.example', 'email')`,
+    [oauthClient, id],
+  )
+  await database.query(
+    "insert into auth.oauth_consents (id, user_id, client_id, scopes) values (gen_random_uuid(), $2, $1, 'phone')",
+    [oauthClient, id],
+  )
   const of = (session: string | null) =>
     ({
       change_account: [
@@ -174,6 +189,11 @@ t.test('by the functions: a change -> refused for a session at aal1, and without
       ],
       add_passkey: ["select auth.add_passkey($1, $2, '{}', 9, null)", [id, session]],
       remove_passkey: ['select auth.remove_passkey($1, $2, $3, null)', [id, session, crypto.randomUUID()]],
+      answer_oauth_authorization: [
+        "select auth.answer_oauth_authorization('of the thief', $1, $2, true, 'x', null)",
+        [id, session],
+      ],
+      revoke_oauth_grant: ['select auth.revoke_oauth_grant($1, $2, $3, null)', [id, session, oauthClient]],
       create_recovery_codes: ["select auth.create_recovery_codes($1, $2, '{a}', null)", [id, session]],
       end_sessions: ["select auth.end_sessions($1, $2, 'others', null)", [id, session]],
       revoke_own_sessions: ['select auth.revoke_own_sessions($1, $2, $3)', [id, session, claimsOf(high).session_id]],
@@ -198,10 +218,10 @@ t.test('by the functions: a change -> refused for a session at aal1, and without
   t.strictSame(await outcomes(String(claimsOf(low).session_id)), all('insufficient_aal'))
   // These ask for a session in any case.
   const asking = Object.fromEntries(
-    ['enroll_factor', 'create_recovery_codes', 'begin_passkey_registration', 'add_passkey'].map((name) => [
-      name,
-      'session_not_found',
-    ]),
+    [
+      ...['enroll_factor', 'create_recovery_codes', 'begin_passkey_registration', 'add_passkey'],
+      'answer_oauth_authorization',
+    ].map((name) => [name, 'session_not_found']),
   )
   t.strictSame(await outcomes(null), { ...all('insufficient_aal'), ...asking })
   t.strictSame(await credentials(id), before, 'nothing has changed')
@@ -219,6 +239,8 @@ t.test('by the functions: a change -> refused for a session at aal1, and without
     ].concat(
       ['lacks_second_factor', 'require_second_factor', 'verify_factor'],
       ['refused_passkey_manager', 'verify_webauthn_factor'],
+      // What they approve without a question was approved before, and they ask for the factor.
+      ['find_oauth_request', 'open_oauth_authorization', 'approve_oauth_request'],
     ),
   )
   const { rows } = await database.query(

@@ -1,5 +1,6 @@
 // POST /logout
 import { JsonStatement } from '../../postgres/json-statement.ts'
+import type { AuthUser } from './auth-caller.ts'
 import { AuthError, authErrors } from './auth-error.ts'
 import { defineAuthRoute, type AuthRoute } from './dialect.ts'
 import { subjectOf } from './callers.ts'
@@ -23,16 +24,16 @@ export const signOutRoutes: readonly AuthRoute[] = [
     errors: { 400: 'There is no such scope.', 401: 'There is no token.', 403: 'The token is not accepted.' },
     handler: async ({ context, request, query }) => {
       const subject = await subjectOf(request, context.accessTokens)
-      let isClient = false
+      let session: AuthUser['session']
       try {
-        const { session } = await context.callers.userOf(subject)
-        isClient = session !== null && session.client_id !== null
+        session = (await context.callers.userOf(subject)).session
       } catch (error) {
         if (error instanceof AuthError && error.code === 'user_not_found') return { status: 204, empty: true }
         throw error
       }
       const scope = given(query.get('scope')) ?? 'global'
       if (!scopes.includes(scope)) throw authErrors.invalid(`Unsupported logout scope ${JSON.stringify(scope)}`)
+      const isClient = session !== null && session.client_id !== null
       if (isClient && scope === 'others') throw authErrors.isClient()
       // A client ends its own session only.
       const ended = isClient ? 'local' : scope

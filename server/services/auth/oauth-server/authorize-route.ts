@@ -3,7 +3,7 @@ import type { AuthContext } from '../auth-context.ts'
 import { AuthError, authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthCall, type AuthRoute } from '../dialect.ts'
 import { redirectRules } from '../request-redirect.ts'
-import { isEmpty } from '../request-text.ts'
+import { given, isEmpty } from '../request-text.ts'
 import { readChallenge } from '../pkce.ts'
 import { hasScope, scopeFault, scopesOf } from '../../../identity/oauth-scopes.ts'
 import { signsIdTokens } from './id-token.ts'
@@ -69,7 +69,7 @@ async function targetOf({ context, request, query }: AuthCall<'anyone', undefine
       // A text that is too long to be stored is not the client's own.
       state: isEmpty(state) || state.length > 4096 ? undefined : state,
     })
-  const scope = isEmpty(query.get('scope')) ? settings.authOAuthServerDefaultScope : (query.get('scope') ?? '')
+  const scope = given(query.get('scope')) ?? settings.authOAuthServerDefaultScope
   const fault = repeated === undefined ? faultOf(context, query, scope) : `${repeated} must not be given more than once`
   if (fault !== undefined) return failed('invalid_request', fault)
   if (!client.grant_types.includes('authorization_code')) {
@@ -85,7 +85,7 @@ async function targetOf({ context, request, query }: AuthCall<'anyone', undefine
     scope: scopesOf(scope).join(' '),
     code_challenge: query.get('code_challenge'),
     code_challenge_method: query.get('code_challenge_method')?.toLowerCase(),
-    ...Object.fromEntries(['state', 'resource', 'nonce'].map((name) => [name, textOf(query, name)])),
+    ...Object.fromEntries(['state', 'resource', 'nonce'].map((name) => [name, given(query.get(name))])),
   }
   const [begun] = await context.database.ask(oauthStatements.beginAuthorization, [JSON.stringify(stored), lifetime])
   if ((begun as { readonly refused?: string }).refused !== undefined) throw unknownClient()
@@ -94,9 +94,6 @@ async function targetOf({ context, request, query }: AuthCall<'anyone', undefine
 }
 
 const unknownClient = (): AuthError => new AuthError(400, 'oauth_client_not_found', 'invalid client_id')
-
-/** The text of a parameter; undefined if it is empty. */
-const textOf = (query: URLSearchParams, name: string): string | undefined => query.get(name) || undefined
 
 /** What is wrong with the parameters that the client learns of; undefined if nothing is. */
 function faultOf(context: AuthContext, query: URLSearchParams, scope: string): string | undefined {
