@@ -16,10 +16,12 @@ type Settings = Pick<
   | 'authMfaWebAuthnVerifyEnabled'
   | 'authWebAuthnRpId'
   | 'authWebAuthnRpOrigins'
+  | 'authOAuthServerEnabled'
+  | 'authOAuthServerAuthorizationPath'
 >
 
 /**
- * The missing addresses, if mails, providers or passkeys need it. Without them, links lead to this machine: the `Host` of
+ * The missing addresses, if mails, providers, passkeys or OAuth clients need it. Without them, links lead to this machine: the `Host` of
  * a request is chosen by its sender.
  */
 export function missingAddresses(settings: Settings): MissingSetting[] {
@@ -43,7 +45,11 @@ export function missingAddresses(settings: Settings): MissingSetting[] {
       consequence: `after links in mails and sign-in with a provider, users are sent to ${site}`,
     })
   }
-  return authSiteUrl === null ? [...missing, ...missingRelyingParty(settings, site)] : missing
+  const others = [
+    ...(authSiteUrl === null ? missingRelyingParty(settings, site) : []),
+    ...missingForClients(settings, ownOrigin, site),
+  ]
+  return [...missing, ...others.filter(({ name }) => !missing.some((known) => known.name === name))]
 }
 
 /** What names the site of passkeys, without an address of the site. */
@@ -56,5 +62,35 @@ function missingRelyingParty(
   return [
     ...(authWebAuthnRpId === null ? [{ name: 'GOTRUE_WEBAUTHN_RP_ID', consequence }] : []),
     ...(authWebAuthnRpOrigins.length === 0 ? [{ name: 'GOTRUE_WEBAUTHN_RP_ORIGINS', consequence }] : []),
+  ]
+}
+
+/** What the OAuth server needs. */
+function missingForClients(
+  { authOAuthServerEnabled, authOAuthServerAuthorizationPath, apiExternalUrl, authSiteUrl }: Settings,
+  ownOrigin: string,
+  site: string,
+): MissingSetting[] {
+  if (!authOAuthServerEnabled) return []
+  return [
+    ...(apiExternalUrl === null
+      ? [
+          {
+            name: 'API_EXTERNAL_URL',
+            consequence: `the issuer of tokens for OAuth clients is ${ownOrigin}/auth/v1, which works on this machine only`,
+          },
+        ]
+      : []),
+    ...(authSiteUrl === null
+      ? [{ name: 'GOTRUE_SITE_URL', consequence: `OAuth clients ask for consent on a page of ${site}` }]
+      : []),
+    ...(authOAuthServerAuthorizationPath === null
+      ? [
+          {
+            name: 'GOTRUE_OAUTH_SERVER_AUTHORIZATION_PATH',
+            consequence: 'requests of OAuth clients are refused, because no page asks for consent',
+          },
+        ]
+      : []),
   ]
 }

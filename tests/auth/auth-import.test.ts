@@ -1,10 +1,14 @@
 // A database of Supabase whose schema auth was made by GoTrue: `migrate` completes it, and it is served as it is.
 import { readFile } from 'node:fs/promises'
+import { decodeJwt } from 'jose'
 import t, { type Test } from 'tap'
 import { migrate, pendingMigrations } from '../../server/postgres/migrate.ts'
 import { OccupiedDatabase } from '../../server/postgres/occupied-database.ts'
+import { startApplication } from '../support/application.ts'
+import { askAuth, passwordGrant, sessionOf } from '../support/auth.ts'
 import { fail, signIn, signUp } from '../support/account.ts'
 import { createDatabase, createMigratedDatabase, withClient, type TestDatabase } from '../support/database.ts'
+import { askToken } from '../support/oauth-client.ts'
 import { startService } from '../support/service.ts'
 
 const services = ['rest', 'auth']
@@ -58,7 +62,7 @@ t.test('migrate completes the schema auth and takes nothing away', async (t) => 
     )
   ).rows
   t.strictSame(kept, users, 'no row was changed')
-  t.equal((await database.query('select from auth.refresh_tokens')).rowCount, 1)
+  t.equal((await database.query('select from auth.refresh_tokens')).rowCount, 2)
 
   const fresh = await createMigratedDatabase()
   t.teardown(fresh.drop)
@@ -112,7 +116,8 @@ t.test('users sign in with their old passwords', async (t) => {
     'with the session of tokens',
   )
   t.equal((await ann.call('DELETE', '/auth/sessions/bbbbbbbb-0000-4000-8000-000000000001')).status, 200)
-  t.equal((await database.query('select from auth.refresh_tokens')).rowCount, 0, 'its refresh tokens are gone')
+  const left = await database.query('select token from auth.refresh_tokens')
+  t.strictSame(left.rows, [{ token: 'clientsecret' }], 'its refresh tokens are gone')
   t.equal((await ann.call('GET', '/auth/me')).status, 200)
 
   t.equal(
@@ -124,6 +129,32 @@ t.test('users sign in with their old passwords', async (t) => {
     409,
   )
   await signUp(call, 'new@example.org')
+})
+
+t.test('an OAuth client keeps its secret, its grants and its sessions', async (t) => {
+  const database = await databaseOfSupabase(t)
+  await withClient(database.adminUri, (client) => migrate(client))
+  const { url } = await startApplication(t, database.uri('authenticator', 'authenticator'), {
+    GOTRUE_OAUTH_SERVER_ENABLED: 'true',
+  })
+  const form = {
+    grant_type: 'refresh_token',
+    client_id: 'cccccccc-0000-4000-8000-000000000001',
+    refresh_token: 'clientsecret',
+  }
+  const basic = (secret: string) => ({
+    Authorization: `Basic ${Buffer.from(`${form.client_id}:${secret}`).toString('base64')}`,
+  })
+  const ask = askAuth(url)
+  t.match((await askToken({ ask }, form, basic('another'))).body, { error: 'invalid_client' })
+  const { body } = await askToken({ ask }, form, basic('secret of the client'))
+  t.match(decodeJwt(String(body.access_token)), {
+    client_id: form.client_id,
+    sub: 'aaaaaaaa-0000-4000-8000-000000000001',
+  })
+  const person = sessionOf(await passwordGrant(ask, 'ann@example.org', 'correct horse'))
+  const grants = await ask('GET', '/user/oauth/grants', { token: person.access_token })
+  t.match(grants.body, [{ client: { name: 'Imported' }, scopes: ['openid', 'email'] }] as never)
 })
 
 t.test('a ban and a soft deletion end the session of a cookie at once', async (t) => {

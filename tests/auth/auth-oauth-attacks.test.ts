@@ -227,7 +227,7 @@ t.test("refresh tokens: another client's, a person's, and used ones", async (t) 
   t.match((await refreshTokens(flow, once, 'abcdefghijkl')).body, { error: 'unsupported_grant_type' })
 })
 
-t.test('redirects: nobody is sent to a URI that is not exactly that of the client', async (t) => {
+t.test('redirects: only to a URI that is exactly one of the client', async (t) => {
   const { client_id: id } = await registerClient(flow, {
     redirect_uris: [redirectUri, 'http://localhost:4711/cb', 'app.example://callback'],
   })
@@ -407,7 +407,7 @@ t.test('floods: registrations and requests of a network are limited, and what is
   t.strictSame(rows, [{ dynamic: 2, used: true, manual: true }], 'clients of administrators, and those in use, stay')
 })
 
-t.test('a client that changes: nobody returns to a URI that was removed', async (t) => {
+t.test('a client that changes: no redirect to a URI that was removed', async (t) => {
   const { client_id: id } = await registerClient(flow)
   const { access_token: token } = await signUp(ask)
   const { code, verifier } = await approvedCode(flow, id, token)

@@ -118,10 +118,15 @@ const pages: readonly Page[] = [
         task: 'Passkeys and security keys',
         settings: ['gotrue-passkey-*', 'gotrue-webauthn-*', 'gotrue-mfa-web-authn-*'],
       },
-      { task: 'Applications of others', settings: ['gotrue-oauth-server-*'] },
       { task: 'Second factors', settings: ['gotrue-mfa-rate-limit-*', 'gotrue-mfa-*'] },
       { task: 'Hooks', settings: ['gotrue-hook-*'] },
     ],
+  },
+  {
+    file: 'oauth-server.md',
+    title: 'Settings of the OAuth server',
+    purpose: 'How to let applications of others get access to accounts, with the consent of their users.',
+    tasks: [{ task: 'Applications of others', settings: ['gotrue-oauth-server-*', 'gotrue-rate-limit-oauth-*'] }],
   },
   {
     file: 'mail.md',

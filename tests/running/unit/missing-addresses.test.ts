@@ -40,5 +40,16 @@ t.test('addresses -> sentences', (t) => {
   ])
   t.strictSame(messages({ ...passkeys, ...siteUrl }), [])
   t.equal(messages({ GOTRUE_MFA_WEB_AUTHN_VERIFY_ENABLED: 'true' }).length, 2)
+  const clients = { GOTRUE_OAUTH_SERVER_ENABLED: 'true' }
+  const noPage =
+    'GOTRUE_OAUTH_SERVER_AUTHORIZATION_PATH is not set: requests of OAuth clients are refused, because no page asks for consent'
+  t.strictSame(messages(clients), [
+    'API_EXTERNAL_URL is not set: the issuer of tokens for OAuth clients is http://localhost:3001/auth/v1, which works on this machine only',
+    'GOTRUE_SITE_URL is not set: OAuth clients ask for consent on a page of http://localhost:3001',
+    noPage,
+  ])
+  t.strictSame(messages({ ...smtp, ...clients }), [url, site('http://localhost:3001'), noPage])
+  const path = { GOTRUE_OAUTH_SERVER_AUTHORIZATION_PATH: '/oauth/consent' }
+  t.strictSame(messages({ ...clients, ...apiUrl, ...siteUrl, ...path }), [])
   t.end()
 })

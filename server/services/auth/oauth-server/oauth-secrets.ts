@@ -4,7 +4,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 /** A secret of a client, or a code: 256 bits, in characters that no URL and no form encodes. */
 export const newSecret = (): string => randomBytes(32).toString('base64url')
 
-/** SHA-256 of a secret, as base64url. It needs no slow hash: nobody can guess one. GoTrue's form. */
+/** SHA-256 of a secret, as base64url. A secret that cannot be guessed needs no slow hash. GoTrue's form. */
 export const hashOfSecret = (secret: string): string => createHash('sha256').update(secret).digest('base64url')
 
 /** Whether a secret has a hash, in a time that does not depend on where they differ. */
