@@ -33,7 +33,9 @@ import {
   startAccess,
   tokensOf,
 } from '../support/oauth-client.ts'
+import { readmeSection, sectionFunction } from '../support/readme-section.ts'
 import { signToken } from '../support/token.ts'
+import { until } from '../support/until.ts'
 
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
@@ -481,4 +483,75 @@ t.test('what is stored of secrets are hashes', async (t) => {
   const stored = String((rows[0] as Json).stored)
   t.notMatch(stored, code)
   t.notMatch(stored, client.client_secret ?? '')
+})
+
+t.test('the recipes of the guide: settings, an application, and a policy for people only', async (t) => {
+  const names = Array.from(
+    readmeSection('oauth-server-settings').matchAll(/export (\w+)=(\S+)/g),
+    ([, name = '', value]) => [name, value],
+  )
+  await reload(Object.fromEntries(names) as Record<string, string>)
+  const { body } = await ask('GET', '/.well-known/oauth-authorization-server')
+  t.match(body, { issuer: 'https://api.example.com/auth/v1', registration_endpoint: String })
+  await reload({ ...settings, API_EXTERNAL_URL: `${url}/auth/v1` })
+
+  const register = await sectionFunction<[unknown, string]>('register', ['createClient', 'url'], ['data'])
+  const asAdmin = () =>
+    createClient(url, admin, { auth: { persistSession: false }, realtime: { transport: class {} as never } })
+  const { data: registered } = await register(asAdmin, url)
+  t.match(registered, { client_name: 'Calendar', client_type: 'public' })
+
+  const consent = await sectionFunction('consent', ['location', 'supabase', 'ask', 'show'] as never)
+  const supabase = page()
+  await supabase.auth.signUp({ email: newAddress(), password: 'correct horse battery' })
+  const asked = await registerClient(flow)
+  const { id: request } = await startAccess(flow, asked.client_id)
+  const shown: unknown[] = []
+  const location = { search: `?authorization_id=${request}`, assign: (to: string) => shown.push(to) }
+  const agree = (data: unknown) => {
+    shown.push(data)
+    return Promise.resolve(true)
+  }
+  await (consent as (...args: readonly unknown[]) => Promise<unknown>)(location, supabase, agree, (text: string) =>
+    shown.push(text),
+  )
+  t.match(shown, [{ client: { name: 'Notes' }, redirect_uri: redirectUri }])
+  t.match((await supabase.auth.oauth.listGrants()).data, [{ client: { id: asked.client_id } }])
+
+  await database.query(`
+    create table private_notes (text text);
+    alter table private_notes enable row level security;
+    grant select on private_notes to authenticated;
+    create policy everything on private_notes using (true);
+    insert into private_notes values ('secret');
+    ${readmeSection('policy')}`)
+  await database.query("notify pgrst, 'reload schema'")
+  const { access_token: token } = await signUp(ask)
+  const { client_id: id } = await registerClient(flow)
+  const { access_token: ofClient } = await grantedTokens(flow, id, token)
+  const rows = async (bearer: string) => {
+    const answer = await fetch(`${url}/rest/v1/private_notes`, { headers: { Authorization: `Bearer ${bearer}` } })
+    return (await answer.json()) as unknown
+  }
+  await until(async () => Array.isArray(await rows(token)))
+  t.strictSame([await rows(token), await rows(ofClient)], [[{ text: 'secret' }], []])
+})
+
+t.test('a hook for access tokens must keep the client', async (t) => {
+  await database.query(`
+    create function public.forget_client(event jsonb) returns jsonb language sql stable as
+      $$ select jsonb_set(event, '{claims}', (event -> 'claims') - 'client_id') $$;
+    grant execute on function public.forget_client to supabase_auth_admin`)
+  const { access_token: token } = await signUp(ask)
+  const { client_id: id } = await registerClient(flow)
+  const { code, verifier } = await approvedCode(flow, id, token)
+  await reload({
+    GOTRUE_HOOK_CUSTOM_ACCESS_TOKEN_ENABLED: 'true',
+    GOTRUE_HOOK_CUSTOM_ACCESS_TOKEN_URI: 'pg-functions://postgres/public/forget_client',
+  })
+  const form = { grant_type: 'authorization_code', client_id: id, code, code_verifier: verifier }
+  const answer = await askToken(flow, form)
+  t.strictSame([answer.status, answer.body.access_token], [500, undefined])
+  t.match(answer.body.msg, /client_id is required/)
+  await reload({ GOTRUE_HOOK_CUSTOM_ACCESS_TOKEN_ENABLED: 'false', GOTRUE_HOOK_CUSTOM_ACCESS_TOKEN_URI: undefined })
 })

@@ -16,6 +16,8 @@ const required: readonly string[] = [
   'aal',
   'session_id',
   'is_anonymous',
+  // Without it, policies would take a client of the OAuth server for its person.
+  'client_id',
 ]
 
 const isText = (value: unknown): boolean => typeof value === 'string'
