@@ -22,6 +22,10 @@ export const authFamilies: readonly AuthFamily[] = [
     description: 'Sign-in with `google` or any OpenID Connect provider, whose issuer is `URL`.',
   },
   {
+    variable: 'GOTRUE_EXTERNAL_APPLE_{KEY_ID,TEAM_ID,PRIVATE_KEY}',
+    description: 'Of these, the secret of Apple is made for each sign-in; the key is the contents of `AuthKey_….p8`.',
+  },
+  {
     variable: 'GOTRUE_HOOK_<NAME>_{ENABLED,URI,SECRETS}',
     description:
       'Hooks `CUSTOM_ACCESS_TOKEN`, `SEND_EMAIL`, `SEND_SMS`, `BEFORE_USER_CREATED`, `AFTER_USER_CREATED`, `MFA_VERIFICATION_ATTEMPT`, `PASSWORD_VERIFICATION_ATTEMPT`: `pg-functions://postgres/schema/function` or an http(s) URL.',
@@ -44,7 +48,7 @@ const mailKinds: readonly CustomMailKind[] = [
 const ownNames: ReadonlySet<string> = new Set(['email', 'phone', 'anonymous_users'])
 
 const provider =
-  /^GOTRUE_EXTERNAL_([A-Z0-9_]+?)_(ENABLED|CLIENT_ID|SECRET|REDIRECT_URI|URL|SKIP_NONCE_CHECK|EMAIL_OPTIONAL)$/
+  /^GOTRUE_EXTERNAL_([A-Z0-9_]+?)_(ENABLED|CLIENT_ID|SECRET|REDIRECT_URI|URL|SKIP_NONCE_CHECK|EMAIL_OPTIONAL|KEY_ID|TEAM_ID|PRIVATE_KEY)$/
 const hook = /^GOTRUE_HOOK_([A-Z_]+)_(ENABLED|URI|SECRETS)$/
 const mail = /^GOTRUE_MAILER_(SUBJECTS|TEMPLATES|URLPATHS)_([A-Z_]+)$/
 
@@ -90,6 +94,9 @@ export function readAuthFamilies(
       url: text(`${prefix}_URL`).replace(/\/+$/, ''),
       skipNonceCheck: flag(`${prefix}_SKIP_NONCE_CHECK`),
       emailOptional: flag(`${prefix}_EMAIL_OPTIONAL`),
+      keyId: text(`${prefix}_KEY_ID`),
+      teamId: text(`${prefix}_TEAM_ID`),
+      privateKey: text(`${prefix}_PRIVATE_KEY`),
     })),
     authHooks: namesOf(values, hook, 1, (prefix): HookSettings => ({
       enabled: flag(`${prefix}_ENABLED`),

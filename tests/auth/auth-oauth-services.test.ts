@@ -22,7 +22,23 @@ globalThis.fetch = async (input, init) => {
   return server ? server(request) : Promise.reject(new TypeError('fetch failed'))
 }
 
-const names = ['github', 'discord', 'facebook', 'x', 'apple', 'gitlab'] as const
+const names = [
+  ...[
+    'github',
+    'discord',
+    'facebook',
+    'x',
+    'gitlab',
+    'bitbucket',
+    'figma',
+    'fly',
+    'kakao',
+    'linkedin',
+    'notion',
+    'slack',
+  ],
+  ...['snapchat', 'spotify', 'twitch', 'workos', 'zoom', 'apple', 'twitter'],
+]
 const { url } = await startApplication(t, database.authenticatorUri, {
   ...Object.fromEntries(
     names.flatMap((name) => [
@@ -73,8 +89,16 @@ type Service = {
   readonly at: string
   readonly scope: string
   readonly token: string
+  /** What the answer with the token contains beside it; by default its type. */
+  readonly answer?: Json
   /** How the client proves its secret. */
   readonly basic?: true
+  /** Headers of requests to the API. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Further parameters of the authorization request. */
+  readonly parameters?: Readonly<Record<string, string>>
+  /** Whether the service does not say that the address is verified: a mail confirms it. */
+  readonly unverified?: true
   /** Answers of the API by address. */
   readonly api: Readonly<Record<string, unknown>>
   readonly user: Json
@@ -148,10 +172,253 @@ const services: Readonly<Record<string, Service>> = {
     },
     user: { email: 'dev@example.org', provider_id: '2244994945', data: { user_name: 'dev' } },
   },
+  gitlab: {
+    at: 'https://gitlab.com/oauth/authorize',
+    scope: 'read_user',
+    token: 'https://gitlab.com/oauth/token',
+    api: {
+      'https://gitlab.com/api/v4/user': {
+        ...{ id: 1, name: 'Git Lab', avatar_url: 'https://images.example/gl', email: 'git@example.org' },
+        confirmed_at: '2020-01-01T00:00:00Z',
+      },
+    },
+    user: { email: 'git@example.org', provider_id: '1', data: { iss: 'https://gitlab.com', full_name: 'Git Lab' } },
+  },
+  bitbucket: {
+    at: 'https://bitbucket.org/site/oauth2/authorize',
+    scope: 'account email',
+    token: 'https://bitbucket.org/site/oauth2/access_token',
+    basic: true,
+    api: {
+      'https://api.bitbucket.org/2.0/user': {
+        ...{ uuid: '{1b}', display_name: 'Bit', links: { avatar: { href: 'https://images.example/bb' } } },
+      },
+      'https://api.bitbucket.org/2.0/user/emails': {
+        values: [{ email: 'bit@example.org', is_primary: true, is_confirmed: true }],
+      },
+    },
+    user: {
+      email: 'bit@example.org',
+      provider_id: '{1b}',
+      data: { iss: 'https://api.bitbucket.org/2.0', name: 'Bit', avatar_url: 'https://images.example/bb' },
+    },
+  },
+  figma: {
+    at: 'https://www.figma.com/oauth',
+    scope: 'current_user:read',
+    token: 'https://api.figma.com/v1/oauth/token',
+    basic: true,
+    unverified: true,
+    api: {
+      'https://api.figma.com/v1/me': {
+        id: '7',
+        handle: 'Fig',
+        img_url: 'https://images.example/f',
+        email: 'fig@example.org',
+      },
+    },
+    user: { provider_id: '7', data: { iss: 'https://api.figma.com', full_name: 'Fig', email: 'fig@example.org' } },
+  },
+  fly: {
+    at: 'https://api.fly.io/oauth/authorize',
+    scope: 'read',
+    token: 'https://api.fly.io/oauth/token',
+    unverified: true,
+    api: {
+      'https://api.fly.io/oauth/token/info': {
+        ...{ resource_owner_id: 'r1', user_id: 'u1', user_name: 'Fly', email: 'fly@example.org', created_at: 1 },
+        ...{ scope: ['read'], organizations: [{ id: 'o1', role: 'admin' }], application: { uid: 'a' }, expires_in: 9 },
+      },
+    },
+    user: {
+      provider_id: 'u1',
+      data: {
+        full_name: 'Fly',
+        custom_claims: { resource_owner_id: 'r1', organizations: [{ id: 'o1', role: 'admin' }], scope: ['read'] },
+      },
+    },
+  },
+  kakao: {
+    at: 'https://kauth.kakao.com/oauth/authorize',
+    scope: 'account_email profile_image profile_nickname',
+    token: 'https://kauth.kakao.com/oauth/token',
+    api: {
+      'https://kapi.kakao.com/v2/user/me': {
+        id: 123456789,
+        kakao_account: {
+          ...{ profile: { nickname: 'Ka', profile_image_url: 'https://images.example/k' }, email: 'ka@example.org' },
+          ...{ is_email_valid: true, is_email_verified: true },
+        },
+      },
+    },
+    user: {
+      email: 'ka@example.org',
+      provider_id: '123456789',
+      data: { iss: 'https://kapi.kakao.com', name: 'Ka', user_name: 'Ka', preferred_username: 'Ka' },
+    },
+  },
+  linkedin: {
+    at: 'https://api.linkedin.com/oauth/v2/authorization',
+    scope: 'r_emailaddress r_liteprofile',
+    token: 'https://api.linkedin.com/oauth/v2/accessToken',
+    answer: { expires_in: 5184000 },
+    api: {
+      'https://api.linkedin.com/v2/me': {
+        id: 'li',
+        firstName: { localized: { en_US: 'Lin' }, preferredLocale: { country: 'US', language: 'en' } },
+        lastName: { localized: { en_US: 'Ked' }, preferredLocale: { country: 'US', language: 'en' } },
+        profilePicture: {
+          'displayImage~': { elements: [{ identifiers: [{ identifier: 'https://images.example/li' }] }] },
+        },
+      },
+      'https://api.linkedin.com/v2/emailAddress': {
+        elements: [{ handle: 'urn:li:emailAddress:1', 'handle~': { emailAddress: 'lin@example.org' } }],
+      },
+    },
+    user: {
+      email: 'lin@example.org',
+      provider_id: 'li',
+      data: { full_name: 'Lin Ked', avatar_url: 'https://images.example/li' },
+    },
+  },
+  notion: {
+    at: 'https://api.notion.com/v1/oauth/authorize',
+    scope: '',
+    token: 'https://api.notion.com/v1/oauth/token',
+    basic: true,
+    unverified: true,
+    parameters: { owner: 'user' },
+    headers: { 'notion-version': '2021-08-16' },
+    api: {
+      'https://api.notion.com/v1/users/me': {
+        bot: {
+          owner: {
+            user: {
+              ...{ id: 'n1', name: 'No', avatar_url: 'https://images.example/n' },
+              person: { email: 'no@example.org' },
+            },
+          },
+        },
+      },
+    },
+    user: { provider_id: 'n1', data: { iss: 'https://api.notion.com', name: 'No' } },
+  },
+  slack: {
+    at: 'https://slack.com/oauth/authorize',
+    scope: 'profile email openid',
+    token: 'https://slack.com/api/oauth.access',
+    basic: true,
+    answer: { ok: true, scope: 'identity.basic', team_name: 'Team' },
+    api: {
+      'https://slack.com/api/openid.connect.userInfo': {
+        ...{ ok: true, sub: 'U0R7', 'https://slack.com/user_id': 'U0R7', 'https://slack.com/team_id': 'T0R7' },
+        ...{ email: 'sla@example.org', email_verified: true, name: 'Sla', picture: 'https://images.example/s' },
+      },
+    },
+    user: {
+      email: 'sla@example.org',
+      provider_id: 'U0R7',
+      data: { iss: 'https://slack.com/api', custom_claims: { 'https://slack.com/team_id': 'T0R7' } },
+    },
+  },
+  snapchat: {
+    at: 'https://accounts.snapchat.com/accounts/oauth2/auth',
+    scope: ['external_id', 'display_name', 'bitmoji.avatar']
+      .map((name) => `https://auth.snapchat.com/oauth2/api/user.${name}`)
+      .join(' '),
+    token: 'https://accounts.snapchat.com/accounts/oauth2/token',
+    basic: true,
+    unverified: true,
+    api: {
+      'https://kit.snapchat.com/v1/me': {
+        data: {
+          me: {
+            ...{ externalId: 'CAES', displayName: 'Snap', bitmoji: { avatar: 'https://images.example/sn' } },
+            email: 'snap@example.org',
+          },
+        },
+        errors: [],
+      },
+    },
+    user: { provider_id: 'CAES', data: { slug: 'Snap', full_name: 'Snap', picture: 'https://images.example/sn' } },
+  },
+  spotify: {
+    at: 'https://accounts.spotify.com/authorize',
+    scope: 'user-read-email',
+    token: 'https://accounts.spotify.com/api/token',
+    basic: true,
+    unverified: true,
+    api: {
+      'https://api.spotify.com/v1/me': {
+        ...{ id: 'smedjan', display_name: 'Spo', email: 'spo@example.org' },
+        images: [
+          { url: 'https://images.example/small', height: 64, width: 64 },
+          { url: 'https://images.example/large', height: 300, width: 300 },
+        ],
+      },
+    },
+    user: { provider_id: 'smedjan', data: { name: 'Spo', picture: 'https://images.example/large' } },
+  },
+  twitch: {
+    at: 'https://id.twitch.tv/oauth2/authorize',
+    scope: 'user:read:email',
+    token: 'https://id.twitch.tv/oauth2/token',
+    answer: { token_type: 'bearer', scope: ['user:read:email'], expires_in: 14124, refresh_token: 'refresh' },
+    headers: { 'client-id': 'app' },
+    api: {
+      'https://api.twitch.tv/helix/users': {
+        data: [
+          {
+            ...{ id: '141981764', login: 'twi', display_name: 'Twi', type: '', broadcaster_type: 'partner' },
+            ...{ description: 'Hello', profile_image_url: 'https://images.example/t', offline_image_url: '' },
+            ...{ view_count: 5, email: 'twi@example.org' },
+          },
+        ],
+      },
+    },
+    user: {
+      email: 'twi@example.org',
+      provider_id: '141981764',
+      data: {
+        ...{ name: 'twi', nickname: 'Twi', slug: 'Twi' },
+        custom_claims: { broadcaster_type: 'partner', description: 'Hello', view_count: 5 },
+      },
+    },
+  },
+  workos: {
+    at: 'https://api.workos.com/sso/authorize',
+    scope: '',
+    token: 'https://api.workos.com/sso/token',
+    unverified: true,
+    answer: {
+      profile: {
+        ...{ id: 'prof_1', connection_id: 'conn_1', organization_id: 'org_1', connection_type: 'OktaSAML' },
+        ...{ email: 'wo@example.org', first_name: 'Wo', last_name: 'Os' },
+      },
+    },
+    api: {},
+    user: {
+      provider_id: 'prof_1',
+      data: { full_name: 'Wo Os', custom_claims: { connection_id: 'conn_1', organization_id: 'org_1' } },
+    },
+  },
+  zoom: {
+    at: 'https://zoom.us/oauth/authorize',
+    scope: '',
+    token: 'https://zoom.us/oauth/token',
+    basic: true,
+    api: {
+      'https://api.zoom.us/v2/users/me': {
+        ...{ id: 'zo', first_name: 'Zo', last_name: 'Om', email: 'zo@example.org', verified: 1 },
+        ...{ pic_url: 'https://images.example/z', login_types: [100] },
+      },
+    },
+    user: { email: 'zo@example.org', provider_id: 'zo', data: { iss: 'https://api.zoom.us/v2', full_name: 'Zo Om' } },
+  },
 }
 
 /** The servers of a service. */
-function serve({ token, api, basic }: Service): void {
+function serve({ token, api, basic, answer = { token_type: 'bearer', scope: '' }, headers: own = {} }: Service): void {
   servers.set(token, async (request) => {
     const form = new URLSearchParams(await request.text())
     const basicProof = `Basic ${Buffer.from('app:secret').toString('base64')}`
@@ -161,12 +428,14 @@ function serve({ token, api, basic }: Service): void {
     const isRight = form.get('code') === 'c0de' && (form.get('code_verifier') ?? '') !== '' && isProven
     // GitHub says what is wrong with status 200.
     if (!isRight) return Response.json({ error: 'bad_verification_code', error_description: 'wrong' })
-    return Response.json({ access_token: 'token', token_type: 'bearer', scope: '' })
+    return Response.json({ access_token: 'token', ...answer })
   })
-  for (const [address, answer] of Object.entries(api)) {
+  for (const [address, content] of Object.entries(api)) {
     servers.set(address, ({ headers }) =>
-      headers.get('authorization') === 'Bearer token' && headers.has('user-agent')
-        ? Response.json(answer)
+      headers.get('authorization') === 'Bearer token' &&
+      headers.has('user-agent') &&
+      Object.entries(own).every(([name, value]) => headers.get(name) === value)
+        ? Response.json(content)
         : Response.json({ message: 'Bad credentials' }, { status: 401 }),
     )
   }
@@ -178,15 +447,28 @@ for (const [name, service] of Object.entries(services)) {
     const at = await authorize(name)
     t.equal(at.origin + at.pathname, service.at)
     t.match(Object.fromEntries(at.searchParams), {
-      ...{ client_id: 'app', response_type: 'code', scope: service.scope, code_challenge_method: 'S256' },
+      ...{ client_id: 'app', response_type: 'code', code_challenge_method: 'S256' },
       redirect_uri: `${url}/auth/v1/callback`,
     })
     t.equal(at.searchParams.get('nonce'), null)
+    t.equal(at.searchParams.get('scope') ?? '', service.scope)
+    t.match(Object.fromEntries(at.searchParams), service.parameters ?? {})
+    if (service.unverified) {
+      t.match(await finish(at), { error_code: 'provider_email_needs_verification' })
+      t.match(await stored(name), { ...service.user, confirmed: false })
+      return
+    }
     t.match(await finish(at), { access_token: String, provider_token: 'token' })
     t.match(await stored(name), { ...service.user, confirmed: true })
     t.match(await finish(await authorize(name, '&scopes=a,b')), { access_token: String }, 'again')
   })
 }
+
+t.test('workos gets the provider that the client names', async (t) => {
+  const at = await authorize('workos', '&workos_provider=GoogleOAuth')
+  t.equal(at.searchParams.get('provider'), 'GoogleOAuth')
+  t.equal(at.searchParams.get('workos_provider'), null)
+})
 
 t.test('what is refused', async (t) => {
   const [user, emails] = ['https://api.github.com/user', 'https://api.github.com/user/emails'] as const

@@ -19,6 +19,13 @@ const take = new JsonStatement("select auth.take_oauth_state($1::uuid, $2::float
   access: 'write',
 })
 
+const keep = new JsonStatement(
+  `update auth.oauth_client_states set code_verifier = $2
+   from auth.flow_state where flow_state.id = $1::uuid and oauth_client_states.id = oauth_client_state_id
+   returning to_json(flow_state.id)`,
+  { access: 'write' },
+)
+
 /** A flow that begins with a mail or a message. */
 export type NewFlow = {
   readonly userId: string
@@ -108,6 +115,11 @@ export class FlowStates {
       email_optional: emailOptional,
     }
     return this.#create(members, challenge, linkingTarget ? startLinking : create)
+  }
+
+  /** Keeps for the callback of a flow, as its code verifier, what the provider gave before the user signs in there. */
+  async keep(state: string, secret: string): Promise<void> {
+    await this.#database.ask(keep, [state, secret])
   }
 
   async #create(members: object, challenge: PkceChallenge | undefined, statement = create): Promise<string> {

@@ -15,11 +15,16 @@ export type ProviderSettings = {
   readonly clientIds: readonly string[]
   readonly secret: string
   readonly redirectUri: string
-  /** Issuer of an OpenID Connect provider. */
+  /** Issuer of an OpenID Connect provider, or the host of a service. */
   readonly url: string
   readonly skipNonceCheck: boolean
   /** Whether accounts without an e-mail address are accepted. */
   readonly emailOptional: boolean
+  /** The parts of which Apple's secret is made; empty if the secret is given. */
+  readonly keyId: string
+  readonly teamId: string
+  /** In PEM. */
+  readonly privateKey: string
 }
 
 export type HookName =

@@ -8,12 +8,13 @@ import { pageWithCode, pageWithSession } from '../page-redirect.ts'
 import { originOf } from '../request-origin.ts'
 import { redirectRules } from '../request-redirect.ts'
 import { isEmpty } from '../request-text.ts'
+import { appleNames } from './apple.ts'
 import { ProviderError, withError } from './callback-redirect.ts'
 import type { ProviderTokens } from './identity-provider.ts'
 import { acceptInvitation } from './invitation.ts'
 import { linkToAccount, signInWithProvider, type ProviderSignIn, type SignedIn } from './provider-accounts.ts'
 import { nonceOf, redirectUri } from './provider-flow.ts'
-import { providerUser } from './provider-user.ts'
+import { providerUser, type ProviderClaims } from './provider-user.ts'
 import { UnsupportedProvider, type Provider } from './providers.ts'
 import { upstreamFailure } from './upstream-failure.ts'
 
@@ -75,12 +76,14 @@ async function finish(
 ): Promise<string> {
   const error = parameters.get('error')
   if (!isEmpty(error)) throw new ProviderError(error, parameters.get('error_description') ?? '')
-  if (isEmpty(parameters.get('code'))) {
+  const provider = providerOf(context, flow)
+  // OAuth 1.0a has other parameters.
+  if (!provider.oidc.requestToken && isEmpty(parameters.get('code'))) {
     throw new AuthError(400, 'bad_oauth_callback', 'OAuth callback with missing authorization code missing')
   }
-  const provider = providerOf(context, flow)
   const tokens = await exchanged(context, request, flow, provider, parameters)
-  const user = providerUser(provider.oidc.issuer, tokens.claims)
+  const claims = { ...tokens.claims, ...namesOf(provider, parameters) }
+  const user = providerUser(issuerOf(tokens.claims, provider), claims)
   if (!user) {
     throw new AuthError(500, 'unexpected_failure', 'Error getting the id of the user from external provider')
   }
@@ -95,6 +98,14 @@ async function finish(
   const origin = originOf(request, context)
   const attempt: ProviderSignIn = { provider, user, flow: flow.is_pkce ? finished : undefined, request, origin }
   return redirectOf(context, flow.referrer, await signedInBy(context, flow, attempt), tokens)
+}
+
+/** Microsoft's `common` has tokens of any tenant. */
+const issuerOf = ({ iss }: ProviderClaims, { oidc }: Provider): string => (typeof iss === 'string' ? iss : oidc.issuer)
+
+/** The name that Apple's form contains when a user signs in for the first time. */
+function namesOf({ name }: Provider, parameters: URLSearchParams): ProviderClaims {
+  return name === 'apple' ? appleNames(parameters.get('user')) : {}
 }
 
 function signedInBy(context: AuthContext, flow: ProviderFlow, attempt: ProviderSignIn): Promise<SignedIn> {
@@ -131,6 +142,7 @@ async function exchanged(
       codeVerifier: flow.code_verifier,
     })
   } catch (error) {
+    if (error instanceof ProviderError) throw error
     throw upstreamFailure(`Unable to exchange external code: ${(parameters.get('code') ?? '').slice(0, 4)}`, error)
   }
 }

@@ -98,8 +98,8 @@ async function verified({ oidc }: Provider, token: string, accessToken: string):
   return claims
 }
 
-function userOf(claims: JWTPayload, { oidc }: Provider): ProviderUser {
-  const user = providerUser(claims.iss ?? oidc.issuer, claims)
+function userOf(claims: JWTPayload, { oidc, claims: read }: Provider): ProviderUser {
+  const user = providerUser(claims.iss ?? oidc.issuer, read(claims))
   if (user) return user
   throw oauthError(
     'invalid request',

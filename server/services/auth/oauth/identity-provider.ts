@@ -10,7 +10,15 @@ export type ProviderTokens = {
 }
 
 /** What a callback and the ID token must contain. */
-export type CallbackChecks = { readonly state: string; readonly nonce: string; readonly codeVerifier: string }
+export type CallbackChecks = {
+  readonly state: string
+  readonly nonce: string
+  /** The secret of PKCE, or what was kept of a request token. */
+  readonly codeVerifier: string
+}
+
+/** Where a sign-in with OAuth 1.0a continues, and what its callback is checked with. */
+export type RequestToken = { readonly url: string; readonly kept: string }
 
 export type IdentityProvider = {
   /** Who vouches for the claims; part of the data of an identity. */
@@ -22,10 +30,17 @@ export type IdentityProvider = {
    */
   readonly authorizationUrl: (parameters: Readonly<Record<string, string>>) => Promise<string>
   /**
+   * Begins a sign-in with OAuth 1.0a, in place of `authorizationUrl`.
+   *
+   * @param callback the redirect URI with the state of the flow, which is returned to
+   * @throws Error if the provider gives no token
+   */
+  readonly requestToken?: (callback: string) => Promise<RequestToken>
+  /**
    * Exchanges the code of a callback, and returns the claims of the user.
    *
    * @param callback the redirect URI with the parameters of the callback
-   * @throws the error of openid-client, or of the request for the user
+   * @throws ProviderError if the user has refused; the error of openid-client, or of the request for the user
    */
   readonly exchange: (callback: URL, checks: CallbackChecks) => Promise<ProviderTokens>
   /**

@@ -2,15 +2,14 @@
 //
 // https://developers.google.com/identity/openid-connect/openid-connect
 // https://developer.apple.com/documentation/signinwithapplerestapi
-// https://learn.microsoft.com/entra/identity-platform/v2-protocols-oidc
-// https://docs.gitlab.com/integration/openid_connect_provider/
 // https://learn.microsoft.com/linkedin/consumer/integrations/self-serve/sign-in-with-linkedin-v2
 // https://docs.slack.dev/authentication/sign-in-with-slack/
-// https://dev.twitch.tv/docs/authentication/getting-tokens-oidc/
-// https://developers.kakao.com/docs/latest/en/kakaologin/utilize#oidc
+// https://vercel.com/docs/integrations/marketplace-api
 import type { ServerMetadata } from 'openid-client'
+import { microsoftIssuer, microsoftMetadata } from './microsoft.ts'
 
-export const googleIssuer = 'https://accounts.google.com'
+const googleIssuer = 'https://accounts.google.com'
+const appleIssuer = 'https://appleid.apple.com'
 
 type Endpoints = Pick<
   ServerMetadata,
@@ -32,18 +31,11 @@ const byIssuer: Readonly<Record<string, Endpoints>> = {
     jwks_uri: 'https://www.googleapis.com/oauth2/v3/certs',
     token_endpoint_auth_methods_supported: [...both],
   },
-  'https://appleid.apple.com': {
+  [appleIssuer]: {
     authorization_endpoint: 'https://appleid.apple.com/auth/authorize',
     token_endpoint: 'https://appleid.apple.com/auth/token',
     jwks_uri: 'https://appleid.apple.com/auth/keys',
     token_endpoint_auth_methods_supported: [...post],
-  },
-  'https://gitlab.com': {
-    authorization_endpoint: 'https://gitlab.com/oauth/authorize',
-    token_endpoint: 'https://gitlab.com/oauth/token',
-    userinfo_endpoint: 'https://gitlab.com/oauth/userinfo',
-    jwks_uri: 'https://gitlab.com/oauth/discovery/keys',
-    token_endpoint_auth_methods_supported: [...both],
   },
   'https://www.linkedin.com/oauth': {
     authorization_endpoint: 'https://www.linkedin.com/oauth/v2/authorization',
@@ -59,18 +51,14 @@ const byIssuer: Readonly<Record<string, Endpoints>> = {
     jwks_uri: 'https://slack.com/openid/connect/keys',
     token_endpoint_auth_methods_supported: [...both],
   },
-  'https://id.twitch.tv/oauth2': {
-    authorization_endpoint: 'https://id.twitch.tv/oauth2/authorize',
-    token_endpoint: 'https://id.twitch.tv/oauth2/token',
-    userinfo_endpoint: 'https://id.twitch.tv/oauth2/userinfo',
-    jwks_uri: 'https://id.twitch.tv/oauth2/keys',
-    token_endpoint_auth_methods_supported: [...post],
-  },
-  'https://kauth.kakao.com': {
-    authorization_endpoint: 'https://kauth.kakao.com/oauth/authorize',
-    token_endpoint: 'https://kauth.kakao.com/oauth/token',
-    userinfo_endpoint: 'https://kapi.kakao.com/v1/oidc/userinfo',
-    jwks_uri: 'https://kauth.kakao.com/.well-known/jwks.json',
+  'https://gitlab.com': { jwks_uri: 'https://gitlab.com/oauth/discovery/keys' },
+  'https://id.twitch.tv/oauth2': { jwks_uri: 'https://id.twitch.tv/oauth2/keys' },
+  'https://kauth.kakao.com': { jwks_uri: 'https://kauth.kakao.com/.well-known/jwks.json' },
+  'https://www.facebook.com': { jwks_uri: 'https://www.facebook.com/.well-known/oauth/openid/jwks/' },
+  'https://marketplace.vercel.com': {
+    authorization_endpoint: 'https://api.vercel.com/oauth/v2/authorization',
+    token_endpoint: 'https://api.vercel.com/oauth/v2/accessToken',
+    jwks_uri: 'https://marketplace.vercel.com/.well-known/jwks',
     token_endpoint_auth_methods_supported: [...post],
   },
 }
@@ -78,44 +66,57 @@ const byIssuer: Readonly<Record<string, Endpoints>> = {
 /** The issuers of providers whose settings name none, by the names of GoTrue's settings. */
 const issuers: Readonly<Record<string, string>> = {
   google: googleIssuer,
-  apple: 'https://appleid.apple.com',
-  gitlab: 'https://gitlab.com',
-  kakao: 'https://kauth.kakao.com',
+  apple: appleIssuer,
   linkedin_oidc: 'https://www.linkedin.com/oauth',
   slack_oidc: 'https://slack.com',
+  vercel_marketplace: 'https://marketplace.vercel.com',
+}
+
+/** The issuers of ID tokens that apps get from services whose users sign in without OpenID Connect. */
+const idTokenIssuers: Readonly<Record<string, string>> = {
+  facebook: 'https://www.facebook.com',
+  gitlab: 'https://gitlab.com',
+  kakao: 'https://kauth.kakao.com',
+  slack: 'https://slack.com',
+  snapchat: 'https://accounts.snapchat.com/accounts/oauth2/token',
   twitch: 'https://id.twitch.tv/oauth2',
 }
 
-/** Microsoft's tenant as GoTrue's setting names it, without the version of the endpoint. */
-const tenantUrl = /^https:\/\/login\.microsoftonline\.com\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\/?$/
+/** Further names of an issuer in its ID tokens. */
+const aliases: Readonly<Record<string, readonly string[]>> = {
+  [googleIssuer]: ['accounts.google.com'],
+  [appleIssuer]: ['https://account.apple.com'],
+}
 
 /**
- * The issuer of a provider; empty if it is not known.
+ * The issuer of the ID tokens of a service whose users sign in without OpenID Connect; empty if it issues none.
+ *
+ * @param url that the settings name; empty for none
+ */
+export function serviceIssuer(name: string, url: string): string {
+  // Servers of GitLab of one's own have their issuer, too.
+  if (name === 'gitlab' && url !== '') return url
+  return Object.hasOwn(idTokenIssuers, name) ? (idTokenIssuers[name] ?? '') : ''
+}
+
+/**
+ * The issuer of a provider of OpenID Connect; empty if it is not known.
  *
  * @param url that the settings name; empty for none
  */
 export function knownIssuer(name: string, url: string): string {
-  if (name === 'azure' && tenantUrl.test(url)) return `${url.replace(/\/$/, '')}/v2.0`
+  if (name === 'azure') return microsoftIssuer(url)
   return url === '' && Object.hasOwn(issuers, name) ? (issuers[name] ?? '') : url
 }
 
-/** The issuer of one tenant of Microsoft. Those of all tenants (`common`) have no fixed issuer. */
-const microsoftTenant = /^(https:\/\/login\.microsoftonline\.com\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\/v2\.0$/
+/** The names by which ID tokens of an issuer call it. */
+export const issuerNames = (issuer: string): string[] => [
+  issuer,
+  ...(Object.hasOwn(aliases, issuer) ? (aliases[issuer] ?? []) : []),
+]
 
 /** What the discovery document of a known issuer says; undefined for any other issuer. */
 export function knownMetadata(issuer: string): ServerMetadata | undefined {
-  const endpoints = Object.hasOwn(byIssuer, issuer) ? byIssuer[issuer] : ofMicrosoft(issuer)
-  return endpoints && { issuer, ...endpoints }
-}
-
-function ofMicrosoft(issuer: string): Endpoints | undefined {
-  const [, tenant] = microsoftTenant.exec(issuer) ?? []
-  if (tenant === undefined) return undefined
-  return {
-    authorization_endpoint: `${tenant}/oauth2/v2.0/authorize`,
-    token_endpoint: `${tenant}/oauth2/v2.0/token`,
-    userinfo_endpoint: 'https://graph.microsoft.com/oidc/userinfo',
-    jwks_uri: `${tenant}/discovery/v2.0/keys`,
-    token_endpoint_auth_methods_supported: [...both],
-  }
+  if (Object.hasOwn(byIssuer, issuer)) return { issuer, ...byIssuer[issuer] }
+  return microsoftMetadata(issuer)
 }

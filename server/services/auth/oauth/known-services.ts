@@ -1,14 +1,24 @@
-// Providers of OAuth 2.0 without OpenID Connect: their endpoints and scopes, and the user as their APIs describe it.
+// Providers of OAuth 2.0 without OpenID Connect, or whose applications are registered for GoTrue without it: their
+// endpoints and scopes.
 //
 // https://docs.github.com/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps
 // https://docs.discord.com/developers/topics/oauth2
 // https://developers.facebook.com/docs/facebook-login/guides/advanced/manual-flow
 // https://docs.x.com/fundamentals/authentication/oauth-2-0/authorization-code
-import { createHmac } from 'node:crypto'
-import type { ProviderClaims } from './provider-user.ts'
-
-/** Reads an address of the service's API with the user's access token: its JSON. */
-export type ReadApi = (address: string) => Promise<unknown>
+// https://docs.gitlab.com/api/oauth2/
+// https://developer.atlassian.com/cloud/bitbucket/oauth-2/
+// https://developers.figma.com/docs/rest-api/authentication/
+// https://fly.io/docs/reference/extensions_api/
+// https://developers.kakao.com/docs/latest/en/kakaologin/rest-api
+// https://developers.notion.com/docs/authorization
+// https://docs.slack.dev/legacy/legacy-authentication/
+// https://developers.snap.com/snap-kit/login-kit/overview
+// https://developer.spotify.com/documentation/web-api/tutorials/code-flow
+// https://dev.twitch.tv/docs/authentication/getting-tokens-oauth/
+// https://workos.com/docs/reference/sso
+// https://developers.zoom.us/docs/integrations/oauth/
+import * as users from './service-users.ts'
+import type { UserReader } from './service-users.ts'
 
 export type OAuthService = {
   /** As GoTrue stores it in the data of an identity. */
@@ -19,141 +29,230 @@ export type OAuthService = {
   readonly tokenEndpoint: string
   readonly authentication: 'post' | 'basic'
   readonly scopes: readonly string[]
-  /** The user, as claims of OpenID Connect. An address is verified only if the service says so. */
-  readonly claims: (
-    read: ReadApi,
-    credentials: { readonly secret: string; readonly token: string },
-  ) => Promise<ProviderClaims>
+  /** Further parameters of the authorization request. */
+  readonly parameters?: Readonly<Record<string, string>>
+  readonly user: UserReader
 }
 
-type Json = Readonly<Record<string, unknown>>
+/** The host of a provider: that of the settings, or its own. Most of GoTrue's settings `URL` replace all hosts. */
+type Host = (own: string) => string
 
-const objectOf = (value: unknown): Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {}
-
-/** Ids are texts in the database, so that the number of a user and its text are the same user. */
-const idOf = (value: unknown): unknown => (Number.isSafeInteger(value) ? String(value) : value)
-
-const withoutSlash = (url: string): string => url.replace(/\/+$/, '')
-
-/** @param url of GitHub Enterprise Server; empty for github.com */
-function github(url: string): OAuthService {
-  const site = url === '' ? 'https://github.com' : withoutSlash(url)
-  const api = url === '' ? 'https://api.github.com' : `${site}/api/v3`
-  return {
-    issuer: api,
-    server: `${site}/login/oauth`,
-    authorizationEndpoint: `${site}/login/oauth/authorize`,
-    tokenEndpoint: `${site}/login/oauth/access_token`,
-    authentication: 'post',
-    scopes: ['user:email'],
-    claims: async (read) => {
-      const user = objectOf(await read(`${api}/user`))
-      const list = await read(`${api}/user/emails`)
-      const addresses = (Array.isArray(list) ? list : []).map(objectOf)
-      const address = addresses.find(({ primary }) => primary === true) ?? addresses.find((it) => it.verified === true)
-      return {
-        sub: idOf(user.id),
-        name: user.name,
-        preferred_username: user.login,
-        user_name: user.login,
-        picture: user.avatar_url,
-        email: address?.email,
-        email_verified: address?.verified === true,
-      }
-    },
-  }
+const services: Readonly<Record<string, (host: Host) => OAuthService>> = {
+  github: (host) => {
+    const site = host('https://github.com')
+    const api = site === 'https://github.com' ? 'https://api.github.com' : `${site}/api/v3`
+    return {
+      issuer: api,
+      server: `${site}/login/oauth`,
+      authorizationEndpoint: `${site}/login/oauth/authorize`,
+      tokenEndpoint: `${site}/login/oauth/access_token`,
+      authentication: 'post',
+      scopes: ['user:email'],
+      user: users.githubUser(api),
+    }
+  },
+  discord: (host) => {
+    const site = host('https://discord.com')
+    const api = `${site}/api`
+    return {
+      issuer: api,
+      server: site,
+      authorizationEndpoint: `${api}/oauth2/authorize`,
+      tokenEndpoint: `${api}/oauth2/token`,
+      authentication: 'post',
+      scopes: ['email', 'identify'],
+      user: users.discordUser(api),
+    }
+  },
+  facebook: (host) => {
+    const [site, api] = [host('https://www.facebook.com'), host('https://graph.facebook.com')]
+    return {
+      issuer: users.facebookProfile(api),
+      server: site,
+      authorizationEndpoint: `${site}/dialog/oauth`,
+      tokenEndpoint: `${api}/oauth/access_token`,
+      authentication: 'post',
+      scopes: ['email'],
+      user: users.facebookUser(api),
+    }
+  },
+  x: (host) => {
+    const [site, api] = [host('https://x.com'), host('https://api.x.com')]
+    return {
+      issuer: api,
+      server: site,
+      authorizationEndpoint: `${site}/i/oauth2/authorize`,
+      tokenEndpoint: `${api}/2/oauth2/token`,
+      authentication: 'basic',
+      scopes: ['users.email', 'tweet.read', 'users.read', 'offline.access'],
+      user: users.xUser(api),
+    }
+  },
+  gitlab: (host) => {
+    const site = host('https://gitlab.com')
+    return {
+      issuer: site,
+      server: site,
+      authorizationEndpoint: `${site}/oauth/authorize`,
+      tokenEndpoint: `${site}/oauth/token`,
+      authentication: 'post',
+      scopes: ['read_user'],
+      user: users.gitlabUser(`${site}/api/v4`),
+    }
+  },
+  bitbucket: (host) => {
+    const [site, api] = [host('https://bitbucket.org'), `${host('https://api.bitbucket.org')}/2.0`]
+    return {
+      issuer: api,
+      server: site,
+      authorizationEndpoint: `${site}/site/oauth2/authorize`,
+      tokenEndpoint: `${site}/site/oauth2/access_token`,
+      authentication: 'basic',
+      scopes: ['account', 'email'],
+      user: users.bitbucketUser(api),
+    }
+  },
+  figma: (host) => {
+    const [site, api] = [host('https://www.figma.com'), host('https://api.figma.com')]
+    return {
+      issuer: api,
+      server: site,
+      authorizationEndpoint: `${site}/oauth`,
+      tokenEndpoint: `${api}/v1/oauth/token`,
+      authentication: 'basic',
+      scopes: ['current_user:read'],
+      user: users.figmaUser(api),
+    }
+  },
+  fly: (host) => {
+    const site = host('https://api.fly.io')
+    return {
+      issuer: site,
+      server: site,
+      authorizationEndpoint: `${site}/oauth/authorize`,
+      tokenEndpoint: `${site}/oauth/token`,
+      authentication: 'post',
+      scopes: ['read'],
+      user: users.flyUser(site),
+    }
+  },
+  kakao: (host) => {
+    const [site, api] = [host('https://kauth.kakao.com'), host('https://kapi.kakao.com')]
+    return {
+      issuer: api,
+      server: site,
+      authorizationEndpoint: `${site}/oauth/authorize`,
+      tokenEndpoint: `${site}/oauth/token`,
+      authentication: 'post',
+      scopes: ['account_email', 'profile_image', 'profile_nickname'],
+      user: users.kakaoUser(api),
+    }
+  },
+  linkedin: (host) => {
+    const api = host('https://api.linkedin.com')
+    return {
+      issuer: api,
+      server: 'https://www.linkedin.com',
+      authorizationEndpoint: `${api}/oauth/v2/authorization`,
+      tokenEndpoint: `${api}/oauth/v2/accessToken`,
+      authentication: 'post',
+      scopes: ['r_emailaddress', 'r_liteprofile'],
+      user: users.linkedinUser(api),
+    }
+  },
+  notion: (host) => {
+    const api = host('https://api.notion.com')
+    return {
+      issuer: api,
+      server: api,
+      authorizationEndpoint: `${api}/v1/oauth/authorize`,
+      tokenEndpoint: `${api}/v1/oauth/token`,
+      authentication: 'basic',
+      scopes: [],
+      parameters: { owner: 'user' },
+      user: users.notionUser(api),
+    }
+  },
+  slack: (host) => {
+    const site = host('https://slack.com')
+    return {
+      issuer: `${site}/api`,
+      server: site,
+      authorizationEndpoint: `${site}/oauth/authorize`,
+      tokenEndpoint: `${site}/api/oauth.access`,
+      authentication: 'basic',
+      scopes: ['profile', 'email', 'openid'],
+      user: users.slackUser(`${site}/api`),
+    }
+  },
+  snapchat: (host) => {
+    const site = host('https://accounts.snapchat.com')
+    return {
+      issuer: 'https://accounts.snapchat.com/accounts/oauth2/token',
+      server: site,
+      authorizationEndpoint: `${site}/accounts/oauth2/auth`,
+      tokenEndpoint: `${site}/accounts/oauth2/token`,
+      authentication: 'basic',
+      scopes: ['external_id', 'display_name', 'bitmoji.avatar'].map(
+        (name) => `https://auth.snapchat.com/oauth2/api/user.${name}`,
+      ),
+      user: users.snapchatUser(host('https://kit.snapchat.com')),
+    }
+  },
+  spotify: (host) => {
+    const [site, api] = [host('https://accounts.spotify.com'), host('https://api.spotify.com/v1')]
+    return {
+      issuer: api,
+      server: site,
+      authorizationEndpoint: `${site}/authorize`,
+      tokenEndpoint: `${site}/api/token`,
+      authentication: 'basic',
+      scopes: ['user-read-email'],
+      user: users.spotifyUser(api),
+    }
+  },
+  twitch: (host) => {
+    const [site, api] = [host('https://id.twitch.tv'), host('https://api.twitch.tv')]
+    return {
+      issuer: api,
+      server: `${site}/oauth2`,
+      authorizationEndpoint: `${site}/oauth2/authorize`,
+      tokenEndpoint: `${site}/oauth2/token`,
+      authentication: 'post',
+      scopes: ['user:read:email'],
+      user: users.twitchUser(api),
+    }
+  },
+  workos: (host) => {
+    const api = host('https://api.workos.com')
+    return {
+      issuer: api,
+      server: api,
+      authorizationEndpoint: `${api}/sso/authorize`,
+      tokenEndpoint: `${api}/sso/token`,
+      authentication: 'post',
+      scopes: [],
+      user: users.workosUser,
+    }
+  },
+  zoom: (host) => {
+    const [site, api] = [`${host('https://zoom.us')}/oauth`, `${host('https://api.zoom.us')}/v2`]
+    return {
+      issuer: api,
+      server: host('https://zoom.us'),
+      authorizationEndpoint: `${site}/authorize`,
+      tokenEndpoint: `${site}/token`,
+      authentication: 'basic',
+      scopes: [],
+      user: users.zoomUser(api),
+    }
+  },
 }
-
-function discord(): OAuthService {
-  const api = 'https://discord.com/api'
-  return {
-    issuer: api,
-    server: 'https://discord.com',
-    authorizationEndpoint: `${api}/oauth2/authorize`,
-    tokenEndpoint: `${api}/oauth2/token`,
-    authentication: 'post',
-    scopes: ['email', 'identify'],
-    claims: async (read) => {
-      const user = objectOf(await read(`${api}/users/@me`))
-      const { id, avatar, username, discriminator } = user
-      const hasAvatar = typeof avatar === 'string' && avatar !== ''
-      const image = hasAvatar ? `${avatar}.${avatar.startsWith('a_') ? 'gif' : 'png'}` : ''
-      return {
-        sub: id,
-        name: `${String(username)}#${typeof discriminator === 'string' ? discriminator : '0'}`,
-        full_name: username,
-        global_name: user.global_name,
-        picture: hasAvatar ? `https://cdn.discordapp.com/avatars/${String(id)}/${image}` : undefined,
-        email: user.email,
-        email_verified: user.verified === true,
-      }
-    },
-  }
-}
-
-function facebook(): OAuthService {
-  const api = 'https://graph.facebook.com'
-  return {
-    issuer: `${api}/me?fields=email,first_name,last_name,name,picture`,
-    server: 'https://www.facebook.com',
-    authorizationEndpoint: 'https://www.facebook.com/dialog/oauth',
-    tokenEndpoint: `${api}/oauth/access_token`,
-    authentication: 'post',
-    scopes: ['email'],
-    claims: async (read, { secret, token }) => {
-      const proof = createHmac('sha256', secret).update(token).digest('hex')
-      const fields = 'email,first_name,last_name,name,picture'
-      const user = objectOf(await read(`${api}/me?fields=${fields}&appsecret_proof=${proof}`))
-      const { id, email, name, first_name: first, last_name: last } = user
-      const full = [first, last].filter((it) => typeof it === 'string' && it !== '').join(' ')
-      return {
-        sub: id,
-        name: full === '' ? name : full,
-        nickname: name,
-        picture: objectOf(objectOf(user.picture).data).url,
-        email,
-        // Facebook passes on confirmed addresses only.
-        email_verified: typeof email === 'string',
-      }
-    },
-  }
-}
-
-function x(): OAuthService {
-  const api = 'https://api.x.com'
-  const fields = 'id,name,username,confirmed_email,profile_image_url,url,created_at'
-  return {
-    issuer: api,
-    server: 'https://x.com',
-    authorizationEndpoint: 'https://x.com/i/oauth2/authorize',
-    tokenEndpoint: `${api}/2/oauth2/token`,
-    authentication: 'basic',
-    scopes: ['users.email', 'tweet.read', 'users.read', 'offline.access'],
-    claims: async (read) => {
-      const user = objectOf(objectOf(await read(`${api}/2/users/me?user.fields=${fields}`)).data)
-      const { id, name, username, confirmed_email: email } = user
-      return {
-        sub: id,
-        name,
-        preferred_username: username,
-        user_name: username,
-        picture: user.profile_image_url,
-        website: user.url,
-        profile: typeof username === 'string' ? `https://x.com/${username}` : undefined,
-        email,
-        email_verified: typeof email === 'string',
-      }
-    },
-  }
-}
-
-const services: Readonly<Record<string, (url: string) => OAuthService>> = { github, discord, facebook, x }
 
 /**
  * The service of a provider's name; undefined for providers of OpenID Connect.
  *
- * @param url that the settings name; only GitHub has other hosts
+ * @param url that the settings name, such as that of a GitLab of one's own; empty for none
  */
 export const oauthService = (name: string, url: string): OAuthService | undefined =>
-  Object.hasOwn(services, name) ? services[name]?.(url) : undefined
+  Object.hasOwn(services, name) ? services[name]?.((own) => (url === '' ? own : url.replace(/\/+$/, ''))) : undefined

@@ -1,21 +1,26 @@
 // A provider of OpenID Connect: discovery, the authorization code flow, and verification of ID tokens.
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { JWTPayload } from 'jose'
+import type { JSONWebKeySet, JWTPayload } from 'jose'
 import { decodeProtectedHeader } from 'jose/decode/protected_header'
 import { createRemoteJWKSet, customFetch } from 'jose/jwks/remote'
 import { jwtVerify } from 'jose/jwt/verify'
 import type * as OpenId from 'openid-client'
 import { tracedFetch } from '../../traced-fetch.ts'
-import { googleIssuer, knownMetadata } from './known-endpoints.ts'
+import { issuerNames, knownMetadata } from './known-endpoints.ts'
 import type { CallbackChecks, IdentityProvider, ProviderTokens } from './identity-provider.ts'
+import { isAcceptedTenant, isOfManyTenants } from './microsoft.ts'
 import type { ProviderClaims } from './provider-user.ts'
 
 export type OidcOptions = {
   readonly issuer: string
   readonly clientId: string
-  /** Empty for a public client. */
-  readonly secret: string
+  /** Empty for a public client. Read at each request. */
+  readonly secret: () => string
+  /** Whether the user information completes the claims of ID tokens. */
+  readonly userInformation: boolean
+  /** Reads claims of its own as those of OpenID Connect. */
+  readonly read?: (claims: ProviderClaims) => ProviderClaims
 }
 
 /** Seconds that a request to a provider may take. */
@@ -90,10 +95,12 @@ export class OidcProvider implements IdentityProvider {
     })
     const claims = tokens.claims()
     if (!claims) throw new TypeError('the provider returned no ID token')
+    this.#requireTenant(configuration, claims, undefined, undefined)
+    const { read = (it: ProviderClaims) => it } = this.#options
     return {
       accessToken: tokens.access_token,
       refreshToken: tokens.refresh_token,
-      claims: await this.#completed(configuration, tokens.access_token, claims),
+      claims: read(await this.#completed(configuration, tokens.access_token, claims)),
     }
   }
 
@@ -104,7 +111,8 @@ export class OidcProvider implements IdentityProvider {
     claims: OpenId.IDToken,
   ): Promise<ProviderClaims> {
     const hasAddress = claims.email !== undefined && claims.email_verified !== undefined
-    if (hasAddress || configuration.serverMetadata().userinfo_endpoint === undefined) return claims
+    if (hasAddress || !this.#options.userInformation || configuration.serverMetadata().userinfo_endpoint === undefined)
+      return claims
     const client = await openId()
     const information = await client.fetchUserInfo(configuration, accessToken, claims.sub)
     // Whether an address is verified is said by the same source as the address.
@@ -122,11 +130,11 @@ export class OidcProvider implements IdentityProvider {
     const { configuration, keys } = await this.#connect()
     const { issuer } = configuration.serverMetadata()
     const { payload } = await jwtVerify(token, keys, {
-      // Google has both forms.
-      issuer: issuer === googleIssuer ? [issuer, 'accounts.google.com'] : issuer,
+      ...(isOfManyTenants(issuer) ? {} : { issuer: issuerNames(issuer) }),
       algorithms,
-      requiredClaims: ['exp', 'iat', 'aud'],
+      requiredClaims: ['exp', 'iat', 'aud', 'iss'],
     })
+    this.#requireTenant(configuration, payload, keys.jwks(), decodeProtectedHeader(token).kid)
     if (accessToken !== undefined && payload.at_hash !== undefined) {
       const expected = accessTokenHash(accessToken, decodeProtectedHeader(token).alg ?? '')
       const given = Buffer.from(typeof payload.at_hash === 'string' ? payload.at_hash : '')
@@ -135,6 +143,19 @@ export class OidcProvider implements IdentityProvider {
       }
     }
     return payload
+  }
+
+  /** @throws TypeError if claims are those of a tenant of Microsoft that the settings do not let in */
+  #requireTenant(
+    configuration: OpenId.Configuration,
+    claims: JWTPayload,
+    keys: JSONWebKeySet | undefined,
+    keyId: string | undefined,
+  ): void {
+    const documented = configuration.serverMetadata().issuer
+    if (!isOfManyTenants(documented)) return
+    const tenants = { configured: this.issuer, documented, keys, keyId }
+    if (!isAcceptedTenant(claims, tenants)) throw new TypeError('the ID token is not of a tenant that is let in')
   }
 
   /** @throws the error of the discovery of a provider about which nothing is known */
@@ -184,10 +205,11 @@ export class OidcProvider implements IdentityProvider {
     const metadata = knownMetadata(issuer)
     if (!metadata) return undefined
     const client = await openId()
-    return this.#connectionOf(
-      client,
-      new client.Configuration(metadata, clientId, undefined, authentication(client, secret)),
-    )
+    // As if it were discovered: the library then accepts the issuers of Microsoft's tenants.
+    const configuration = await client.discovery(new URL(issuer), clientId, undefined, authentication(client, secret), {
+      [client.customFetch]: () => Promise.resolve(Response.json(metadata)),
+    })
+    return this.#connectionOf(client, configuration)
   }
 
   #connectionOf(client: typeof OpenId, configuration: OpenId.Configuration): Connection {
@@ -214,14 +236,17 @@ export class OidcProvider implements IdentityProvider {
 }
 
 /** How the client proves its secret, by the methods of the provider. Basic is the default of OpenID Connect. */
-function authentication(client: typeof OpenId, secret: string): OpenId.ClientAuth {
-  if (secret === '') return client.None()
-  const basic = client.ClientSecretBasic(secret)
-  const post = client.ClientSecretPost(secret)
+function authentication(client: typeof OpenId, secretOf: () => string): OpenId.ClientAuth {
   return (server, ...rest) => {
+    const secret = secretOf()
+    if (secret === '') {
+      client.None()(server, ...rest)
+      return
+    }
     const supported = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
     const isPost = supported.includes('client_secret_post') && !supported.includes('client_secret_basic')
-    ;(isPost ? post : basic)(server, ...rest)
+    const proof = isPost ? client.ClientSecretPost(secret) : client.ClientSecretBasic(secret)
+    proof(server, ...rest)
   }
 }
 

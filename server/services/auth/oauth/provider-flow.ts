@@ -83,9 +83,33 @@ export async function startProviderFlow(
     query.get('redirect_to') ?? undefined,
     request.headers.referer,
   )
+  const { name, oidc, emailOptional } = provider
+  const begin = (): Promise<string> =>
+    context.flowStates.createAtProvider({
+      provider: name,
+      challenge,
+      codeVerifier,
+      returnTo,
+      linkingTarget,
+      emailOptional,
+      inviteToken,
+    })
+  const unreachable = (error: unknown): never => {
+    throw new UnreachableProvider(name, returnTo, error)
+  }
+  const returnUri = redirectUri(context, request, provider)
+  if (oidc.requestToken) {
+    // The provider asks for the address of the callback, with its state, first.
+    const state = await begin()
+    const callback = new URL(returnUri)
+    callback.searchParams.set('state', state)
+    const { url, kept } = await oidc.requestToken(callback.href).catch(unreachable)
+    await context.flowStates.keep(state, kept)
+    return url
+  }
   const parameters = {
-    ...Object.fromEntries([...query].filter(([name]) => !reserved.has(name.toLowerCase()))),
-    redirect_uri: redirectUri(context, request, provider),
+    ...Object.fromEntries([...query].flatMap(([key, value]) => furtherParameter(key, value))),
+    redirect_uri: returnUri,
     ...provider.parameters,
     scope: scopesOf(provider, query),
     nonce: nonceOf(codeVerifier),
@@ -93,23 +117,15 @@ export async function startProviderFlow(
     code_challenge_method: 'S256',
   }
   // Fails before the flow is stored if the provider cannot be reached.
-  const url = new URL(
-    await provider.oidc.authorizationUrl(parameters).catch((error: unknown) => {
-      throw new UnreachableProvider(provider.name, returnTo, error)
-    }),
-  )
-  const { name, emailOptional } = provider
-  const state = await context.flowStates.createAtProvider({
-    provider: name,
-    challenge,
-    codeVerifier,
-    returnTo,
-    linkingTarget,
-    emailOptional,
-    inviteToken,
-  })
-  url.searchParams.set('state', state)
+  const url = new URL(await oidc.authorizationUrl(parameters).catch(unreachable))
+  url.searchParams.set('state', await begin())
   return url.href
+}
+
+/** A parameter of the client that is passed on. WorkOS's `provider` would be that of `/authorize`. */
+function furtherParameter(name: string, value: string): [string, string][] {
+  if (name === 'workos_provider') return [['provider', value]]
+  return reserved.has(name.toLowerCase()) ? [] : [[name, value]]
 }
 
 function requestedProvider(providers: AuthContext['providers'], name: string): Provider {

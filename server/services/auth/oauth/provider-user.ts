@@ -24,8 +24,9 @@ const profileClaims = [
   'middle_name',
   'nickname',
   'preferred_username',
-  // GitHub and X, in GoTrue.
+  // Names of GoTrue.
   'user_name',
+  'slug',
   'profile',
   'picture',
   'website',
@@ -57,13 +58,7 @@ export function providerUser(issuer: string, claims: ProviderClaims): ProviderUs
     }),
   )
   const { name, picture } = profile
-  // Google: the domain of an account of an organisation. Discord: the name that is shown.
-  const hostedDomain = textOf(claims.hd)
-  const globalName = textOf(claims.global_name)
-  const custom = {
-    ...(hostedDomain === undefined ? {} : { hd: hostedDomain }),
-    ...(globalName === undefined ? {} : { global_name: globalName }),
-  }
+  const custom = customClaims(claims.custom_claims)
   const fullName = textOf(claims.full_name) ?? name
   const phone = textOf(claims.phone_number)
   return {
@@ -84,6 +79,26 @@ export function providerUser(issuer: string, claims: ProviderClaims): ProviderUs
       ...(Object.keys(custom).length === 0 ? {} : { custom_claims: custom }),
     },
   }
+}
+
+/** What a provider says beyond the profile, as far as Postgres can store it. */
+function customClaims(value: unknown): Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return {}
+  return Object.fromEntries(
+    Object.entries(value as Readonly<Record<string, unknown>>).filter(
+      ([name, claim]) => claim !== undefined && claim !== null && claim !== '' && isStorableJson({ [name]: claim }),
+    ),
+  )
+}
+
+/** Whether all texts within a value can be stored. */
+function isStorableJson(value: object): boolean {
+  let isSound = true
+  JSON.stringify(value, (name, member: unknown) => {
+    isSound &&= isStorable(name) && (typeof member !== 'string' || isStorable(member))
+    return member
+  })
+  return isSound
 }
 
 /** Whether mails can have the address, which may be an international one. Blanks and control characters are for headers. */

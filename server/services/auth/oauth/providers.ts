@@ -1,10 +1,14 @@
 // The providers of the settings.
 import type { AuthSettings, ProviderSettings } from '../settings.ts'
+import { appleSecret } from './apple.ts'
 import type { IdentityProvider } from './identity-provider.ts'
-import { knownIssuer } from './known-endpoints.ts'
+import { knownIssuer, serviceIssuer } from './known-endpoints.ts'
 import { oauthService } from './known-services.ts'
 import { OAuthProvider } from './oauth-provider.ts'
 import { OidcProvider } from './oidc-provider.ts'
+import type { ProviderClaims } from './provider-user.ts'
+import { tokenClaims } from './token-claims.ts'
+import { TwitterProvider } from './twitter-provider.ts'
 
 /** A provider that is enabled. */
 export type Provider = {
@@ -21,6 +25,8 @@ export type Provider = {
   readonly redirectUri: string | undefined
   readonly skipNonceCheck: boolean
   readonly emailOptional: boolean
+  /** Reads claims of its ID tokens as those of OpenID Connect. */
+  readonly claims: (claims: ProviderClaims) => ProviderClaims
 }
 
 /** Why a provider cannot be used, in GoTrue's words. */
@@ -105,7 +111,7 @@ export class Providers {
     const [enabled] = same.filter(([, settings]) => settings.enabled)
     if (enabled) return this.#provider(...enabled)
     const [complete] = same.filter(([, { clientIds }]) => clientIds.length > 0)
-    return complete && allowed.includes(issuer) ? this.#provider(issuer, complete[1], issuer) : undefined
+    return complete && allowed.includes(issuer) ? this.#provider(...complete, issuer) : undefined
   }
 
   /** The issuers of GOTRUE_EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS whose tokens are refused, because no provider has client ids for them. */
@@ -116,32 +122,61 @@ export class Providers {
     return allowed.filter((issuer) => !issuers.has(issuer))
   }
 
-  #provider(name: string, settings: ProviderSettings, issuer = issuerOf(name, settings)): Provider {
-    const { clientIds, secret, redirectUri, skipNonceCheck, emailOptional } = settings
+  /**
+   * @param name of the provider's settings
+   * @param calledName how accounts call the provider
+   */
+  #provider(name: string, settings: ProviderSettings, calledName = name): Provider {
+    const { clientIds, redirectUri, skipNonceCheck, emailOptional } = settings
     const [clientId] = clientIds
     if (clientId === undefined) throw new UnsupportedProvider('incomplete', 'missing OAuth client ID')
     const service = oauthService(name, settings.url)
-    if (!URL.canParse(issuer)) {
-      throw new UnsupportedProvider('incomplete', `unable to find URL for the ${name} provider`)
-    }
     return {
-      name,
-      ...(name === 'apple' ? apple : usual),
-      ...(service ? { scopes: service.scopes } : {}),
-      oidc: service ? new OAuthProvider(service, clientId, secret) : this.#oidcOf({ issuer, clientId, secret }),
+      name: calledName,
+      scopes: service?.scopes ?? (name === 'apple' ? appleScopes : usualScopes),
+      parameters: name === 'apple' ? byForm : (service?.parameters ?? {}),
+      oidc: this.#identityProvider(name, settings, clientId),
       clientIds,
       redirectUri: redirectUri === '' ? undefined : redirectUri,
-      skipNonceCheck,
+      // Facebook's apps cannot choose the nonce.
+      skipNonceCheck: skipNonceCheck || name === 'facebook',
       emailOptional,
+      claims: (claims) => tokenClaims(name, claims),
     }
   }
 
-  #oidcOf(options: { readonly issuer: string; readonly clientId: string; readonly secret: string }): OidcProvider {
-    const key = JSON.stringify([options.issuer, options.clientId, options.secret])
+  #identityProvider(name: string, settings: ProviderSettings, clientId: string): IdentityProvider {
+    const { url, secret } = settings
+    if (name === 'twitter') return new TwitterProvider(url, { clientId, secret }, this.#now)
+    const service = oauthService(name, url)
+    const hasIssuer = URL.canParse(issuerOf(name, settings))
+    if (service) {
+      return new OAuthProvider(
+        service,
+        { clientId, secret },
+        hasIssuer ? this.#oidcOf(name, settings, clientId) : undefined,
+      )
+    }
+    if (!hasIssuer) throw new UnsupportedProvider('incomplete', `unable to find URL for the ${name} provider`)
+    return this.#oidcOf(name, settings, clientId)
+  }
+
+  #oidcOf(name: string, settings: ProviderSettings, clientId: string): OidcProvider {
+    const issuer = issuerOf(name, settings)
+    const { secret, keyId, teamId, privateKey } = settings
+    const key = JSON.stringify([name, issuer, clientId, secret, keyId, teamId, privateKey])
     const existing = this.#oidc.get(key)
     if (existing) return existing
     // Only an operator's settings add to it.
     if (this.#oidc.size >= maxProviders) this.#oidc.clear()
+    const options = {
+      issuer,
+      clientId,
+      secret: name === 'apple' ? () => appleSecret(settings, clientId, this.#now) : () => secret,
+      // Only a tenant's ID tokens say whether it owns the domain of an address.
+      userInformation: name !== 'azure',
+      read: (claims: ProviderClaims) => tokenClaims(name, claims),
+    }
     const created = new OidcProvider(options, this.#now)
     this.#oidc.set(key, created)
     return created
@@ -149,13 +184,15 @@ export class Providers {
 }
 
 const maxProviders = 100
-
-/** The issuer of a provider of OpenID Connect, which those of OAuth have not. */
-const issuerOf = (name: string, { url }: ProviderSettings): string =>
-  oauthService(name, url)?.issuer ?? knownIssuer(name, url)
+/** The issuer of a provider's ID tokens; empty if it has none. */
+function issuerOf(name: string, { url }: ProviderSettings): string {
+  if (name === 'twitter') return ''
+  return oauthService(name, url) ? serviceIssuer(name, url) : knownIssuer(name, url)
+}
 
 /** `openid` makes the provider issue an ID token. */
-const usual = { scopes: ['openid', 'email', 'profile'], parameters: {} } as const
+const usualScopes = ['openid', 'email', 'profile'] as const
 
 /** Apple has no scope `profile`, and sends addresses and names only by a form. */
-const apple = { scopes: ['openid', 'email', 'name'], parameters: { response_mode: 'form_post' } } as const
+const appleScopes = ['openid', 'email', 'name'] as const
+const byForm = { response_mode: 'form_post' } as const
