@@ -15,6 +15,7 @@ import { functionsFindings } from './functions-findings.ts'
 import { poolerFindings } from './pooler.ts'
 import { encryptionOf, examinePooling, readClock } from './probe.ts'
 import { realtimeFindings } from './realtime-findings.ts'
+import { providerFindings } from './provider-findings.ts'
 import { readinessFindings, readService } from './service-probe.ts'
 import { schedulesFindings } from './schedules-findings.ts'
 import { settingsFindings } from './settings-findings.ts'
@@ -60,6 +61,7 @@ export async function runDoctor(options: DoctorOptions): Promise<DoctorResult> {
   const service = await serviceFindings(options)
   const findings = [
     ...settingsFindings(config, isEmbedded),
+    ...providerFindings(config, now.getTime()),
     ...serverSettingFindings(facts),
     ...loginFindings(facts, config, isEmbedded),
     ...nodeFindings(options.node, now),

@@ -1,4 +1,5 @@
 // The findings of `rowhouse doctor` for given facts: what a test cannot make of a real installation, and the limits of each.
+import { generateKeyPairSync } from 'node:crypto'
 import t from 'tap'
 import type { Client } from '../../../server/postgres/connection/client.ts'
 import { loadConfig } from '../../../server/config/load.ts'
@@ -13,6 +14,7 @@ import type { Dependencies } from '../../../server/tools/command-line/dependenci
 import { runProgram } from '../../../server/tools/command-line/program.ts'
 import { examinePooling } from '../../../server/tools/doctor/probe.ts'
 import { readinessFindings, readService } from '../../../server/tools/doctor/service-probe.ts'
+import { providerFindings } from '../../../server/tools/doctor/provider-findings.ts'
 import { settingsFindings } from '../../../server/tools/doctor/settings-findings.ts'
 import { storageFindings } from '../../../server/tools/doctor/storage-findings.ts'
 import { certificateFindings, databaseTlsFindings, serviceTlsFindings } from '../../../server/tools/doctor/tls.ts'
@@ -226,6 +228,39 @@ t.test('storage', (t) => {
   ])
   const transaction = { pid: 7, user: 'me', application: 'psql', state: 'idle in transaction', age: 400 }
   t.strictSame(of({ transactions: [transaction, { ...transaction, state: 'active' }] }), ['WARN long_transaction'])
+  t.end()
+})
+
+t.test('the secret of Apple', (t) => {
+  const now = Date.UTC(2026, 0, 1)
+  const of = (settings: Environment): string[] =>
+    brief(
+      providerFindings(
+        loadConfig({
+          env: {
+            DATABASE_URL: 'postgres://127.0.0.1/app',
+            GOTRUE_EXTERNAL_APPLE_ENABLED: 'true',
+            ...Object.fromEntries(
+              Object.entries(settings).map(([name, value]) => [`GOTRUE_EXTERNAL_APPLE_${name}`, value]),
+            ),
+          },
+        }).config,
+        now,
+      ),
+    )
+  const secret = (exp: unknown): string => `e30.${Buffer.from(JSON.stringify({ exp })).toString('base64url')}.x`
+  const days = (count: number): number => now / 1000 + count * 86_400
+  t.strictSame(of({ SECRET: secret(days(31)) }), [])
+  t.strictSame(of({ SECRET: secret(days(29)) }), ['WARN apple_secret_expires'])
+  t.strictSame(of({ SECRET: secret(days(0)) }), ['ERROR apple_secret_expires'])
+  t.strictSame(of({ SECRET: secret(days(0)), ENABLED: 'false' }), [])
+  for (const text of ['', 'secret', 'a.b.c', secret('soon')]) t.strictSame(of({ SECRET: text }), [], text)
+  const keys = { KEY_ID: 'K', TEAM_ID: 'T' }
+  const pem = (namedCurve: string): string =>
+    generateKeyPairSync('ec', { namedCurve }).privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+  t.strictSame(of({ ...keys, SECRET: secret(days(0)), PRIVATE_KEY: pem('P-256') }), [], 'the key makes the secret')
+  t.strictSame(of({ ...keys, PRIVATE_KEY: pem('P-384') }), ['ERROR apple_key_invalid'])
+  t.strictSame(of({ ...keys, PRIVATE_KEY: 'AuthKey_K.p8' }), ['ERROR apple_key_invalid'])
   t.end()
 })
 
