@@ -122,7 +122,10 @@ const moved =
 
 t.test('the document is read in the background, and again after an hour or a failure', async (t) => {
   const clock = { now: 0 }
-  const provider = new OidcProvider({ issuer: google, clientId: 'app', secret: () => '', userInformation: true }, () => clock.now)
+  const provider = new OidcProvider(
+    { issuer: google, clientId: 'app', secret: () => '', userInformation: true },
+    () => clock.now,
+  )
   const endpoint = async (): Promise<string> => (await provider.authorizationUrl({})).split('?', 1)[0] ?? ''
   const attempts = (): number => requests.filter((address) => address === discovery).length
   const documented = `${google}/o/oauth2/v2/auth`
