@@ -62,6 +62,10 @@ comment on column auth.webauthn_challenges.session_data is 'The random challenge
 comment on column auth.webauthn_challenges.created_at is 'When it was asked for.';
 comment on column auth.webauthn_challenges.expires_at is 'No answer is accepted after this time.';
 
+alter table auth.sessions add column if not exists passkey_id uuid;
+comment on column auth.sessions.passkey_id is
+  'The passkey by which the session began, which may have been deleted since; null for other ways to sign in.';
+
 do $$
 declare
   name text;
@@ -364,6 +368,7 @@ begin
     select taken || jsonb_build_object('passkey', (
       select jsonb_build_object(
         'public_key', replace(encode(credentials.public_key, 'base64'), E'\n', ''),
+        'backup_eligible', credentials.backup_eligible,
         'account', jsonb_build_object(
           'id', account.id,
           'banned', auth.is_banned(account),
@@ -382,7 +387,7 @@ begin
 end
 $$;
 comment on function auth.find_passkey(uuid, bytea) is
-  E'Uses up a challenge for sign-in, and finds what its answer is compared with.\n\nReturns {challenge, passkey: {public_key, account}}; the passkey is null if it is unknown.';
+  E'Uses up a challenge for sign-in, and finds what its answer is compared with.\n\nReturns {challenge, passkey: {public_key, backup_eligible, account}}; the passkey is null if it is unknown.';
 
 -- The passkey may have been deleted since it was found. Of an authenticator and its copy, the one that signs later sends a number
 -- that the other has sent before.
@@ -395,6 +400,7 @@ as $$
 declare
   owner uuid;
   passkey auth.webauthn_credentials;
+  started json;
 begin
   select webauthn_credentials.user_id into owner from auth.webauthn_credentials where webauthn_credentials.credential_id = $1;
   perform from auth.users where users.id = owner for no key update;
@@ -409,11 +415,37 @@ begin
   update auth.webauthn_credentials
   set sign_count = $2, backed_up = $3, last_used_at = now(), updated_at = now()
   where webauthn_credentials.id = passkey.id;
-  return auth.start_session(owner, 'passkey', $4, $5, jsonb_build_object('passkey_id', passkey.id));
+  started := auth.start_session(owner, 'passkey', $4, $5, jsonb_build_object('passkey_id', passkey.id));
+  update auth.sessions set passkey_id = passkey.id where sessions.id = (started #>> '{session,id}')::uuid;
+  return started;
 end
 $$;
 comment on function auth.start_passkey_session(bytea, bigint, boolean, text, text) is
   E'Starts a session by a passkey whose signature was verified, unless its number of signatures went back.\n\nReturns what auth.start_session does.';
+
+drop function auth.list_sessions(uuid, json);
+create function auth.list_sessions(user_id uuid, limits json default null)
+returns table (
+  id uuid, created_at timestamptz, expires_at timestamptz, refreshed_at timestamptz, has_cookie boolean, user_agent text,
+  passkey json
+)
+language sql stable security definer set search_path = pg_catalog, pg_temp
+as $$
+  select sessions.id, sessions.created_at, auth.session_end(sessions, $2), sessions.refreshed_at at time zone 'UTC',
+    sessions.id_hash is not null, sessions.user_agent,
+    case when sessions.passkey_id is not null then
+      json_build_object('id', sessions.passkey_id, 'name', nullif(passkeys.friendly_name, ''))
+    end
+  from auth.sessions
+  left join auth.webauthn_credentials as passkeys
+    on passkeys.id = sessions.passkey_id and passkeys.user_id = sessions.user_id
+  where sessions.user_id = $1 and not auth.has_ended(sessions) and not auth.breaks_limits(sessions, $2)
+  order by sessions.created_at desc, sessions.id
+  limit 100
+$$;
+comment on function auth.list_sessions(uuid, json) is
+  E'The sessions of an account, with cookies and with refresh tokens, newest first, at most 100.\n\n`passkey` is {id, name} of the passkey by which the session began; the name is null once the passkey was deleted.';
+grant execute on function auth.list_sessions(uuid, json) to authenticator;
 
 -- Security keys as second factors
 

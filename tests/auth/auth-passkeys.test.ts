@@ -96,6 +96,9 @@ t.test('registration, sign-in, list, name and deletion', async (t) => {
   t.match(claimsOf(sessionOf(await refreshGrant(ask, signedIn.refresh_token))), { amr: [{ method: 'passkey' }] })
 
   const id = String(added.body.id)
+  const listSessions = async () =>
+    (await database.query('select passkey from auth.list_sessions($1)', [user.id])).rows.map(({ passkey }) => passkey)
+  t.strictSame(await listSessions(), [{ id, name: 'Passkey' }, null], 'the session names the passkey')
   const renamed = await ask('PATCH', `/passkeys/${id}`, { token, body: { friendly_name: '🔑'.repeat(120) } })
   t.match(renamed.body, { id, friendly_name: '🔑'.repeat(120), last_used_at: String })
   const listed = await ask('GET', '/passkeys', { token })
@@ -105,6 +108,7 @@ t.test('registration, sign-in, list, name and deletion', async (t) => {
   t.strictSame([removed.status, removed.text], [204, ''])
   t.strictSame((await ask('GET', '/passkeys', { token })).body, [])
   t.match(failure(await signInWith(ask, key)), [400, 'webauthn_verification_failed', /not registered here/])
+  t.strictSame(await listSessions(), [{ id, name: null }, null], 'also once it was deleted')
   t.equal((await passwordGrant(ask, user.email)).status, 200, 'the other ways remain')
   const { rows } = await database.query(
     `select payload ->> 'action' as action, payload #>> '{traits,passkey_id}' as passkey from auth.audit_log_entries
@@ -249,6 +253,74 @@ t.test('attestations are ignored, and nothing that they name is requested', asyn
     [key.id],
   )
   t.strictSame(rows, [{ attestation_type: 'none', sign_count: 1, transports: ['internal', 'hybrid'] }])
+})
+
+t.test('keys of all algorithms that are offered', async (t) => {
+  for (const algorithm of ['ES256', 'EdDSA', 'RS256'] as const) {
+    const { access_token: token, user } = await signUp(ask)
+    const [key, other] = [1, 2].map(() => new SoftAuthenticator({ origin, rpId, algorithm })) as [
+      SoftAuthenticator,
+      SoftAuthenticator,
+    ]
+    t.equal((await register(ask, token, key)).status, 200, algorithm)
+    t.equal(sessionOf(await signInWith(ask, key)).user.id, user.id, algorithm)
+    const { challengeId, options } = await beginSignIn(ask)
+    const [right, wrong] = [key.get(options), other.get(options)]
+    const forged = { ...right, response: { ...right.response, signature: wrong.response.signature } }
+    const answer = await answerSignIn(ask, challengeId, forged)
+    t.match(failure(answer), [400, 'webauthn_verification_failed'], `${algorithm}: the signature of another key`)
+  }
+  // A key that is said to be for another algorithm than it is.
+  const { access_token: token } = await signUp(ask)
+  const rsa = new SoftAuthenticator({ origin, rpId, algorithm: 'RS256' })
+  const confused = await register(ask, token, rsa, { algorithm: -7 })
+  t.equal(confused.status === 200 ? (await signInWith(ask, rsa)).status : confused.status, 400)
+})
+
+t.test('attestations of other formats, credential ids of any length', async (t) => {
+  const { access_token: token, user } = await signUp(ask)
+  const remove = async () => database.query('delete from auth.webauthn_credentials where user_id = $1', [user.id])
+  for (const fmt of ['packed', 'fido-u2f', 'tpm', 'android-key', 'apple', 'unheard-of']) {
+    const key = newKey()
+    t.equal((await register(ask, token, key, { attestation: { fmt, attStmt: new Map() } })).status, 200, fmt)
+    t.equal((await signInWith(ask, key)).status, 200, fmt)
+    await remove()
+  }
+  for (const length of [1, 2, 15, 17, 31, 33, 255, 256, 1023]) {
+    const key = new SoftAuthenticator({ origin, rpId, id: randomBytes(length) })
+    t.equal((await register(ask, token, key)).status, 200, `${length} bytes`)
+    const { options } = await beginRegistration(ask, token)
+    t.match(options.excludeCredentials, [{ id: key.id.toString('base64url') }], `${length} bytes`)
+    t.equal((await signInWith(ask, key)).status, 200, `${length} bytes`)
+    await remove()
+  }
+  const none = new SoftAuthenticator({ origin, rpId, id: Buffer.alloc(0) })
+  t.equal((await register(ask, token, none)).status, 400, 'no id')
+})
+
+t.test('a passkey that can be copied stays one, and is one from the beginning', async (t) => {
+  const [canBackUp, isBackedUp] = [0x08, 0x10]
+  const [created, used] = [0x45, 0x05]
+  const { access_token: token } = await signUp(ask)
+  const stored = async (key: SoftAuthenticator) => {
+    const { rows } = await database.query(
+      'select backup_eligible as eligible, backed_up as backed from auth.webauthn_credentials where credential_id = $1',
+      [key.id],
+    )
+    return rows[0] as unknown
+  }
+  const [synced, bound, impossible] = [newKey(), newKey(), newKey()]
+  t.equal((await register(ask, token, synced, { flags: created | canBackUp })).status, 200)
+  t.strictSame(await stored(synced), { eligible: true, backed: false })
+  t.equal((await signInWith(ask, synced, { flags: used | canBackUp | isBackedUp })).status, 200)
+  t.strictSame(await stored(synced), { eligible: true, backed: true })
+  t.match(failure(await signInWith(ask, synced)), [400, 'webauthn_verification_failed', /has changed/])
+
+  t.equal((await register(ask, token, bound)).status, 200)
+  t.match(failure(await signInWith(ask, bound, { flags: used | canBackUp })), [400, 'webauthn_verification_failed'])
+  t.equal((await signInWith(ask, bound)).status, 200)
+  const answer = await register(ask, token, impossible, { flags: created | isBackedUp })
+  t.match(failure(answer), [400, 'webauthn_verification_failed'], 'a copy of what cannot be copied')
 })
 
 t.test('challenges belong to one user and one purpose', async (t) => {

@@ -1,5 +1,5 @@
 // An authenticator in software, which can be asked to lie.
-import { createHash, generateKeyPairSync, randomBytes, sign, type KeyObject } from 'node:crypto'
+import { createHash, generateKeyPairSync, randomBytes, sign, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { isoCBOR } from '@simplewebauthn/server/helpers'
 import type {
   AuthenticationResponseJSON,
@@ -32,13 +32,57 @@ const hasCredential = 0x40
 
 const sha256 = (data: string | Buffer): Buffer => createHash('sha256').update(data).digest()
 
-/** A credential of ES256 for one site. */
+/** Keys of the algorithms of credentials, as COSE_Key. https://www.rfc-editor.org/rfc/rfc9053 */
+const algorithms = {
+  ES256: {
+    id: -7,
+    hash: 'sha256',
+    generate: () => generateKeyPairSync('ec', { namedCurve: 'P-256' }),
+    members: ({ x = '', y = '' }: JsonWebKey): [number, number | Uint8Array][] => [
+      ...([
+        [1, 2],
+        [-1, 1],
+      ] as [number, number][]),
+      ...([
+        [-2, bytesOf(x)],
+        [-3, bytesOf(y)],
+      ] as [number, Uint8Array][]),
+    ],
+  },
+  EdDSA: {
+    id: -8,
+    hash: null,
+    generate: () => generateKeyPairSync('ed25519'),
+    members: ({ x = '' }: JsonWebKey): [number, number | Uint8Array][] => [
+      [1, 1],
+      [-1, 6],
+      [-2, bytesOf(x)],
+    ],
+  },
+  RS256: {
+    id: -257,
+    hash: 'sha256',
+    generate: () => generateKeyPairSync('rsa', { modulusLength: 2048 }),
+    members: ({ n = '', e = '' }: JsonWebKey): [number, number | Uint8Array][] => [
+      [1, 3],
+      [-1, bytesOf(n)],
+      [-2, bytesOf(e)],
+    ],
+  },
+} as const
+
+export type SoftAlgorithm = keyof typeof algorithms
+
+const bytesOf = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, 'base64url'))
+
+/** A credential for one site. */
 export class SoftAuthenticator {
   readonly id: Buffer
   readonly #origin: string
   readonly #rpId: string
   readonly #key: KeyObject
-  readonly #publicKey: { readonly x: Buffer; readonly y: Buffer }
+  readonly #publicKey: JsonWebKey
+  readonly #algorithm: (typeof algorithms)[SoftAlgorithm]
   #userHandle = ''
   /** Number of signatures so far; undefined for an authenticator that does not count. */
   #count: number | undefined
@@ -48,20 +92,22 @@ export class SoftAuthenticator {
     rpId = new URL(origin).hostname,
     counts = true,
     id = randomBytes(32),
+    algorithm = 'ES256',
   }: {
     readonly origin: string
     readonly rpId?: string
     readonly counts?: boolean
     readonly id?: Buffer
+    readonly algorithm?: SoftAlgorithm
   }) {
     this.id = id
     this.#origin = origin
     this.#rpId = rpId
     this.#count = counts ? 0 : undefined
-    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-    const { x = '', y = '' } = publicKey.export({ format: 'jwk' })
+    this.#algorithm = algorithms[algorithm]
+    const { privateKey, publicKey } = this.#algorithm.generate()
     this.#key = privateKey
-    this.#publicKey = { x: Buffer.from(x, 'base64url'), y: Buffer.from(y, 'base64url') }
+    this.#publicKey = publicKey.export({ format: 'jwk' })
   }
 
   /** As `navigator.credentials.create`. */
@@ -70,11 +116,8 @@ export class SoftAuthenticator {
     const length = Buffer.alloc(2)
     length.writeUInt16BE(this.id.length)
     const publicKey = new Map<number, number | Uint8Array>([
-      [1, 2],
-      [3, lie.algorithm ?? -7],
-      [-1, 1],
-      [-2, this.#publicKey.x],
-      [-3, this.#publicKey.y],
+      [3, lie.algorithm ?? this.#algorithm.id],
+      ...this.#algorithm.members(this.#publicKey),
     ])
     const authData = Buffer.concat([
       this.#authenticatorData({ flags: userPresent | userVerified | hasCredential, ...lie }, lie.signCount ?? 0),
@@ -121,7 +164,9 @@ export class SoftAuthenticator {
       response: {
         authenticatorData: data.toString('base64url'),
         clientDataJSON: clientData.toString('base64url'),
-        signature: sign('sha256', Buffer.concat([data, sha256(clientData)]), this.#key).toString('base64url'),
+        signature: sign(this.#algorithm.hash, Buffer.concat([data, sha256(clientData)]), this.#key).toString(
+          'base64url',
+        ),
         userHandle: lie.userHandle ?? this.#userHandle,
       },
       clientExtensionResults: {},

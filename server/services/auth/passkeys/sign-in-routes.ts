@@ -16,7 +16,11 @@ import { passkeyStatements } from './passkey-statements.ts'
 type Found = {
   readonly challenge: string
   /** Null for a credential that is not registered. */
-  readonly passkey: { readonly public_key: string; readonly account: Account } | null
+  readonly passkey: {
+    readonly public_key: string
+    readonly backup_eligible: boolean
+    readonly account: Account
+  } | null
 }
 
 type Account = ConfirmedAddresses & {
@@ -114,5 +118,9 @@ async function verified(context: AuthContext, credential: CredentialDto, { chall
   const assertion = await verifyRequest(credential, expected).catch((error: unknown) => {
     throw failedVerification(error)
   })
+  // An authenticator decides that when it creates a passkey. https://www.w3.org/TR/webauthn-3/#sctn-verifying-assertion
+  if (assertion.backupEligible !== passkey.backup_eligible) {
+    throw verificationFailed('whether the passkey can be copied to other devices has changed since it was registered')
+  }
   return { account, ...assertion }
 }

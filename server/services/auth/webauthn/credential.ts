@@ -39,6 +39,7 @@ export type NewCredential = {
 export type Assertion = {
   /** Number of signatures that the authenticator has made; 0 if it does not count. */
   readonly signCount: number
+  readonly backupEligible: boolean
   readonly backedUp: boolean
 }
 

@@ -96,7 +96,11 @@ export async function verifyRequest(
     })
   })
   if (!verified) throw new InvalidCredential('the signature is not that of the credential')
-  return { signCount: authenticationInfo.newCounter, backedUp: authenticationInfo.credentialBackedUp }
+  return {
+    signCount: authenticationInfo.newCounter,
+    backupEligible: authenticationInfo.credentialDeviceType === 'multiDevice',
+    backedUp: authenticationInfo.credentialBackedUp,
+  }
 }
 
 /** As the library expects it: clients may leave out what has one possible value. */
