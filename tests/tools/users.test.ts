@@ -8,12 +8,16 @@ import { withUsers } from '../../server/tools/users/with-users.ts'
 import { startApplication } from '../support/application.ts'
 import { askAuth, passwordGrant, refreshGrant, sessionOf } from '../support/auth.ts'
 import { createDatabase, createMigratedDatabase } from '../support/database.ts'
+import { register, signInWith } from '../support/passkey.ts'
+import { SoftAuthenticator } from '../support/soft-authenticator.ts'
 
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
 const env = {
   DATABASE_URL: database.authenticatorUri,
   GOTRUE_PASSWORD_MIN_LENGTH: '8',
+  GOTRUE_PASSKEY_ENABLED: 'true',
+  GOTRUE_SITE_URL: 'https://shop.example',
   GOTRUE_PASSWORD_REQUIRED_CHARACTERS: 'abcdefghijklmnopqrstuvwxyz:0123456789:!?',
 }
 const { url } = await startApplication(t, database.authenticatorUri, env)
@@ -166,6 +170,38 @@ t.test('an account is deleted once that is confirmed', async (t) => {
   t.match(await json(['delete', 'dan@example.org', '--soft', '--yes']), { id: soft.id, deleted: true })
   t.match(await users(['show', String(soft.id)]), { code: 0, out: /\nstate {11}deleted \d{4}/ })
   t.match(await users(['confirm', 'dan@example.org']), { code: 1, err: 'There is no user dan@example.org.\n' })
+})
+
+t.test('passkeys are shown and removed', async (t) => {
+  const email = 'key@example.org'
+  await users(['create', email, '--confirm', '--password-stdin'], strong)
+  const { access_token: token } = sessionOf(await signIn(email, strong))
+  const key = new SoftAuthenticator({ origin: 'https://shop.example' })
+  const { body } = await register(ask, token, key)
+  const id = String(body.id)
+  t.match(await users(['show', email]), {
+    out: /^passkeys {8}1\n {16}Passkey, added [\d :-]+, never used, [\da-f-]{36}$/m,
+  })
+  sessionOf(await signInWith(ask, key))
+  t.match(await users(['show', email]), { out: /, last used [^\n]+\n(?:.*\n)* {16}since [\d :-]+, by Passkey, node$/m })
+  t.match(await json(['show', email]), {
+    passkeys: [{ id, friendly_name: 'Passkey' }],
+    sessions: [{ passkey: { id, name: 'Passkey' } }, { passkey: null }],
+  })
+
+  t.match(await users(['remove-passkey', email, "' or true"]), {
+    ...{ code: 1, out: '' },
+    err: `key@example.org has no passkey ' or true. Those are: ${id}.\n`,
+  })
+  t.match(await users(['remove-passkey', 'ada@example.org', id]), { code: 1, err: /has no passkey [\da-f-]{36}\.\n$/ })
+  t.match(await users(['remove-passkey', email, id.toUpperCase()]), { code: 0, out: /^Removed the passkey / })
+  t.match(await json(['show', email]), { passkeys: [], sessions: [{ passkey: { id, name: null } }, { passkey: null }] })
+  t.match(await users(['show', email]), { out: /^passkeys {8}none$/m })
+  t.equal((await signInWith(ask, key)).status, 400)
+  const { rows } = await database.query(
+    `select payload ->> 'actor_username' as actor from auth.audit_log_entries where payload ->> 'action' = 'passkey_deleted'`,
+  )
+  t.strictSame(rows, [{ actor: 'rowhouse users' }])
 })
 
 t.test('what is refused', async (t) => {

@@ -277,6 +277,8 @@ export type ListedSession = {
   /** Whether the session has a cookie; otherwise it only has tokens. */
   readonly hasCookie: boolean
   readonly userAgent: string | null
+  /** The passkey by which the session began; its name is null once it was deleted. */
+  readonly passkey: { readonly id: string; readonly name: string | null } | null
 }
 
 /** The sessions of a user that have not ended, with cookies and with tokens, newest first, at most 100. */
@@ -286,7 +288,7 @@ export async function listSessions(
 ): Promise<readonly ListedSession[]> {
   const rows = await askAccounts(
     query,
-    'select id, created_at, refreshed_at, expires_at, has_cookie, user_agent from auth.list_sessions($1, $2)',
+    'select id, created_at, refreshed_at, expires_at, has_cookie, user_agent, passkey from auth.list_sessions($1, $2)',
     [userId, limitsParameter(sessionLimits())],
   )
   return rows.map((row) => {
@@ -298,6 +300,7 @@ export async function listSessions(
       expiresAt: listed.expires_at,
       hasCookie: listed.has_cookie,
       userAgent: listed.user_agent,
+      passkey: listed.passkey,
     }
   })
 }
@@ -309,6 +312,7 @@ type ListedRow = {
   expires_at: Date | null
   has_cookie: boolean
   user_agent: string | null
+  passkey: ListedSession['passkey']
 }
 
 /**

@@ -79,6 +79,8 @@ export type UserDetails = {
     readonly expiresAt: Date | string | null
     readonly hasCookie: boolean
     readonly userAgent: string | null
+    /** The passkey by which the session began; its name is null once it was deleted. */
+    readonly passkey: { readonly id: string; readonly name: string | null } | null
   }[]
 }
 

@@ -39,6 +39,7 @@ export function addUsers(program: Command, dependencies: Dependencies): void {
   addReading(users, dependencies)
   addCreate(users, dependencies)
   addChanges(users, dependencies)
+  addPasskeys(users, dependencies)
   addDelete(users, dependencies)
 }
 
@@ -65,12 +66,12 @@ function addReading(users: Command, dependencies: Dependencies): void {
     print(`${usersTable(found, new Date(), isLast ? undefined : `The next ones: --page ${page + 1}`)}\n`)
   })
 
-  aboutUser(users, 'show', 'show an account, with its second factors and sessions').action(
+  aboutUser(users, 'show', 'show an account, with its second factors, passkeys and sessions').action(
     async (name: string, _own: unknown, command: Command) => {
       const { json, config } = command.optsWithGlobals<Shared>()
       const details = await withUsers(loadConfig(config), (opened) => opened.details(name))
-      const { user, sessions } = details
-      print(`${json ? withMembers(user.json, { sessions }) : userText(details, new Date())}\n`)
+      const { user, passkeys, sessions } = details
+      print(`${json ? withMembers(user.json, { passkeys, sessions }) : userText(details, new Date())}\n`)
     },
   )
 }
@@ -194,6 +195,21 @@ function addChanges(users: Command, dependencies: Dependencies): void {
     const sentence = `Changed the password of ${printableName(user)}, and ended its sessions.\n`
     print(json ? jsonWith(user, chosen) : `${sentence}${passwordLine(chosen)}`)
   })
+}
+
+function addPasskeys(users: Command, { print, loadConfig, withUsers }: Dependencies): void {
+  aboutUser(users, 'remove-passkey', 'remove a passkey of an account; its other ways to sign in remain')
+    .argument('<passkey>', 'id of the passkey, as “users show” lists it')
+    .action(async (name: string, passkey: string, _own: unknown, command: Command) => {
+      const { json, config } = command.optsWithGlobals<Shared>()
+      const user = await withUsers(loadConfig(config), async (opened) => {
+        const found = await opened.find(name)
+        await opened.removePasskey(found, passkey)
+        return found
+      })
+      const removed = { id: user.id, passkey, removed: true }
+      print(json ? `${JSON.stringify(removed)}\n` : `Removed the passkey ${passkey} of ${printableName(user)}.\n`)
+    })
 }
 
 function addDelete(users: Command, { print, loadConfig, withUsers }: Dependencies): void {

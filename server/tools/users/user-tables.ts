@@ -48,7 +48,7 @@ export function usersTable({ users, total }: UserPage, now: Date, more: string |
 }
 
 /** All about an account, a line for each part. Times are in UTC. */
-export function userText({ user, sessions }: UserDetails, now: Date): string {
+export function userText({ user, passkeys, sessions }: UserDetails, now: Date): string {
   const members = jsonMembers(user.json)
   const lines: readonly (readonly [string, string])[] = [
     ['id', user.id],
@@ -70,14 +70,27 @@ export function userText({ user, sessions }: UserDetails, now: Date): string {
         .map(({ factor_type: type, status, friendly_name: name }) => `${type}${name ? ` ${name}` : ''} (${status})`)
         .join(', ') || 'none',
     ],
+    ['passkeys', passkeys.length === 0 ? 'none' : String(passkeys.length)],
+    ...passkeys.map(
+      ({ id, friendly_name: name = 'Passkey', created_at: added, last_used_at: used }) =>
+        [
+          '',
+          `${name}, added ${minute(added)}, ${used === undefined ? 'never used' : `last used ${minute(used)}`}, ${id}`,
+        ] as const,
+    ),
     ['user metadata', members.get('user_metadata') ?? '{}'],
     ['app metadata', members.get('app_metadata') ?? '{}'],
     ['sessions', sessions.length === 0 ? 'none' : String(sessions.length)],
     ...sessions.map(
-      ({ createdAt, refreshedAt, userAgent }) =>
+      ({ createdAt, refreshedAt, userAgent, passkey }) =>
         [
           '',
-          `since ${minute(createdAt)}${refreshedAt === null ? '' : `, refreshed ${minute(refreshedAt)}`}${userAgent === null ? '' : `, ${userAgent}`}`,
+          [
+            `since ${minute(createdAt)}`,
+            ...(refreshedAt === null ? [] : [`refreshed ${minute(refreshedAt)}`]),
+            ...(passkey === null ? [] : [`by ${passkey.name ?? 'a passkey that was removed'}`]),
+            ...(userAgent === null ? [] : [userAgent]),
+          ].join(', '),
         ] as const,
     ),
   ]

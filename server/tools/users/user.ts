@@ -1,5 +1,6 @@
 // Accounts as the command line shows them.
 import { jsonMembers, jsonObject } from '../../text/json-members.ts'
+import type { ListedPasskey } from '../../services/auth/admin/user-passkeys.ts'
 import type { ListedSession } from '../../services/accounts/session.ts'
 
 /** What commands read of the user object of the admin API. Empty texts are addresses that the account does not have. */
@@ -44,7 +45,11 @@ export function withMembers(json: string, more: Readonly<Record<string, unknown>
   return jsonObject(members)
 }
 
-export type UserDetails = { readonly user: User; readonly sessions: readonly ListedSession[] }
+export type UserDetails = {
+  readonly user: User
+  readonly passkeys: readonly ListedPasskey[]
+  readonly sessions: readonly ListedSession[]
+}
 
 /** The address, phone number or id of an account, for messages. */
 export const nameOf = ({ id, email, phone }: Pick<UserObject, 'id' | 'email' | 'phone'>): string => {

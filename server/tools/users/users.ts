@@ -14,6 +14,7 @@ import {
   updateUser,
   type UserAdministration,
 } from '../../services/auth/admin/user-administration.ts'
+import { deletePasskey, listPasskeys } from '../../services/auth/admin/user-passkeys.ts'
 import type { AdminUserDto } from '../../services/auth/admin/user-attributes.ts'
 import { AuthError } from '../../services/auth/auth-error.ts'
 import { authDatabase } from '../../services/auth/auth-database.ts'
@@ -97,7 +98,23 @@ export class Users {
     const user = await this.find(name)
     const limits = sessionLimits(this.#config)
     const { query } = this.#database
-    return { user, sessions: await named(name, listSessions(user.id, { query, sessionLimits: () => limits })) }
+    const passkeys = await named(name, listPasskeys(this.#administration, user.id))
+    return {
+      user,
+      passkeys,
+      sessions: await named(name, listSessions(user.id, { query, sessionLimits: () => limits })),
+    }
+  }
+
+  /** Removes a passkey of an account. @param id of the passkey */
+  async removePasskey(user: User, id: string): Promise<void> {
+    const of = printable(nameOf(user))
+    const passkeys = await named(nameOf(user), listPasskeys(this.#administration, user.id))
+    if (!passkeys.some((passkey) => passkey.id === id.toLowerCase())) {
+      const ids = passkeys.map((passkey) => passkey.id).join(', ')
+      throw new CommandError(`${of} has no passkey ${printable(id)}.${ids === '' ? '' : ` Those are: ${ids}.`}`)
+    }
+    await named(nameOf(user), deletePasskey(this.#administration, user.id, id.toLowerCase()))
   }
 
   /** Creates an account; its password follows the rules of sign-ups. */

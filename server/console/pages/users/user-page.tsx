@@ -17,18 +17,25 @@ import {
   findUser,
   fullName,
   isBanned,
+  listPasskeys,
   nameOf,
   removeFactor,
+  removePasskey,
   sendRecovery,
   setAppRole,
+  type Passkey,
   type User,
 } from './users.ts'
 import { EditDialog, LinkDialog } from './user-dialogs.tsx'
 
 export function UserPage({ id }: { readonly id: string }) {
   const { value, error, reload } = useLoaded(async () => {
-    const [user, details] = await Promise.all([findUser(id), consoleApi<UserDetails>(`users/${id}`)])
-    return { user, details }
+    const [user, passkeys, details] = await Promise.all([
+      findUser(id),
+      listPasskeys(id),
+      consoleApi<UserDetails>(`users/${id}`),
+    ])
+    return { user, passkeys, details }
   }, [id])
   return (
     <div class="users">
@@ -41,12 +48,17 @@ export function UserPage({ id }: { readonly id: string }) {
   )
 }
 
-type AccountProps = { readonly user: User; readonly details: UserDetails; readonly onChanged: () => void }
+type AccountProps = {
+  readonly user: User
+  readonly passkeys: readonly Passkey[]
+  readonly details: UserDetails
+  readonly onChanged: () => void
+}
 
-function Account({ user, details, onChanged }: AccountProps) {
+function Account({ user, passkeys, details, onChanged }: AccountProps) {
   const action = useAction()
   const change = (act: () => Promise<unknown>): void => action.run(() => act().then(onChanged))
-  const parts = { user, details, action, change, onChanged }
+  const parts = { user, passkeys, details, action, change, onChanged }
   return (
     <>
       <h1>{nameOf(user)}</h1>
@@ -59,6 +71,7 @@ function Account({ user, details, onChanged }: AccountProps) {
         <Facts {...parts} />
         <Rights {...parts} />
         <Factors {...parts} />
+        <Passkeys {...parts} />
         <Sessions {...parts} />
       </div>
     </>
@@ -301,16 +314,49 @@ function Factors({ user: { id, factors = [] }, action, change }: PartProps) {
   )
 }
 
+function Passkeys({ user: { id }, passkeys, action, change }: PartProps) {
+  return (
+    <section class="card">
+      <h2>Passkeys</h2>
+      {passkeys.length === 0 && <p class="faint">The user has none.</p>}
+      <ul class="rows">
+        {passkeys.map(({ id: passkey, friendly_name: name, created_at: at, last_used_at: used }) => (
+          <li key={passkey}>
+            <span>
+              {name ?? 'Passkey'}
+              <br />
+              <small class="faint">
+                added <Time at={at} />,{' '}
+                {used === undefined ? (
+                  'never used'
+                ) : (
+                  <>
+                    last used <Time at={used} />
+                  </>
+                )}
+              </small>
+            </span>
+            <Button isBusy={action.isBusy} onClick={() => change(() => removePasskey(id, passkey))}>
+              Remove
+            </Button>
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
 function Sessions({ user: { id }, details: { sessions }, action, change }: PartProps) {
   return (
     <section class="card">
       <h2>Sessions</h2>
       {sessions.length === 0 && <p class="faint">The user is signed in nowhere.</p>}
       <ul class="rows">
-        {sessions.map(({ id: session, createdAt, refreshedAt, hasCookie, userAgent }) => (
+        {sessions.map(({ id: session, createdAt, refreshedAt, hasCookie, userAgent, passkey }) => (
           <li key={session}>
             <span>
-              {userAgent ?? 'Unknown client'} <Badge>{hasCookie ? 'cookie' : 'tokens'}</Badge>
+              {userAgent ?? 'Unknown client'} <Badge>{hasCookie ? 'cookie' : 'tokens'}</Badge>{' '}
+              {passkey !== null && <Badge>{passkey.name ?? 'passkey that was removed'}</Badge>}
               <br />
               <small class="faint">
                 began <Time at={createdAt} />, last used <Time at={refreshedAt ?? createdAt} />

@@ -123,6 +123,18 @@ export const signInLink = async (email: string): Promise<string> => {
 export const removeFactor = (id: string, factor: string): Promise<unknown> =>
   jsonAs(serviceRole, pathOf(id, `/factors/${encodeURIComponent(factor)}`), { method: 'DELETE' })
 
+export type Passkey = {
+  readonly id: string
+  readonly friendly_name?: string
+  readonly created_at: string
+  readonly last_used_at?: string
+}
+
+export const listPasskeys = (id: string): Promise<readonly Passkey[]> => jsonAs(serviceRole, pathOf(id, '/passkeys'))
+
+export const removePasskey = (id: string, passkey: string): Promise<unknown> =>
+  jsonAs(serviceRole, pathOf(id, `/passkeys/${encodeURIComponent(passkey)}`), { method: 'DELETE' })
+
 export const setAppRole = (id: string, appRole: string | null): Promise<unknown> =>
   consoleApi(`users/${id}/app-role`, { method: 'PUT', body: { app_role: appRole } })
 

@@ -1,11 +1,9 @@
 // `/admin/users/{user_id}/passkeys`: passkeys of accounts, for administrators, also while passkeys are disabled.
 import { dto } from '../../../http/service-response.ts'
 import { defineAuthRoute, type AuthRoute } from '../dialect.ts'
-import { granted } from '../passkeys/passkey-refusal.ts'
-import { passkeyStatements } from '../passkeys/passkey-statements.ts'
 import { passkeyId, userId } from '../path-ids.ts'
 import { originOf } from '../request-origin.ts'
-import { noSuchUser } from './admin-result.ts'
+import { deletePasskey, listPasskeys } from './user-passkeys.ts'
 
 export const userPasskeyRoutes: readonly AuthRoute[] = [
   defineAuthRoute({
@@ -18,11 +16,7 @@ export const userPasskeyRoutes: readonly AuthRoute[] = [
     success: [200, 'The passkeys, without keys.'],
     schema: { type: 'array', items: dto('AuthPasskeyDto') },
     errors: { 404: 'There is no such account.' },
-    handler: async ({ path, context }) => {
-      const [list] = await context.database.ask(passkeyStatements.adminList, [path.user_id])
-      if (list === undefined || list === null) throw noSuchUser()
-      return { json: list }
-    },
+    handler: async ({ path, context }) => ({ json: await listPasskeys(context, path.user_id) }),
   }),
   defineAuthRoute({
     method: 'delete',
@@ -34,10 +28,8 @@ export const userPasskeyRoutes: readonly AuthRoute[] = [
     success: [204, 'The passkey is deleted.'],
     errors: { 404: 'There is no such account, or it has no such passkey.' },
     handler: async ({ path, caller, context, request }) => {
-      const values = [path.user_id, path.passkey_id, caller.role, originOf(request, context).ip]
-      const [removed] = await context.database.ask(passkeyStatements.adminDelete, values)
-      if (removed === undefined || removed === null) throw noSuchUser()
-      granted(removed)
+      const administrator = { database: context.database, actor: caller.role, ip: originOf(request, context).ip }
+      await deletePasskey(administrator, path.user_id, path.passkey_id)
       return { status: 204, empty: true }
     },
   }),
