@@ -29,7 +29,7 @@ const schema = `
   insert into public.wide select n, repeat('y', 60000) from generate_series(1, 1000) as n;
   grant select, update on public.vast, public.wide to anon;
   create function public.slow(seconds float8) returns int stable language sql as 'select 1 from pg_sleep(seconds)';
-  create function public.vast_text() returns text stable language sql as $$ select repeat('z', 30000000) $$;
+  create function public.vast_text() returns text stable language sql as $$ select repeat('z', 12000000) $$;
   create table public.dangerous (id int);
   create extension if not exists dblink;
   create function public.calls_out() returns trigger language plpgsql as $$
@@ -37,7 +37,7 @@ const schema = `
   create trigger calls_out before insert on public.dangerous for each row execute function public.calls_out();
   grant insert, select on public.dangerous to anon;
 `
-const limits = { MCP_MODE: 'read-write', MCP_MAX_RUNNING: '4', MCP_TIMEOUT: '2', MCP_MAX_BYTES: '50000' }
+const limits = { MCP_MODE: 'read-write', MCP_MAX_RUNNING: '4', MCP_TIMEOUT: '4', MCP_MAX_BYTES: '50000' }
 const server = await startMcpServer(t, schema, limits)
 const { url, database, logged } = server
 const agent = await connect(t, url, { authorization: await bearer('anon') })
@@ -60,7 +60,6 @@ t.test('texts in rows stay within the frame, and can be seen', async (t) => {
   t.strictSame(data, rows)
   t.equal(own.notice, dataNotice)
   t.match(text.split('\n')[0], /^6 rows\.$/, 'the heading is the server’s own')
-  // eslint-friendly: all but line feeds are printable.
   t.notMatch(text, /[^\n\P{C}]/u, 'without control and invisible characters')
 })
 
@@ -185,7 +184,7 @@ t.test('a request ends with its time and with its client', async (t) => {
       jsonrpc: '2.0',
       id: 1,
       method: 'tools/call',
-      params: { name: 'read_rows', arguments: { path: '/rpc/slow?seconds=1.9' } },
+      params: { name: 'read_rows', arguments: { path: '/rpc/slow?seconds=3.9' } },
     }),
   }).catch((error: unknown) => error)
   for (let time = 0; time < 100 && (await states()) === 0; time++) await pause(10)
@@ -193,7 +192,7 @@ t.test('a request ends with its time and with its client', async (t) => {
   await sent
   const start = performance.now()
   t.ok(await untilNoneRuns())
-  t.ok(performance.now() - start < 1500, 'before its own end')
+  t.ok(performance.now() - start < 2500, 'before its own end')
   t.notOk((await agent.call('read_rows', { path: '/notes' })).isError)
 })
 

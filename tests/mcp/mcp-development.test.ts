@@ -55,7 +55,7 @@ t.test('without a right to write, in production and in read-only mode there is n
   t.ok((await withoutFolder.call('write_migration', { name: 'x', sql: 'select 1' })).isError)
   await rm(migrations)
   await mkdir(migrations)
-  for (const env of [{ NODE_ENV: 'production' }, { MCP_MODE: 'read-only' }, { SERVER_HOST: '0.0.0.0' }]) {
+  for (const env of [{ NODE_ENV: 'production' }, { MCP_MODE: 'read-only' }, { PGRST_SERVER_HOST: '0.0.0.0' }]) {
     const owner = await connect(t, (await development(env)).url, secret)
     t.notOk((await owner.tools()).includes('write_migration'), JSON.stringify(env))
     t.match(await owner.call('write_migration', { name: 'x', sql: 'select 1' }), {

@@ -31,7 +31,7 @@ t.test('each request needs a key or a token, and says where tokens are from', as
     [{ authorization: 'Basic eDp5' }, /not 'Bearer/, 'invalid_token'],
     [{ authorization: 'Bearer x.y.z' }, /./, 'invalid_token'],
     [{ authorization: await bearer('anon', { exp: 1 }) }, /expired/, 'invalid_token'],
-    [{ authorization: await bearer('authenticator') }, /permission denied/, 'invalid_token'],
+    [{ authorization: await bearer('supabase_auth_admin') }, /permission denied/, 'invalid_token'],
     [{ apikey: 'sb_secret_forged' }, /./, 'invalid_token'],
     [{ authorization: anonymous, apikey: 'sb_secret_forged' }, /./, 'invalid_token'],
   ] as const) {
