@@ -266,6 +266,14 @@ export const secrets = {
     ],
     limits: [],
   },
+  writeToken: {
+    what: 'The token that confirms a write of an agent at /mcp, beside its key or token',
+    bits: 128,
+    stored: signature,
+    lifetime: '120 seconds, for one write',
+    doors: [],
+    limits: [],
+  },
 } as const satisfies Readonly<Record<string, Secret>>
 
 export type SecretName = keyof typeof secrets

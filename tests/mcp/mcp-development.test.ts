@@ -75,3 +75,30 @@ t.test('by default, nothing is written', async (t) => {
     t.match(await agent.call(tool, write), { isError: true, text: /MCP_MODE is read-only/ })
   }
 })
+
+t.test('policy tests are run, and say which have failed', async (t) => {
+  const project = join(folder, 'project')
+  await mkdir(join(project, 'migrations'), { recursive: true })
+  await mkdir(join(project, 'policy-tests'))
+  await writeFile(
+    join(project, 'migrations', '001_notes.sql'),
+    `create table public.notes (id int primary key);
+     alter table public.notes enable row level security;
+     create policy even on public.notes for select to anon using (id % 2 = 0);
+     grant select on public.notes to anon;`,
+  )
+  await writeFile(join(project, 'seed.sql'), 'insert into public.notes select generate_series(1, 4)')
+  const test = (name: string, rows: number): string =>
+    `  - name: ${name}\n    as: anon\n    request: GET /rest/v1/notes\n    rows: ${rows}\n`
+  await writeFile(
+    join(project, 'policy-tests', 'notes.yaml'),
+    `tests:\n${test('even notes', 2)}${test('all notes', 4)}`,
+  )
+  const { url } = await development({ MIGRATIONS_DIR: join(project, 'migrations'), DATA_DIR: join(folder, 'data') })
+  const owner = await connect(t, url, secret)
+  const run = await owner.call('run_policy_tests')
+  t.match(run, { isError: false, own: { passed: 1, failed: 1 }, data: { failed: [{ name: 'all notes' }] } })
+  t.match(await owner.call('run_policy_tests', { filter: 'even' }), { own: { passed: 1, failed: 0 } })
+  await writeFile(join(project, 'policy-tests', 'notes.yaml'), 'tests: 5')
+  t.ok((await owner.call('run_policy_tests')).isError)
+})

@@ -15,6 +15,7 @@ export const areas = [
   'webhooks',
   'schedules',
   'functions',
+  'mcp',
   'backup',
   'service',
 ] as const

@@ -17,6 +17,7 @@ import { encryptionOf, examinePooling, readClock } from './probe.ts'
 import { realtimeFindings } from './realtime-findings.ts'
 import { providerFindings } from './provider-findings.ts'
 import { readinessFindings, readService } from './service-probe.ts'
+import { mcpFindings } from './mcp-findings.ts'
 import { schedulesFindings } from './schedules-findings.ts'
 import { settingsFindings } from './settings-findings.ts'
 import { storageFindings } from './storage-findings.ts'
@@ -85,6 +86,7 @@ export async function runDoctor(options: DoctorOptions): Promise<DoctorResult> {
       !isEmbedded || (await isServedEmbedded(owner)),
     )),
     ...(await functionsFindings(config, isEmbedded)),
+    ...mcpFindings(config),
     ...storageFindings(withoutArchive(facts, options)),
     ...(isEmbedded ? await backupFindings(facts, options) : []),
     ...service.findings,

@@ -15,6 +15,7 @@ import { loadConfig } from '../../../server/config/load.ts'
 import { type Environment } from '../../../server/config/config-sources.ts'
 import { authSettings } from '../../../server/config/auth-settings.ts'
 import { functionsSettings } from '../../../server/config/functions-settings.ts'
+import { mcpSettings } from '../../../server/config/mcp-settings.ts'
 import { realtimeSettings } from '../../../server/config/realtime-settings.ts'
 import { webhooksSettings } from '../../../server/config/webhooks-settings.ts'
 import { schedulesSettings } from '../../../server/config/schedules-settings.ts'
@@ -92,7 +93,7 @@ url-use-legacy-target-names = true
   const rest = dumped.slice(own).trimEnd().split('\n')
   const tables = [
     ...[serviceSettings, authSettings, storageSettings, realtimeSettings],
-    ...[webhooksSettings, schedulesSettings, functionsSettings],
+    ...[webhooksSettings, schedulesSettings, functionsSettings, mcpSettings],
   ]
   const names = tables.flatMap((table: Record<string, { name: string }>) =>
     Object.values(table).map(({ name }) => name),
