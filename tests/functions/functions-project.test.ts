@@ -192,6 +192,7 @@ t.test('keys and tokens', async (t) => {
     SUPABASE_SERVICE_ROLE_KEY: 'sb_secret_x',
     SUPABASE_PUBLISHABLE_KEYS: '{"default":"sb_publishable_x"}',
     SUPABASE_SECRET_KEYS: '{"default":"sb_secret_x"}',
+    SUPABASE_JWKS_URL: /^http:\/\/127\.0\.0\.1:\d+\/auth\/v1\/\.well-known\/jwks\.json$/,
     SUPABASE_DB_URL: 'postgresql://functions@db/postgres',
   })
 })

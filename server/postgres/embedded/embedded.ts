@@ -239,6 +239,8 @@ async function setAuthenticator(adminUri: string, secrets: Secrets, dataDir: str
     await client.connect()
     // Prevents a failing statement from being logged with the password.
     await client.query('set log_min_error_statement = panic')
+    // Without the extension, the setting has no effect. With it, the statement would be kept for `pg_read_all_stats`.
+    await client.query('set pg_stat_statements.track_utility = off')
     const { rowCount } = await client.query("select from pg_roles where rolname = 'authenticator'")
     await client.query(
       `${rowCount === 0 ? 'create' : 'alter'} role authenticator with login noinherit password ` +

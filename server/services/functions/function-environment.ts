@@ -29,6 +29,8 @@ export function functionEnvironment(
     // Newer projects read the keys by name, as JSON.
     ...variable('SUPABASE_PUBLISHABLE_KEYS', named(anonKey, 'sb_publishable_')),
     ...variable('SUPABASE_SECRET_KEYS', named(serviceRoleKey, 'sb_secret_')),
+    // With which @supabase/server, in new functions of Supabase's command line, verifies the tokens of users.
+    SUPABASE_JWKS_URL: `${url}/auth/v1/.well-known/jwks.json`,
     ...variable('SUPABASE_DB_URL', databaseUrl),
   }
 }
