@@ -23,6 +23,11 @@ export const clients = {
   '@supabase/supabase-js': { area: 'JavaScript', release: '2.119.1' },
   '@raphiniert/ra-data-postgrest': { area: 'Admin frameworks', release: '2.5.1', with: { 'ra-core': '5.15.4' } },
   '@supabase/ssr': { area: 'JavaScript', release: '0.12.7', with: { '@supabase/supabase-js': '2.119.1' } },
+  '@refinedev/supabase': {
+    area: 'Admin frameworks',
+    release: '6.0.2',
+    with: { '@refinedev/core': '5.0.12', '@supabase/supabase-js': '2.119.1', react: '19.3.1', 'react-dom': '19.3.1' },
+  },
   'vue-postgrest': { area: 'JavaScript', release: '1.3.0', with: { vue: '2.6.14', jsdom: '26.1.0' } },
 } as const satisfies Readonly<Record<string, Client>>
 
