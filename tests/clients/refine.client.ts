@@ -2,7 +2,7 @@
 import type { SupabaseClient } from '@supabase/supabase-js'
 import t from 'tap'
 import { until } from '../support/until.ts'
-import { scenario } from './support/scenario.ts'
+import { failureOf, scenario } from './support/scenario.ts'
 import { startServer } from './support/server.ts'
 
 type Found = { readonly data: unknown; readonly total?: number }
@@ -75,7 +75,7 @@ await scenario(t, '@refinedev/supabase', done, async (t, { load }) => {
       meta: { select: 'name, posts(id)' },
     })
     t.match(byTag.data, [{ name: 'Ada', posts: [{ id: 37 }, { id: 33 }] }])
-    await t.rejects(list([], { pagination: { currentPage: 9, pageSize: 10 } }), { code: 'PGRST103' })
+    t.match(await failureOf(list([], { pagination: { currentPage: 9, pageSize: 10 } })), { code: 'PGRST103' })
   })
 
   await t.test('operators', async (t) => {
@@ -111,8 +111,8 @@ await scenario(t, '@refinedev/supabase', done, async (t, { load }) => {
     t.equal((await list([{ operator: 'or', value: or }])).total, 3)
     // The provider sends the operator as it is, and quotes in lists without a backslash.
     const startsWith = { operator: 'startswith', field: 'title', value: 'Post 3' }
-    await t.rejects(list([{ operator: 'or', value: [startsWith] }]), { code: 'PGRST100' })
-    await t.rejects(list([{ operator: 'in', field: 'title', value: ['a "b", c'] }]), { code: 'PGRST100' })
+    t.match(await failureOf(list([{ operator: 'or', value: [startsWith] }])), { code: 'PGRST100' })
+    t.match(await failureOf(list([{ operator: 'in', field: 'title', value: ['a "b", c'] }])), { code: 'PGRST100' })
     t.equal((await list([{ operator: 'eq', field: 'details->>language', value: 'de' }])).total, 13)
     t.equal(
       (
@@ -122,7 +122,10 @@ await scenario(t, '@refinedev/supabase', done, async (t, { load }) => {
       ).total,
       10,
     )
-    await t.rejects(list([{ operator: 'eq', field: 'nothing', value: 1 }]), { code: '42703', statusCode: 42703 })
+    t.match(await failureOf(list([{ operator: 'eq', field: 'nothing', value: 1 }])), {
+      code: '42703',
+      statusCode: 42703,
+    })
   })
 
   await t.test('writes', async (t) => {
@@ -141,8 +144,8 @@ await scenario(t, '@refinedev/supabase', done, async (t, { load }) => {
     await provider.deleteOne({ resource: 'posts', id: 41 })
     await provider.deleteMany({ resource: 'tags', ids: [5, 6] })
     t.equal((await list([])).total, 40)
-    await t.rejects(provider.create({ resource: 'tags', variables: { name: 'kernels' } }), { code: '23505' })
-    await t.rejects(provider.create({ resource: 'posts', variables: { title: 'x' } }), { code: '23502' })
+    t.match(await failureOf(provider.create({ resource: 'tags', variables: { name: 'kernels' } })), { code: '23505' })
+    t.match(await failureOf(provider.create({ resource: 'posts', variables: { title: 'x' } })), { code: '23502' })
   })
 
   await t.test('live changes', async (t) => {

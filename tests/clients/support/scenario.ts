@@ -33,3 +33,12 @@ export async function cannotRun(t: Test, client: ClientName, done: string, why: 
   t.test(`${client}: ${done}`, { skip: why }, () => undefined)
   await report({ client, done, result: `cannot run here: ${why}` })
 }
+
+/** What a promise rejects with. @throws Error if it does not */
+export const failureOf = (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    (value) => {
+      throw new Error(`It has not failed: ${JSON.stringify(value)}`)
+    },
+    (error: unknown) => error,
+  )
