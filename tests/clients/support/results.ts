@@ -1,5 +1,5 @@
 // The results of scenarios: lines of JSON that the runner collects, and the tables of the guide.
-import { appendFile } from 'node:fs/promises'
+import { appendFileSync } from 'node:fs'
 import { clients, type Client, type ClientName } from '../releases.ts'
 
 export type Result = {
@@ -13,10 +13,10 @@ export type Result = {
 /** The environment variable with the file that results are appended to. */
 export const resultsFile = 'ROWHOUSE_CLIENT_RESULTS'
 
-/** Reports a result to the runner. A file that is run by itself has no runner. */
-export async function report(result: Result): Promise<void> {
+/** Reports a result to the runner, at once: tap ends a file that waits between two tests. A file that is run by itself has no runner. */
+export function report(result: Result): void {
   const file = process.env[resultsFile]
-  if (file !== undefined) await appendFile(file, `${JSON.stringify(result)}\n`)
+  if (file !== undefined) appendFileSync(file, `${JSON.stringify(result)}\n`)
 }
 
 /** Replaces earlier results of the same scenarios. Results of clients that are not in the list any more are left out. */

@@ -25,13 +25,13 @@ export async function scenario(
     const limits = await run(t, await installed(client))
     if (t.passing()) result = typeof limits === 'string' ? `works, but ${limits}` : 'works'
   })
-  await report({ client, done, result })
+  report({ client, done, result })
 }
 
 /** Reports a client that cannot run. @param why the reason, as the end of the sentence "cannot run here:" */
-export async function cannotRun(t: Test, client: ClientName, done: string, why: string): Promise<void> {
+export function cannotRun(t: Test, client: ClientName, done: string, why: string): void {
   t.test(`${client}: ${done}`, { skip: why }, () => undefined)
-  await report({ client, done, result: `cannot run here: ${why}` })
+  report({ client, done, result: `cannot run here: ${why}` })
 }
 
 /** What a promise rejects with. @throws Error if it does not */
