@@ -31,6 +31,13 @@ export const clients = {
   'vue-postgrest': { area: 'JavaScript', release: '1.3.0', with: { vue: '2.6.14', jsdom: '26.1.0' } },
   'supabase-py': { area: 'Other languages', release: '2.31.0', package: 'supabase', installer: 'pip' },
   'postgrest-py': { area: 'Other languages', release: '2.31.0', package: 'postgrest', installer: 'pip' },
+  '@supabase/postgres-meta': {
+    ...{
+      area: 'Databases and agents',
+      release: '0.99.0',
+      with: { '@supabase/supabase-js': '2.119.1', '@types/node': '24.10.1' },
+    },
+  },
 } as const satisfies Readonly<Record<string, Client>>
 
 export type ClientName = keyof typeof clients
