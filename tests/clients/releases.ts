@@ -38,6 +38,10 @@ export const clients = {
       with: { '@supabase/supabase-js': '2.119.1', '@types/node': '24.10.1' },
     },
   },
+  '@supabase/mcp-server-postgrest': {
+    ...{ area: 'Databases and agents', release: '0.2.0', with: { '@modelcontextprotocol/sdk': '1.32.2' } },
+  },
+  '@supabase/mcp-server-supabase': { area: 'Databases and agents', release: '0.13.0' },
 } as const satisfies Readonly<Record<string, Client>>
 
 export type ClientName = keyof typeof clients
