@@ -181,7 +181,9 @@ class TransactionRun implements SharedRun {
    */
   #mayRetry(error: Error): boolean {
     if (this.#hasArrived || this.#receiver?.hasBegun === true) return false
-    if (error instanceof RowsRefused || this.#mayBeOfRows(error)) return true
+    // A receiver that cannot go on has the same rows again.
+    if (error instanceof RowsRefused) return !this.#receiver
+    if (this.#mayBeOfRows(error)) return true
     if (!this.#resetsRole && this.#hasForeignRole(error)) {
       this.#resetsRole = true
       return true

@@ -74,7 +74,8 @@ class Stages {
     if (!precheck) {
       const all = [...opening, ...statements]
       if (!checkResult && !claim) {
-        const observer = { hasReceiver: receiver !== undefined }
+        const { onExcess } = this.#options.observer
+        const observer = { hasReceiver: receiver !== undefined, ...(onExcess && { onExcess }) }
         const results = await this.#runToEnd(all, this.#options.prepare, observer)
         return results.slice(opening.length, all.length)
       }

@@ -98,15 +98,20 @@ export type RowReceiver = {
   readonly namesOf: { readonly text: string } | undefined
   /** Whether the first row has arrived: the transaction must not run again. */
   readonly hasBegun: boolean
-  /** Called with the names of the columns of `namesOf`. */
-  columns(names: readonly Buffer[]): void
-  /** Called before the first row, with all of its fields. */
-  begin(fields: RawRow, flow: Flow): void
+  /** Called with the columns of `namesOf`. */
+  names(columns: readonly ColumnDescription[]): void
   /**
-   * Called for each row with its first field: the bytes of `buffer` from `start` to `end`, which are valid during the call
-   * only. `start` is negative for NULL.
+   * Called with the columns of the rows before the first one.
+   *
+   * @returns whether it can receive such rows; otherwise the statement is cancelled, and the transaction fails
    */
-  row(buffer: Buffer, start: number, end: number): void
+  columns(columns: readonly ColumnDescription[]): boolean
+  /**
+   * Called for each row: the body of a DataRow message from `start` to `end`, which is valid during the call only.
+   *
+   * @returns whether it can receive further rows; otherwise the statement is cancelled, and the transaction fails
+   */
+  row(buffer: Buffer, start: number, end: number, flow: Flow): boolean
   /** Called when all rows that arrived together were passed. */
   flush(): void
   /**

@@ -132,9 +132,13 @@ function slowReceiver() {
     get hasBegun() {
       return state.flow !== undefined
     },
-    columns: () => undefined,
-    begin: (_fields, flow) => (state.flow = flow),
-    row: () => state.rows++,
+    names: () => undefined,
+    columns: () => true,
+    row: (_buffer, _start, _end, flow) => {
+      state.flow = flow
+      state.rows++
+      return true
+    },
     flush: () => state.flow?.pause(),
     measureRate: () => Infinity,
     giveUp: () => undefined,

@@ -141,6 +141,14 @@ export class MessageWriter {
     this.#close()
   }
 
+  /** Describes the columns of the statement that was bound last. */
+  describePortal(): void {
+    this.#open('D')
+    this.#text('P')
+    this.#terminated('')
+    this.#close()
+  }
+
   describeStatement(name: string): void {
     this.#open('D')
     this.#text('S')

@@ -54,6 +54,7 @@ export class PartWriter {
         writer.describeStatement('')
       }
       writer.bind(this.#prepare(statement, progress), values, resultFormats ?? allText)
+      if (receiver) writer.describePortal()
       writer.execute()
       if (flushes) writer.flush()
     }

@@ -196,8 +196,7 @@ export class PipelineQuery implements pg.Submittable {
         return true
       case code.rowDescription:
         if (progress.rows !== undefined) this.#describeRows(running, progress, buffer, start)
-        else if (running.transaction.hasReceiver === true)
-          running.receiver(progress)?.columns(readColumns(buffer, start).map(({ name }) => name))
+        else if (running.transaction.hasReceiver === true) this.#describeToReceiver(running, progress, buffer, start)
         return true
       default:
         // Descriptions of parameters, and messages that may arrive at any time: notices, notifications, parameters.
@@ -276,11 +275,18 @@ export class PipelineQuery implements pg.Submittable {
   ): boolean {
     const receiver = running.receiver(progress)
     if (!receiver) return false
-    if (!receiver.hasBegun) receiver.begin(readRow(buffer, start, end), this.#flowOf(running))
     this.#receiver = receiver
-    const length = buffer.readInt32BE(start + 2)
-    receiver.row(buffer, length < 0 ? -1 : start + 6, start + 6 + length)
+    if (!running.error && !receiver.row(buffer, start, end, this.#flowOf(running))) running.refuseRows()
     return true
+  }
+
+  #describeToReceiver(running: RunningTransaction, progress: PartProgress, buffer: Buffer, start: number): void {
+    const receiver = running.receiver(progress)
+    if (!receiver || running.error) return
+    const columns = readColumns(buffer, start)
+    // What is not executed is described before the statement itself is bound.
+    if (progress.bound === progress.completed) receiver.names(columns)
+    else if (!receiver.columns(columns)) running.refuseRows()
   }
 
   #beginLargeRow(fields: RawRow, length: number): StreamedField {

@@ -38,7 +38,7 @@ export type QueuedTransaction = {
   readonly maxBytes?: number | undefined
   /** Times its statements for an observer. */
   readonly timer?: StatementTimer | undefined
-  /** Is called when `maxBytes` is exceeded, or when rows are too large to be encoded, while the server still runs the transaction. */
+  /** Is called when `maxBytes` is exceeded, or when rows cannot be encoded or are too large for it, while the server still runs the transaction. */
   onExcess?(): void
   /** Is called when no other transaction is ahead. */
   onBegin?(): void
@@ -110,6 +110,12 @@ export class RunningTransaction {
     if (encoded.add(buffer, start, end)) return
     request.plan.refuse()
     this.error = new RowsRefused()
+  }
+
+  /** Fails the transaction because the receiver of its rows cannot go on. */
+  refuseRows(): void {
+    this.error = new RowsRefused()
+    this.transaction.onExcess?.()
   }
 
   /** Whether encoded rows exceed their limit. The transaction fails then. */

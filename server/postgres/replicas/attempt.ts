@@ -1,5 +1,12 @@
 // An attempt to run a transaction on a replica, which can be abandoned so that the transaction runs on the primary.
-import type { Caller, Flow, PipelineStatement, RawRow, RestTransaction, RowReceiver } from '../../rest/database.ts'
+import type {
+  Caller,
+  Flow,
+  PipelineStatement,
+  ColumnDescription,
+  RestTransaction,
+  RowReceiver,
+} from '../../rest/database.ts'
 
 /**
  * A statement that fails unless the server has replayed a position. The connections to a replica may lead to several
@@ -93,16 +100,16 @@ class AttemptReceiver implements RowReceiver {
     return !this.#isDetached && this.#receiver.hasBegun
   }
 
-  columns(names: readonly Buffer[]): void {
-    if (!this.#isDetached) this.#receiver.columns(names)
+  names(columns: readonly ColumnDescription[]): void {
+    if (!this.#isDetached) this.#receiver.names(columns)
   }
 
-  begin(fields: RawRow, flow: Flow): void {
-    if (!this.#isDetached) this.#receiver.begin(fields, flow)
+  columns(columns: readonly ColumnDescription[]): boolean {
+    return this.#isDetached || this.#receiver.columns(columns)
   }
 
-  row(buffer: Buffer, start: number, end: number): void {
-    if (!this.#isDetached) this.#receiver.row(buffer, start, end)
+  row(buffer: Buffer, start: number, end: number, flow: Flow): boolean {
+    return this.#isDetached || this.#receiver.row(buffer, start, end, flow)
   }
 
   flush(): void {

@@ -1,6 +1,7 @@
 // Which errors of a replica make a read run again on the primary.
 import { ConnectionError } from '../connection-error.ts'
 import { isUnreachable, sqlState } from '../database-error.ts'
+import { RowsRefused } from '../protocol/rows-run.ts'
 
 /** query_canceled: also of `statement_timeout`, after which the same time on the primary would be too much. */
 const cancelled = '57014'
@@ -10,7 +11,10 @@ const cancelled = '57014'
  * relations, roles or rows that the primary has, or cancel a query that its replay conflicts with.
  */
 export const runsAgain = (error: unknown): boolean =>
-  !(error instanceof ConnectionError && error.kind === 'caller gone') && sqlState(error) !== cancelled
+  !(error instanceof ConnectionError && error.kind === 'caller gone') &&
+  // The rows of the primary have the same types.
+  !(error instanceof RowsRefused) &&
+  sqlState(error) !== cancelled
 
 /** Recovery conflicts, read-only server, functions that do not work during recovery, conditions of the server. */
 const ofReplica = /^(?:08|25|40|53|55|57|58|XX)/

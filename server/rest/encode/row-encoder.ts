@@ -6,7 +6,17 @@ import { resultAlias } from '../sql/handler.ts'
 import type { RowsForm } from '../sql/rows.ts'
 import { columnType, form, isCopied, type ColumnType } from './column-type.ts'
 import { writeArray } from './array.ts'
-import { isNumber, longCopy, mostAdded, mostGrowth, quote, writeNull, writeText, writeValue } from './value.ts'
+import {
+  isNumber,
+  longCopy,
+  mostAdded,
+  mostGrowth,
+  lengthOfText,
+  quote,
+  writeNull,
+  writeText,
+  writeValue,
+} from './value.ts'
 
 /** A column, and where its name ends among those of all columns. */
 type Column = ColumnType & { readonly keyEnd: number }
@@ -24,7 +34,7 @@ const aliasOfRows = Buffer.from(resultAlias)
  * Where all encoders write: what is in it at the end of a chunk that has arrived is copied. A constant, because the compiler then
  * knows its address, which saves a fifth of the time. It has room for what a row of 2 MiB may become; only what is used of it takes memory.
  */
-const scratch = Buffer.allocUnsafeSlow(16 * 1024 * 1024)
+export const scratch = Buffer.allocUnsafeSlow(16 * 1024 * 1024)
 /** Bytes before a row or after the last. */
 const separation = 16
 
@@ -135,6 +145,51 @@ export class RowEncoder {
     if (columns.length === 0) target[next++] = brace
     target[next++] = closingBrace
     return next
+  }
+
+  /** Whether a column has JSON as it was stored, in which there may be line feeds. */
+  get hasJson(): boolean {
+    return this.#columns.some(({ form: kind }) => kind === form.json)
+  }
+
+  /** Whether a column has dates or times, whose format the setting `DateStyle` decides. */
+  get needsIsoDates(): boolean {
+    return this.#columns.some(({ form: kind }) => kind >= form.date)
+  }
+
+  /** A row of any length, in memory of its own; undefined when a value is not in the format that it should have. */
+  longRow(source: Buffer, start: number): Buffer | undefined {
+    const target = Buffer.allocUnsafeSlow(this.#fixed + this.#mostOfValues(source, start))
+    const keys = this.#keys
+    let next = 0
+    let from = start
+    let keyAt = 0
+    for (const { form: kind, isArray, keyEnd } of this.#columns) {
+      next += keys.copy(target, next, keyAt, keyEnd)
+      keyAt = keyEnd
+      const length = lengthAt(source, from)
+      from += 4
+      const to = from + Math.max(length, 0)
+      if (length < 0) next = writeNull(target, next)
+      else next = (isArray ? writeArray : writeValue)(kind, target, next, source, from, to)
+      if (next < 0) return undefined
+      from = to
+    }
+    if (!this.form.isScalar) target[next++] = closingBrace
+    return target.subarray(0, next)
+  }
+
+  /** Bytes that the values of a row take at most besides quotes: those of strings are counted, because the row is long. */
+  #mostOfValues(source: Buffer, start: number): number {
+    let most = 0
+    let from = start
+    for (const { form: kind, isArray } of this.#columns) {
+      const length = Math.max(lengthAt(source, from), 0)
+      from += 4
+      most += isArray ? mostGrowth * length : kind === form.text ? lengthOfText(source, from, from + length) : length
+      from += length
+    }
+    return most
   }
 
   /** Bytes that a row of so many bytes takes at most. */

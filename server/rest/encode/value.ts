@@ -60,6 +60,17 @@ export function writeText(target: Uint8Array, at: number, source: Uint8Array, st
   return next
 }
 
+/** Bytes of what `writeText` writes between the quotes. */
+export function lengthOfText(source: Uint8Array, start: number, end: number): number {
+  let length = end - start
+  for (let index = start; index < end; index++) {
+    const byte = source[index] ?? 0
+    if (byte < space) length += shortEscapes.has(byte) ? 1 : mostGrowth - 1
+    else if (byte === quote || byte === backslash) length++
+  }
+  return length
+}
+
 /** The bytes of the source as they are. */
 function writeRaw(target: Uint8Array, at: number, source: Uint8Array, start: number, end: number): number {
   if (end - start > longCopy) {

@@ -4,10 +4,26 @@ import { Writable } from 'node:stream'
 import t from 'tap'
 import type { Caller } from '../../../server/rest/database.ts'
 import { chooseEncoding, encodings } from '../../../server/rest/extensions/exports/content-encoding.ts'
+import { StreamedRows } from '../../../server/rest/encode/streamed-rows.ts'
 import { RowBody } from '../../../server/rest/extensions/exports/row-body.ts'
 
 const nobody: Caller = { isGone: false, onGone: () => () => undefined }
-const line = Buffer.from(`{"text":"${'x'.repeat(1000)}"}`)
+const columns = ['headers', 'status', 'iso', 'total', 'page', 'source', 'row', 'text'].map((name) => ({
+  name: Buffer.from(name),
+  type: 25,
+}))
+/** A DataRow message with these fields. */
+const message = (...fields: readonly (string | null)[]): Buffer =>
+  Buffer.concat([
+    Buffer.of(0, fields.length),
+    ...fields.flatMap((field) => {
+      const length = Buffer.alloc(4)
+      length.writeInt32BE(field?.length ?? -1)
+      return [length, Buffer.from(field ?? '')]
+    }),
+  ])
+const line = message(null, null, 't', null, null, null, 't', 'x'.repeat(1000))
+const noTypes = { types: new Set<number>(), arrays: new Set<number>() }
 /** Lets the events of streams happen, which do not wait for timers. */
 const settle = async (): Promise<void> => {
   for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve))
@@ -16,8 +32,11 @@ const settle = async (): Promise<void> => {
 /** A body with its database, and a reader that takes `takes` writes and then stops. */
 function open(takes: number) {
   const state = { isPaused: false, isCancelled: false, ended: undefined as Error | undefined | null }
-  const body = new RowBody('ndjson', true, nobody)
-  body.begin([line, null, null], { pause: () => (state.isPaused = true), resume: () => (state.isPaused = false) })
+  const body = new RowBody('ndjson', true, nobody, (described, pass) =>
+    StreamedRows.of({ format: 'ndjson', isScalar: false }, described, noTypes, pass),
+  )
+  const flow = { pause: () => (state.isPaused = true), resume: () => (state.isPaused = false) }
+  body.columns(columns)
   body.onGone(() => (state.isCancelled = true))
   body.onEnd(({ error }) => (state.ended = error ?? null))
   let left = takes
@@ -30,7 +49,7 @@ function open(takes: number) {
   reader.on('error', () => undefined)
   body.sendTo(reader)
   const send = (rows: number): void => {
-    for (let row = 0; row < rows; row++) body.row(line, 0, line.length)
+    for (let row = 0; row < rows; row++) body.row(line, 0, line.length, flow)
     body.flush()
   }
   return { body, reader, state, send }

@@ -1,22 +1,25 @@
 // Receives the only value of a statement that runs before the rows of a streamed response.
-import type { RawRow, RowReceiver } from '../../database.ts'
+import type { RowReceiver } from '../../database.ts'
 
 export class FirstField implements RowReceiver {
   readonly namesOf = undefined
   hasBegun = false
   value: string | null = null
 
-  begin([field]: RawRow): void {
-    this.hasBegun = true
-    this.value = field?.toString() ?? null
-  }
-
-  columns(): void {
+  names(): void {
     // Only asked for by `namesOf`.
   }
 
-  row(): void {
-    // `begin` has received the row.
+  columns(): boolean {
+    return true
+  }
+
+  row(buffer: Buffer, start: number): boolean {
+    const [lengthAt, from] = [start + 2, start + 6]
+    const length = buffer.readInt32BE(lengthAt)
+    if (!this.hasBegun && length >= 0) this.value = buffer.toString('utf8', from, from + length)
+    this.hasBegun = true
+    return true
   }
 
   flush(): void {

@@ -1,10 +1,18 @@
 // The body of a streamed response: receives rows from the database and passes them to its reader, at the reader's pace.
 import type { Writable } from 'node:stream'
-import type { Caller, Flow, RawRow, RowReceiver, StatementObserver, StreamedBody, StreamEnd } from '../../database.ts'
+import type {
+  Caller,
+  ColumnDescription,
+  Flow,
+  RowReceiver,
+  StatementObserver,
+  StreamedBody,
+  StreamEnd,
+} from '../../database.ts'
+import type { RowFormat, StreamedRows } from '../../encode/streamed-rows.ts'
 import { createEncoder, type ContentEncoding, type Encoder } from './content-encoding.ts'
 import { LineBuffer, pieceSize, type Piece } from './line-buffer.ts'
-
-export type RowFormat = 'csv' | 'ndjson'
+import { endOfLeading, leadingColumns, readLeading, type LeadingFields } from './leading-fields.ts'
 
 /** Bytes that are kept for a reader that is slower than the database; beyond that, the socket of the database is paused. */
 const lead = 1024 * 1024
@@ -24,20 +32,35 @@ const patience = 60_000
 /** Shortest time in milliseconds over which the rate of a reader is measured. */
 const rateWindow = 1000
 
+/** Creates the encoder of rows from their columns; undefined if the columns cannot be encoded. */
+export type EncodeColumns = (
+  columns: readonly ColumnDescription[],
+  pass: (bytes: Buffer) => void,
+) => StreamedRows | undefined
+
+const lineFeed = Buffer.from('\n')
+const noNames = Buffer.alloc(0)
+const namesOf = (columns: readonly ColumnDescription[]): Buffer =>
+  Buffer.from(columns.map(({ name }) => name.toString()).join(','))
+
 export class RowBody implements RowReceiver, StreamedBody, Caller {
   readonly length = undefined
   readonly namesOf: { readonly text: string } | undefined
   /** Resolves when the body is too large to be kept until it is complete. */
   readonly opened: Promise<'opened'>
-  /** All fields of the first row; undefined as long as there is none. */
-  first: RawRow | undefined
+  /** The fields of the first row that precede its columns; undefined as long as there is none. */
+  first: LeadingFields | undefined
+  /** Whether the rows cannot be encoded, which was found before the body began. */
+  isRefused = false
   /** Number of rows that have arrived. */
   rows = 0
   readonly #format: RowFormat
   readonly #beginsEarly: boolean
   readonly #caller: Caller
+  readonly #encode: EncodeColumns
   readonly #lines = new LineBuffer()
-  #names = ''
+  #rows: StreamedRows | undefined
+  #names: Buffer | undefined
   #flow: Flow | undefined
   #isOpen = false
   #isPaused = false
@@ -63,10 +86,12 @@ export class RowBody implements RowReceiver, StreamedBody, Caller {
   /**
    * @param beginsEarly whether it begins before its last row is known
    * @param caller who waits for the response
-   * @param header text of the statement whose columns are the header of a CSV
+   * @param encode creates the encoder of the rows
+   * @param header text of the statement whose columns are the header of a CSV, if they are not those of the rows
    */
-  constructor(format: RowFormat, beginsEarly: boolean, caller: Caller, header?: string) {
+  constructor(format: RowFormat, beginsEarly: boolean, caller: Caller, encode: EncodeColumns, header?: string) {
     this.#format = format
+    this.#encode = encode
     this.#beginsEarly = beginsEarly
     this.#caller = caller
     this.namesOf = header === undefined ? undefined : { text: header }
@@ -84,30 +109,51 @@ export class RowBody implements RowReceiver, StreamedBody, Caller {
     return this.first !== undefined
   }
 
-  columns(names: readonly Buffer[]): void {
-    this.#names = names.map((name) => name.toString()).join(',')
+  names(columns: readonly ColumnDescription[]): void {
+    this.#names = namesOf(columns)
   }
 
-  begin(fields: RawRow, flow: Flow): void {
-    this.first = fields
+  columns(columns: readonly ColumnDescription[]): boolean {
+    const own = columns.slice(leadingColumns)
+    if (!this.namesOf) this.#names = namesOf(own)
+    this.#rows = this.#encode(own, (bytes) => this.#lines.add(bytes))
+    return this.#rows !== undefined || this.#refuse()
+  }
+
+  row(buffer: Buffer, start: number, end: number, flow: Flow): boolean {
+    if (this.#isDropped) return true
+    if (!this.first) {
+      const first = readLeading(buffer, start)
+      if (!first.hasIsoDates && this.#rows?.needsIsoDates === true) return this.#refuse()
+      this.#begin(first, flow)
+    }
+    const from = endOfLeading(buffer, start)
+    if (from < 0) return true
+    if (this.rows === 0 && this.#format === 'csv') this.#lines.add(this.#header)
+    this.rows++
+    return this.#rows?.add(buffer, from, end) === true || this.#refuse()
+  }
+
+  #begin(first: LeadingFields, flow: Flow): void {
+    this.first = first
     this.#flow = flow
     this.#since = performance.now()
     if (this.#beginsEarly) this.#openTimer = setTimeout(() => this.#open(), longestDelay)
   }
 
-  row(buffer: Buffer, start: number, end: number): void {
-    if (start < 0 || this.#isDropped) return
-    this.rows++
-    const lines = this.#lines
-    if (this.#format === 'ndjson') lines.addLine(buffer, start, end)
-    else {
-      if (this.rows === 1) lines.addText(this.#names)
-      // The text form of a row is a line of CSV in parentheses.
-      lines.addAfterLineFeed(buffer, start + 1, end - 1)
-    }
+  /** A value is not in the format of its type, or its type is not known. Fails a body that has begun. */
+  #refuse(): false {
+    if (this.#isOpen) this.fail(new Error('a value could not be encoded'))
+    else this.isRefused = true
+    return false
+  }
+
+  get #header(): Buffer {
+    return this.#names ?? noNames
   }
 
   flush(): void {
+    if (!this.#isDropped) this.#rows?.flush()
     const { waiting } = this.#lines
     if (!this.#isOpen && waiting > (this.#beginsEarly ? smallEarly : smallBody)) this.#open()
     if (this.#reader) this.#feed(this.#reader)
@@ -157,13 +203,12 @@ export class RowBody implements RowReceiver, StreamedBody, Caller {
   /** All of a complete body. */
   whole(): Buffer {
     clearTimeout(this.#openTimer)
-    if (this.#format === 'csv' && this.rows === 0) this.#lines.addText(`${this.#hasSource ? this.#names : ''}\n`)
+    if (this.#format === 'csv' && this.rows === 0) {
+      // As in PostgREST, the columns of what a function has returned are the header, even if filters leave out all rows.
+      if (this.first?.hasSource === true) this.#lines.add(this.#header)
+      this.#lines.add(lineFeed)
+    }
     return this.#lines.takeAll()
-  }
-
-  /** Whether the function of the request has returned rows: as in PostgREST, their columns are the header, if none is left. */
-  get #hasSource(): boolean {
-    return this.first?.[5]?.toString() === 't'
   }
 
   /** Compresses the body. Call it before `sendTo`. */

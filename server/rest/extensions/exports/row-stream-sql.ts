@@ -11,16 +11,23 @@ import { resultAlias, scalarValue, sourceName } from '../../sql/handler.ts'
 import { readStatement } from '../../sql/read.ts'
 import type { StatementShape } from '../../sql/statement.ts'
 
-/** A line of the body. Lines of CSV are in parentheses, which whoever reads them removes. */
-function lineSql(plan: RowPlan): string {
-  if (plan.handler.kind === 'csv') return `${resultAlias}::text`
-  return plan.kind === 'call' && returnsSetOfScalar(plan.routine)
-    ? `coalesce(to_json(${scalarValue})::text, 'null')`
-    : `row_to_json(${resultAlias})::text`
+/**
+ * What the rows of a response are: its columns, or each row as one value of JSON, for types of which only Postgres knows the
+ * form in JSON.
+ */
+export type RowsAs = 'columns' | 'json'
+
+function columnsSql(plan: RowPlan, as: RowsAs): string {
+  if (as === 'columns') return `${resultAlias}.*`
+  return isSetOfScalar(plan) ? `to_json(${scalarValue}) AS line` : `row_to_json(${resultAlias}) AS line`
 }
 
+export const isSetOfScalar = (plan: RowPlan): boolean => plan.kind === 'call' && returnsSetOfScalar(plan.routine)
+
 // As uncorrelated subqueries these are evaluated once, when the first row is returned: a function has ended by then.
-const responseSettings = `(SELECT ${responseHeaders}) AS response_headers, (SELECT ${responseStatus}) AS response_status`
+const responseSettings =
+  `(SELECT ${responseHeaders}) AS response_headers, (SELECT ${responseStatus}) AS response_status, ` +
+  `(SELECT pg_catalog.current_setting('DateStyle') LIKE 'ISO%') AS has_iso_dates`
 
 /** The rows that count, of which `count=estimated` needs at most one more than `db-max-rows`. */
 function countedRows(plan: RowPlan, { preferences }: StatementShape, dbMaxRows: RestSettings['dbMaxRows']): Fragment {
@@ -39,49 +46,52 @@ function totalSql(plan: RowPlan, shape: StatementShape, { dbMaxRows }: StreamSet
 type StreamSettings = Pick<RestSettings, 'dbMaxRows'>
 
 /**
- * Returns the columns `line`, `response_headers`, `response_status`, `total`, `page`, `has_source` for each row, or at least
- * `line` and the settings. `total` is the number of rows if it is requested; `page` is the number of lines, of a response
- * that begins only when all of them are known: the database then keeps them, on disk if there are many. A response without
- * rows has one row without a line. So lines and numbers are of one snapshot. `has_source` tells whether a function has
- * returned rows, which filters and ranges may leave out.
+ * Returns the columns `response_headers`, `response_status`, `has_iso_dates`, `total`, `page`, `has_source`, `is_row` (see
+ * `leading-fields.ts`), and those of the response, for each of its rows. A response that begins only when all rows are known has
+ * their number: the database then keeps them, on disk if there are many. A response without rows may have one row in which
+ * `is_row` is null. So rows and numbers are of one snapshot.
  */
-export function rowStatement(plan: RowPlan, shape: StatementShape, settings: StreamSettings): Fragment {
+export function rowStatement(plan: RowPlan, shape: StatementShape, settings: StreamSettings, as: RowsAs): Fragment {
   const { count } = shape.preferences
-  const source: Fragment = plan.kind === 'call' ? [`${sourceName} AS (`, callStatement(plan.call), ')'] : ''
-  const lines: Fragment = [`SELECT ${lineSql(plan)} AS line`, ' FROM (', readStatement(plan.read), `) ${resultAlias}`]
   const isCounted = count === 'exact' || count === 'estimated'
-  if (beginsEarly(plan, shape) && !isCounted) {
-    const from: Fragment = [' FROM (', readStatement(plan.read), `) ${resultAlias}`]
-    return [source === '' ? '' : ['WITH ', source, ' '], `SELECT ${lineSql(plan)} AS line, ${responseSettings}`, from]
+  const isEarly = beginsEarly(plan, shape)
+  const isCall = plan.kind === 'call'
+  const columns = columnsSql(plan, as)
+  const from: Fragment = [' FROM (', readStatement(plan.read), `) ${resultAlias}`]
+  const source: Fragment = isCall ? [`${sourceName} AS (`, callStatement(plan.call), ')'] : ''
+  const withSource: Fragment = isCall ? ['WITH ', source, ' '] : ''
+  // Only the header of a CSV depends on it.
+  const hasSource = isCall && plan.handler.kind === 'csv' ? `EXISTS (SELECT FROM ${sourceName})` : 'null'
+  if (isEarly && !isCounted && hasSource === 'null') {
+    const leading = `${responseSettings}, null AS total, null AS page, null AS has_source, true AS is_row`
+    return [withSource, `SELECT ${leading}, ${columns}`, from]
   }
-  const numbers: Fragment = ['(', totalSql(plan, shape, settings), ') pgrst_total']
-  const ctes = (more: Fragment): Fragment =>
-    source === '' ? (more === '' ? '' : ['WITH ', more, ' ']) : ['WITH ', source, more === '' ? ' ' : [', ', more, ' ']]
-  if (beginsEarly(plan, shape)) {
+  const total: Fragment = ['(', totalSql(plan, shape, settings), ') pgrst_total']
+  const rows: Fragment = [`SELECT true AS is_row, ${columns}`, from]
+  if (isEarly) {
     return [
-      ctes(''),
-      `SELECT pgrst_lines.line, ${responseSettings}, pgrst_total.total FROM `,
-      numbers,
+      withSource,
+      `SELECT ${responseSettings}, pgrst_total.total, null AS page, ${hasSource} AS has_source, pgrst_rows.* FROM `,
+      total,
       ' LEFT JOIN LATERAL (',
-      lines,
-      ') pgrst_lines ON true',
+      rows,
+      ') pgrst_rows ON true',
     ]
   }
-  const hasSource = plan.kind === 'call' ? `, EXISTS (SELECT FROM ${sourceName}) AS has_source` : ''
   return [
-    ctes(['pgrst_lines AS (', lines, ')']),
-    `SELECT pgrst_lines.line, ${responseSettings}, pgrst_total.total, pgrst_page.page${hasSource} FROM `,
-    numbers,
-    ', (SELECT pg_catalog.count(*) AS page FROM pgrst_lines) pgrst_page LEFT JOIN pgrst_lines ON true',
+    ['WITH ', isCall ? [source, ', '] : '', 'pgrst_rows AS (', rows, ') '],
+    `SELECT ${responseSettings}, pgrst_total.total, pgrst_page.page, ${hasSource} AS has_source, pgrst_rows.* FROM `,
+    total,
+    ', (SELECT pg_catalog.count(*) AS page FROM pgrst_rows) pgrst_page LEFT JOIN pgrst_rows ON true',
   ]
 }
 
 /**
  * The statement whose columns are the header of a CSV: what a function returns, as in PostgREST, even if `select` has
- * fewer columns.
+ * fewer columns. Undefined if they are those of the rows.
  */
-export const headerStatement = (plan: RowPlan): Fragment =>
-  plan.kind === 'call' ? callStatement(plan.call) : readStatement(plan.read)
+export const headerStatement = (plan: RowPlan): Fragment | undefined =>
+  plan.kind === 'call' && plan.handler.kind === 'csv' ? callStatement(plan.call) : undefined
 
 /** Reads the settings that functions of the database have set for the response. */
 export const settingsAfterwards = `SELECT ${responseHeaders} AS response_headers, ${responseStatus} AS response_status`

@@ -1,5 +1,6 @@
 // Answers a request with rows that are streamed one by one: the memory of server and database does not depend on their
 // number. A response that turns out to be small is the same as one that is not streamed.
+import type { SchemaCache } from '../../../catalogue/schema-cache.ts'
 import type { Caller, PipelineStatement, TransactionResult } from '../../database.ts'
 import { errors } from '../../errors.ts'
 import { beginsEarly, type RowPlan } from './streamable.ts'
@@ -9,17 +10,25 @@ import { rangeResult } from '../../response/range.ts'
 import type { RestResponse, ResultRow } from '../../response/result.ts'
 import { plannedRows, tableTotal } from '../../response/total.ts'
 import type { RestSettings } from '../../settings.ts'
+import { TracelessError } from '../../../common/traceless-error.ts'
 import { render } from '../../sql/fragment.ts'
-import { headerStatement, rowStatement, settingsAfterwards } from './row-stream-sql.ts'
+import { StreamedRows } from '../../encode/streamed-rows.ts'
+import type { RefusedRows } from './refused-rows.ts'
+import { headerStatement, isSetOfScalar, rowStatement, settingsAfterwards, type RowsAs } from './row-stream-sql.ts'
 import { explainCountStatement, needsPlannedCount } from '../../sql/statement.ts'
 import { chooseEncoding, type ContentEncoding } from './content-encoding.ts'
 import type { ExportSlots } from './export-slots.ts'
+import type { LeadingFields } from './leading-fields.ts'
 import { FirstField } from './first-field.ts'
 import { RowBody } from './row-body.ts'
 
 export type RowStreamContext = {
   readonly config: RestSettings
   readonly slots: ExportSlots
+  readonly refused: RefusedRows
+  readonly schemaCache: SchemaCache
+  /** Whether the statement may run twice. */
+  readonly hasNoEffect: boolean
   /** Who waits for the response. */
   readonly caller: Caller
   /** Runs statements in the transaction of the request. */
@@ -40,13 +49,44 @@ export async function streamRows(
   request: PlannedRequest,
   context: RowStreamContext,
 ): Promise<RestResponse> {
-  const { config, slots, caller, run, respond } = context
+  const { refused, schemaCache, hasNoEffect } = context
+  if (plan.handler.kind === 'csv') return streamRowsAs('columns', plan, request, context)
+  const { text } = render(rowStatement(plan, request.shape, context.config, 'columns'))
+  // What has an effect must not run again when the types of its columns turn out to be unknown.
+  if (!hasNoEffect || refused.has(schemaCache, text)) return streamRowsAs('json', plan, request, context)
+  try {
+    return await streamRowsAs('columns', plan, request, context)
+  } catch (error) {
+    if (!(error instanceof NotEncoded)) throw error
+    refused.add(schemaCache, text)
+    return streamRowsAs('json', plan, request, context)
+  }
+}
+
+/** The rows have columns of types that only Postgres can write as JSON. Nothing was sent. */
+class NotEncoded extends TracelessError {}
+
+async function streamRowsAs(
+  as: RowsAs,
+  plan: RowPlan,
+  request: PlannedRequest,
+  context: RowStreamContext,
+): Promise<RestResponse> {
+  const { config, slots, caller, schemaCache, run, respond } = context
   const { shape } = request
-  const header = plan.handler.kind === 'csv' ? render(headerStatement(plan)).text : undefined
-  const body = new RowBody(plan.handler.kind, beginsEarly(plan, shape), caller, header)
+  const format = plan.handler.kind
+  const header = headerStatement(plan)
+  const columns = { format, isScalar: as === 'json' || isSetOfScalar(plan) }
+  const body = new RowBody(
+    format,
+    beginsEarly(plan, shape),
+    caller,
+    (described, pass) => StreamedRows.of(columns, described, schemaCache.textTypes, pass),
+    header && render(header).text,
+  )
   const explained = needsPlannedCount(plan, shape) ? new FirstField() : undefined
   const statements: PipelineStatement[] = [
-    { ...render(rowStatement(plan, shape, config)), isUnprepared: true, receiver: body },
+    { ...render(rowStatement(plan, shape, config, as)), isUnprepared: true, receiver: body },
     { text: settingsAfterwards, values: [], isUnprepared: true },
   ]
   if (explained) {
@@ -55,12 +95,15 @@ export async function streamRows(
   const done = run(statements, body)
   const outcome = await Promise.race([done, body.opened]).catch((error: unknown) => {
     body.drop()
-    throw error
+    throw body.isRefused ? new NotEncoded('the rows cannot be encoded', undefined) : error
   })
   const total = totalOf(plan, body, explained, request, config)
   if (outcome !== 'opened') {
     const [headers, status] = outcome.rows.at(-1)?.[0] ?? []
-    const row = resultRow(total, body.rows, body.whole(), [headers, status])
+    const row = resultRow(total, body.rows, body.whole(), {
+      headersSetting: headers?.toString() ?? null,
+      statusSetting: status?.toString() ?? null,
+    })
     body.drop()
     return respond(row)
   }
@@ -85,25 +128,23 @@ export async function streamRows(
   }
 }
 
-type Fields = readonly [headers: Buffer | null | undefined, status: Buffer | null | undefined]
-
 const resultRow = (
   total: number | null,
   rows: number,
   body: Buffer | RowBody,
-  [headers, status]: Fields,
+  set: Pick<LeadingFields, 'headersSetting' | 'statusSetting'> | undefined,
 ): ResultRow => ({
   tableTotal: total,
   queryTotal: rows,
   location: [],
   body,
-  headersSetting: headers?.toString() ?? null,
-  statusSetting: status?.toString() ?? null,
+  headersSetting: set?.headersSetting ?? null,
+  statusSetting: set?.statusSetting ?? null,
   inserted: 0,
   version: undefined,
 })
 
-/** The total number of rows, if it was requested. The fourth field of the first row has it. */
+/** The total number of rows, if it was requested. */
 function totalOf(
   plan: RowPlan,
   { first }: RowBody,
@@ -111,8 +152,7 @@ function totalOf(
   { shape }: PlannedRequest,
   { dbMaxRows }: RestSettings,
 ): number | null {
-  const field = first?.[3]
-  const counted = field ? Number(field.toString()) : null
+  const counted = first?.total ?? null
   // The rows of a function are always counted.
   if (plan.kind === 'call') return counted
   return tableTotal(shape.preferences.count, counted, plannedRows(explained?.value ?? 'null'), dbMaxRows)
@@ -130,19 +170,15 @@ function begun(
   const { offset, limit } = plan.read.range
   const most = limit === null ? Infinity : Number(limit)
   // Without any number, one will do: it does not get into the response.
-  const known = body.first?.[4]
-  const page = known
-    ? Number(known.toString())
-    : total === null
-      ? 1
-      : Math.min(Math.max(total - Number(offset), 1), most)
-  const row = resultRow(total, page, body, [body.first?.[1], body.first?.[2]])
+  const known = body.first?.page ?? null
+  const page = known ?? (total === null ? 1 : Math.min(Math.max(total - Number(offset), 1), most))
+  const row = resultRow(total, page, body, body.first)
   const encoding = config.restExportCompression ? chooseEncoding(headerOf(request, 'accept-encoding')) : undefined
   body.encode(encoding)
   const response = respond(row)
   const { range } = rangeResult(request.shape.topLevelRange, page, total)
   // Otherwise, only an exact count tells how many rows will follow.
-  const isKnown = (known ?? null) !== null || count === 'exact' || (count === 'estimated' && plan.kind === 'call')
+  const isKnown = known !== null || count === 'exact' || (count === 'estimated' && plan.kind === 'call')
   const headers = response.headers.map((header): Header =>
     !isKnown && header[0] === 'Content-Range' && header[1] === range
       ? ['Content-Range', `${offset}-*/${total ?? '*'}`]
