@@ -196,6 +196,14 @@ t.test('one object, and a counted page', async (t) => {
   }
 })
 
+const exported = ['text/csv', 'application/x-ndjson'] as const
+
+t.test('CSV and NDJSON', async (t) => {
+  for (const { table, title } of tables)
+    for (const Accept of exported)
+      await check(t, get(`/${table}?order=n`, { Accept }), `${title} as ${Accept}`, undefined)
+})
+
 t.test('the time zone of a request', async (t) => {
   for (const zone of ['Asia/Kolkata', 'Africa/Monrovia', 'America/St_Johns', 'Pacific/Kiritimati', 'nowhere']) {
     for (const { table, title, isEncoded } of tables.filter(({ title }) => /^(?:date|time)/.test(title))) {
@@ -233,14 +241,18 @@ t.test('names of columns', async (t) => {
       await warm(request)
       await check(t, request, path, undefined)
     }
+    for (const Accept of exported) await check(t, get(path, { Accept }), `${path} as ${Accept}`, undefined)
   }
 })
 
 for (const [index, [settings, isIso]] of profiles.entries()) {
   t.test(`a role with ${settings}`, async (t) => {
     const headers = { Authorization: await bearer(roles[index + 1] ?? '') }
-    for (const { table, title, isEncoded } of tables)
+    for (const { table, title, isEncoded } of tables) {
       await check(t, get(`/${table}?order=n`, headers), title, isIso ? isEncoded : undefined)
+      for (const Accept of exported)
+        await check(t, get(`/${table}?order=n`, { ...headers, Accept }), `${title} as ${Accept}`, undefined)
+    }
   })
 }
 

@@ -1,10 +1,15 @@
 import { respondTo } from '../../answer.ts'
 import type { Extension } from '../../extension.ts'
-import { run } from '../../run-plan.ts'
+import { ApiError } from '../../errors.ts'
+import type { RestResponse } from '../../response/result.ts'
+import { run, runCrud } from '../../run-plan.ts'
 import { ExportSlots } from './export-slots.ts'
 import { RefusedRows } from './refused-rows.ts'
 import { isStreamable, isStreamed } from './streamable.ts'
 import { streamRows } from './stream-rows.ts'
+
+/** too_many_columns: a select list has at most 1,664, some of which precede those of the response. Nothing was executed. */
+const tooManyColumns = '54011'
 
 /** Responses with any number of rows, as NDJSON or CSV. */
 export function exportedRows(): Extension {
@@ -17,6 +22,8 @@ export function exportedRows(): Extension {
       const { config } = context.snapshot
       const { request } = prepared
       if (!context.mayStream || config.restExportLimit === 0 || request.input.tableShape) return undefined
+      const whole = async (): Promise<RestResponse> =>
+        respondTo(plan, await runCrud(plan, prepared, identity, context), prepared, context)
       return streamRows(plan, request, {
         config,
         slots,
@@ -30,6 +37,9 @@ export function exportedRows(): Extension {
             main: statements[0],
           }),
         respond: (row) => respondTo(plan, row, prepared, context),
+      }).catch((error: unknown) => {
+        if (error instanceof ApiError && error.code === tooManyColumns) return whole()
+        throw error
       })
     },
   }
