@@ -8,7 +8,7 @@ import { RefusedRows } from './refused-rows.ts'
 import { isStreamable, isStreamed } from './streamable.ts'
 import { streamRows } from './stream-rows.ts'
 
-/** too_many_columns: a select list has at most 1,664, some of which precede those of the response. Nothing was executed. */
+/** too_many_columns: a select list has at most 1,664, some of which precede those of the response. */
 const tooManyColumns = '54011'
 
 /** Responses with any number of rows, as NDJSON or CSV. */
@@ -38,7 +38,7 @@ export function exportedRows(): Extension {
           }),
         respond: (row) => respondTo(plan, row, prepared, context),
       }).catch((error: unknown) => {
-        if (error instanceof ApiError && error.code === tooManyColumns) return whole()
+        if (prepared.hasNoEffect && error instanceof ApiError && error.code === tooManyColumns) return whole()
         throw error
       })
     },
