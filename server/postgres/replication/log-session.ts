@@ -183,7 +183,9 @@ export class LogSession implements StreamHandlers {
         this.#open = undefined
         const { commit, end, time } = message
         const { xid, changes, relations, size } = open
-        this.#handOver({ xid, commit, end, time, changes, relations, size, isTooLarge: open.bytes > open.most })
+        // PostgreSQL 14 sends transactions of which nothing is published.
+        if (open.bytes === 0) this.#position = end
+        else this.#handOver({ xid, commit, end, time, changes, relations, size, isTooLarge: open.bytes > open.most })
         break
       }
       case 'other':
