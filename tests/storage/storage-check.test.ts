@@ -126,6 +126,8 @@ t.test('what conditions say about a bucket', async (t) => {
   for (const [index, [condition, verdict, buckets = []]] of verdicts.entries()) {
     const tree = trees.get(String(index)) ?? ''
     t.equal(conditions.verdict(tree, 'a', 'anon'), verdict, condition)
+    const older = tree.replaceAll('{ARRAYEXPR ', '{ARRAY ')
+    t.equal(conditions.verdict(older, 'a', 'anon'), verdict, `${condition}, as PostgreSQL 15 stores it`)
     t.strictSame(conditions.bucketsIn(tree), buckets, condition)
   }
   t.equal(conditions.verdict(null, 'a', 'anon'), 'always')

@@ -81,10 +81,13 @@ export class BucketConditions {
   }
 }
 
+/** The node of an array: since PostgreSQL 16, and before. */
+const arrayTags: readonly string[] = ['ARRAYEXPR', 'ARRAY']
+
 /** The texts of a constant, or of an array of constants. */
 function constantsOf(value: TreeValue): string[] | undefined {
   if (!isNode(value)) return undefined
-  const items = value.tag === 'ARRAYEXPR' ? listIn(value, 'elements') : [value]
+  const items = arrayTags.includes(value.tag) ? listIn(value, 'elements') : [value]
   const texts = items.flatMap((item) => (isNode(item) ? (textConstant(item) ?? []) : []))
   return texts.length === items.length ? texts : undefined
 }
