@@ -32,6 +32,8 @@ t.test('counts calls by their state, without reading those that are delivered', 
   t.match(stored, { waiting: 5, sending: 1, dead: 1 })
   t.ok(Number(stored.oldest_waiting_ms) >= 86_400_000, 'also of those behind others')
   t.equal(await nextCallIn(asking), 0)
+  // Before, a collector has the statistics, some time later.
+  if (database.majorVersion < 15) return
   const reads = async (): Promise<number> => {
     await database.query('select pg_stat_force_next_flush()')
     const { rows } = await database.query(
