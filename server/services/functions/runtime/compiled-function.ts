@@ -1,7 +1,7 @@
 // A function whose code is in a file.
-import { writeFile } from 'node:fs/promises'
 import { compile } from './bundle/compile.ts'
 import type { FunctionSource } from './function-source.ts'
+import { writeWholeFile } from './whole-file.ts'
 
 export type CompiledFunction = {
   readonly source: FunctionSource
@@ -18,6 +18,6 @@ export type CompiledFunction = {
  */
 export async function compileTo(source: FunctionSource, path: string): Promise<CompiledFunction> {
   const { code, ...rest } = await compile(source, path)
-  await writeFile(path, code, { mode: 0o600 })
+  await writeWholeFile(path, code)
   return { source, path, ...rest }
 }

@@ -1,10 +1,11 @@
 // The folder with the code and the sockets of workers, which only this user can open.
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { childProgram } from '../../background/process.ts'
 import { compileProgram } from './bundle/compile.ts'
+import { writeWholeFile } from './whole-file.ts'
 
 const prefix = 'rowhouse-functions-'
 
@@ -57,13 +58,16 @@ export class WorkerFolder {
   static async create(): Promise<WorkerFolder> {
     await mkdir(tmpdir(), { recursive: true })
     await removeAbandoned()
-    const [path, code] = await Promise.all([
-      mkdtemp(join(tmpdir(), `${prefix}${process.pid}-`)),
-      compileProgram(childProgram(import.meta.url, './worker/main')),
-    ])
-    const folder = new WorkerFolder(path, code)
-    await folder.restore()
-    return folder
+    const code = await compileProgram(childProgram(import.meta.url, './worker/main'))
+    const folder = new WorkerFolder(await mkdtemp(join(tmpdir(), `${prefix}${process.pid}-`)), code)
+    try {
+      await folder.restore()
+      return folder
+    } catch (error) {
+      // The next attempt creates another one.
+      await folder.remove()
+      throw error
+    }
   }
 
   /**
@@ -74,7 +78,7 @@ export class WorkerFolder {
   async restore(): Promise<boolean> {
     if (existsSync(this.program)) return false
     await mkdir(this.path, { recursive: true, mode: 0o700 })
-    await writeFile(this.program, this.#code, { mode: 0o600 })
+    await writeWholeFile(this.program, this.#code)
     return true
   }
 
