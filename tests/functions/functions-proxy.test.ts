@@ -1,9 +1,12 @@
 // Calls that are passed on to a server of one's own (`FUNCTIONS_URL`), which sees what the client has sent.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import { setTimeout as pause } from 'node:timers/promises'
 import { FunctionsHttpError, FunctionsRelayError } from '@supabase/supabase-js'
 import t from 'tap'
+import { certificate, privateKey } from '../support/certificate.ts'
 import { listen } from '../support/listening.ts'
+import { listenOnLoopback } from '../support/loopback-server.ts'
 import { clientWith, startFunctionServer } from '../support/function-server.ts'
 import { rawRequest } from '../support/raw-request.ts'
 import { bearer, signToken } from '../support/token.ts'
@@ -288,4 +291,29 @@ t.test('a server that upgrades the connection, or answers without a request', as
   const response = await ask('hello')
   t.equal(response.status, 502)
   t.equal(response.headers.get('x-relay-error'), 'true')
+})
+
+t.test('a server of one’s own whose certificate is not valid gets nothing, neither token nor body', async (t) => {
+  let heads = 0
+  const server = createTlsServer({ cert: certificate, key: privateKey }, (_request, response) => {
+    heads++
+    response.end('never')
+  })
+  const port = await listenOnLoopback(t, server)
+  // Its authority is unknown, and in the first case the name is another one, too.
+  for (const host of ['127.0.0.1', 'localhost']) {
+    const proxied = await startFunctionServer(t, { FUNCTIONS_URL: `https://${host}:${port}` })
+    const response = await fetch(`${proxied.url}/functions/v1/hello`, {
+      method: 'POST',
+      headers: { authorization },
+      body: 'secret',
+    })
+    t.equal(response.status, 502, host)
+    t.equal(response.headers.get('x-relay-error'), 'true')
+    const body = await response.text()
+    t.match(body, /BAD_GATEWAY/)
+    t.notMatch(body, /certificate|127\.0\.0\.1|localhost/i, 'the reason is for the log')
+    t.match(JSON.stringify(proxied.logged()), /unable to verify the first certificate/)
+  }
+  t.equal(heads, 0)
 })
