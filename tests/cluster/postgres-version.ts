@@ -20,14 +20,15 @@ const filesOf = (room: string): string[] =>
     .filter((name) => name.endsWith('.test.ts'))
     .map((name) => join('tests', room, name))
 
+const named = args.filter((argument) => argument.endsWith('.test.ts'))
+const options = args.filter((argument) => !named.includes(argument))
 const major = Number(version)
 const folder = Number.isInteger(major) ? undefined : resolve(version)
 await withOldBinaries(folder, console.log, async (find) => {
   const { postgres, majorVersion } = await find(major, await databaseUser(null))
   console.log(`PostgreSQL ${majorVersion}: ${postgres}`)
-  const files = rooms.flatMap(filesOf).filter((file) => majorVersion >= 15 || !needing15.includes(file))
-  const given = args.some((argument) => argument.endsWith('.test.ts'))
+  const all = rooms.flatMap(filesOf).filter((file) => majorVersion >= 15 || !needing15.includes(file))
   const env = { ...process.env, ROWHOUSE_TEST_POSTGRES: dirname(dirname(postgres)) }
-  const { status } = spawnSync('tap', given ? args : [...args, ...joinFiles(files)], { stdio: 'inherit', env })
-  process.exitCode = status ?? 1
+  const files = joinFiles(named.length > 0 ? named : all)
+  process.exitCode = spawnSync('tap', [...options, ...files], { stdio: 'inherit', env }).status ?? 1
 })
