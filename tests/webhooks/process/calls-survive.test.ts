@@ -7,8 +7,8 @@ import t from 'tap'
 import { migrate } from '../../../server/postgres/migrate.ts'
 import { withClient } from '../../support/database.ts'
 import { freePort } from '../../support/free-port.ts'
-import { says, startProgram, type Program } from '../../support/program.ts'
 import { startReplication } from '../../support/replication.ts'
+import { startSendingProcess, type SendingProcess } from '../../support/sending-process.ts'
 import { until } from '../../support/until.ts'
 
 const calls = Number(process.env.CALLS ?? 2000)
@@ -75,29 +75,7 @@ async function startReceiver(): Promise<() => Promise<void>> {
     })
 }
 
-/** A process of the server, with the port of its metrics. */
-type Sender = { readonly program: Program; readonly admin: number }
-
-async function startSender(): Promise<Sender> {
-  const admin = await freePort()
-  const program = startProgram(t, {
-    DATABASE_URL: primary.uri('authenticator:authenticator'),
-    PGRST_ADMIN_SERVER_PORT: String(admin),
-    PGRST_LOG_LEVEL: 'info',
-    SERVICES: 'rest,webhooks',
-    WEBHOOKS_ALLOWED_HOSTS: '127.0.0.1',
-    WEBHOOKS_MAX_PAUSE: '1',
-    WEBHOOKS_MAX_ATTEMPTS: '1000',
-    WEBHOOKS_HOST_CONCURRENCY: '40',
-  })
-  await program.line(says('listening'))
-  return { program, admin }
-}
-
-const isSending = async ({ admin }: Sender): Promise<boolean> => {
-  const metrics = await fetch(`http://127.0.0.1:${admin}/metrics`).then((response) => response.text())
-  return /^webhooks_sender 1$/m.test(metrics)
-}
+const startSender = (): Promise<SendingProcess> => startSendingProcess(t, primary.uri('authenticator:authenticator'))
 
 t.test('calls survive', { timeout }, async (t) => {
   let killReceiver = await startReceiver()
@@ -128,7 +106,7 @@ t.test('calls survive', { timeout }, async (t) => {
   const kills = {
     sender: async () => {
       for (const [index, sender] of senders.entries()) {
-        if (!(await isSending(sender))) continue
+        if (!(await sender.isSending())) continue
         sender.program.kill('SIGKILL')
         await sender.program.ended
         senders[index] = await startSender()
