@@ -59,7 +59,7 @@ const asRequest = (claims: object, headers: object, sql: string): Promise<unknow
 await query(`
   create table public.tasks (
     id integer primary key, title text, done boolean default false, upper_title text generated always as (upper(title)) stored,
-    doubled integer generated always as (id * 2) virtual
+    doubled integer ${database.majorVersion >= 18 ? 'generated always as (id * 2) virtual' : ''}
   );
   grant all on public.tasks to authenticated, service_role;
 `)
