@@ -21,7 +21,7 @@ const columns: Readonly<Record<string, string>> = {
     created_at timestamptz, updated_at timestamptz, email text, id uuid`,
   sessions: `id uuid, user_id uuid, created_at timestamptz, updated_at timestamptz, factor_id uuid, aal aal_level,
     not_after timestamptz, refreshed_at timestamp, user_agent text, ip inet, tag text, oauth_client_id uuid,
-    refresh_token_hmac_key text, refresh_token_counter int8, scopes text, id_hash bytea`,
+    refresh_token_hmac_key text, refresh_token_counter int8, scopes text, id_hash bytea, passkey_id uuid`,
   refresh_tokens: `instance_id uuid, id int8, token varchar, user_id varchar, revoked bool, created_at timestamptz,
     updated_at timestamptz, parent varchar, session_id uuid`,
   mfa_factors: `id uuid, user_id uuid, friendly_name text, factor_type factor_type, status factor_status,
