@@ -639,12 +639,14 @@ begin
   request := json_populate_record(null::auth.oauth_authorizations, found_request);
   if request.user_id is null then
     update auth.oauth_authorizations set user_id = $2 where oauth_authorizations.id = request.id;
-    -- What was granted before needs no further question, but the second factor, which every answer needs.
+    -- What was granted before needs no further question, but the second factor, which every answer needs. Any program of a
+    -- device can pretend to be an app without a secret, whose URI is not one of the web (RFC 8252, section 8.6).
     if not auth.lacks_second_factor($2, $3) and exists (
-      select from auth.oauth_consents
+      select from auth.oauth_consents join auth.oauth_clients on oauth_clients.id = oauth_consents.client_id
       where oauth_consents.user_id = $2 and oauth_consents.client_id = request.client_id
         and oauth_consents.revoked_at is null
         and string_to_array(oauth_consents.scopes, ' ') @> string_to_array(request.scope, ' ')
+        and (oauth_clients.client_type = 'confidential' or request.redirect_uri ilike 'https://%')
     ) then
       return auth.approve_oauth_request(request, $3, $4);
     end if;
@@ -661,7 +663,7 @@ begin
 end
 $$;
 comment on function auth.open_oauth_authorization(text, uuid, uuid, text) is
-  E'Opens the request of a client for a person, who is the only one to answer it from then on. What was granted before is approved at once, with a code of the given hash.\n\nReturns {authorization_id, redirect_uri, client, scope} or {approved, redirect_uri, state}, or why it was refused: see auth.find_oauth_request.';
+  E'Opens the request of a client for a person, who is the only one to answer it from then on. What was granted before is approved at once, with a code of the given hash, unless other programs could pretend to be the client.\n\nReturns {authorization_id, redirect_uri, client, scope} or {approved, redirect_uri, state}, or why it was refused: see auth.find_oauth_request.';
 
 create function auth.answer_oauth_authorization(
   authorization_id text, user_id uuid, session_id uuid, approves boolean, code_hash text, ip text

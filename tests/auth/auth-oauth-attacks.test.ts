@@ -308,6 +308,23 @@ t.test('errors that the client learns of', async (t) => {
   t.equal((await askToken(flow, form)).status, 200, 'plain, as GoTrue permits it')
 })
 
+t.test('a program that pretends to be an app that was granted access gets nothing without a question', async (t) => {
+  const { access_token: token } = await signUp(ask)
+  const uris = ['http://localhost:4711/cb', 'app.example://callback', redirectUri]
+  const app = await registerClient(flow, { redirect_uris: uris })
+  const server = await registerClient(flow, { redirect_uris: uris, ...post })
+  await approvedCode(flow, app.client_id, token)
+  await approvedCode(flow, server.client_id, token)
+  const isAsked = async (id: string, uri: string) => {
+    const { id: request } = await startAccess(flow, id, { redirect_uri: uri })
+    return (await openRequest(flow, request, token)).body.redirect_url === undefined
+  }
+  for (const uri of uris) {
+    t.equal(await isAsked(app.client_id, uri), uri !== redirectUri, uri)
+    t.equal(await isAsked(server.client_id, uri), false, `${uri} of a client with a secret`)
+  }
+})
+
 t.test('what clients say of themselves', async (t) => {
   const register = (members: Json, headers = {}) =>
     ask('POST', '/oauth/clients/register', { headers, body: { redirect_uris: [redirectUri], ...members } })

@@ -35,7 +35,8 @@ export const consentRoutes: readonly AuthRoute[] = [
     path: '/oauth/authorizations/{authorization_id}',
     id: 'authOAuthAuthorization',
     summary: 'The request of an OAuth client for access to your account',
-    description: 'Only you can answer it from then on. If you have granted the same before, it is approved at once.',
+    description:
+      'Only you can answer it from then on. If you have granted the same before, it is approved at once, except for an app without a secret whose URI is not `https`.',
     caller: 'user',
     pathParameters: { authorization_id: authorizationId },
     success: [200, 'What the client asks for, or `redirect_url`, where to return to.'],
