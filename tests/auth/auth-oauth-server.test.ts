@@ -1,5 +1,6 @@
 // The OAuth server: how a client gets access to an account, what its tokens are, and how the access ends.
 import { createPublicKey, generateKeyPairSync } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import { createClient } from '@supabase/supabase-js'
 import { decodeJwt, jwtVerify } from 'jose'
 import * as openid from 'openid-client'
@@ -34,6 +35,7 @@ import {
   tokensOf,
 } from '../support/oauth-client.ts'
 import { readmeSection, sectionFunction } from '../support/readme-section.ts'
+import { dial } from '../support/realtime.ts'
 import { signToken } from '../support/token.ts'
 import { until } from '../support/until.ts'
 
@@ -441,6 +443,21 @@ t.test('what ends the sessions and the codes of clients', async (t) => {
   }
 })
 
+t.test('the channels of a client end when the grant is revoked', async (t) => {
+  const { access_token: token } = await signUp(ask)
+  const { client_id: id } = await registerClient(flow)
+  const { access_token: ofClient } = await grantedTokens(flow, id, token)
+  const socket = await dial(t, url, { token: ofClient })
+  t.equal((await socket.opened).status, 101)
+  t.equal((await socket.join('room', {}, { access_token: ofClient })).status, 'ok')
+  // The process listens by now.
+  await pause(300)
+  t.equal((await ask('DELETE', `/user/oauth/grants?client_id=${id}`, { token })).status, 204)
+  t.match(await socket.next('system', 'realtime:room'), {
+    payload: { message: 'The session of this token has ended' },
+  })
+})
+
 t.test('a single session per user: those of clients do not end that of the person', async (t) => {
   await reload({ GOTRUE_SESSIONS_SINGLE_PER_USER: 'true' })
   const { access_token: token, refresh_token: refresh } = await signUp(ask)
@@ -529,9 +546,9 @@ t.test('the recipes of the guide: settings, an application, and a policy for peo
   const { access_token: token } = await signUp(ask)
   const { client_id: id } = await registerClient(flow)
   const { access_token: ofClient } = await grantedTokens(flow, id, token)
-  const rows = async (bearer: string) => {
+  const rows = async (bearer: string): Promise<unknown> => {
     const answer = await fetch(`${url}/rest/v1/private_notes`, { headers: { Authorization: `Bearer ${bearer}` } })
-    return (await answer.json()) as unknown
+    return answer.json()
   }
   await until(async () => Array.isArray(await rows(token)))
   t.strictSame([await rows(token), await rows(ofClient)], [[{ text: 'secret' }], []])
