@@ -26,7 +26,7 @@ export function startMcp({ config, current, env, warn, ...options }: ProgramMcpO
     readSchemas: () => readUsedSchemas(config),
     resource: () => ({
       apiExternalUrl: current().apiExternalUrl,
-      signsIn: signsIn(config.services),
+      grantsAccess: signsIn(config.services) && current().authOAuthServerEnabled,
       ownOrigin: `http://localhost:${config.serverPort}`,
     }),
   })

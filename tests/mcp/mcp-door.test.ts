@@ -57,7 +57,6 @@ t.test('the resource is described for clients of OAuth', async (t) => {
   t.equal(response.headers.get('cache-control'), 'no-store')
   t.strictSame(await response.json(), {
     resource: `${url}/mcp`,
-    authorization_servers: [`${url}/auth/v1`],
     bearer_methods_supported: ['header'],
     resource_name: 'rowhouse',
   })

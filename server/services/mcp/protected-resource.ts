@@ -6,8 +6,8 @@ import { mcpPath, metadataPath } from './dialect.ts'
 export type ResourceSettings = {
   /** URL of `/auth/v1` as clients see it. Null: that by which a client on the same machine has reached the server. */
   readonly apiExternalUrl: string | null
-  /** Whether the server has `/auth/v1`. */
-  readonly signsIn: boolean
+  /** Whether `/auth/v1` gives clients access to accounts. */
+  readonly grantsAccess: boolean
   /** Origin of the server for clients on the same machine. */
   readonly ownOrigin: string
 }
@@ -31,9 +31,9 @@ export function resourceOf(request: IncomingMessage, { apiExternalUrl, ownOrigin
 }
 
 /** The document at `metadataPath`. */
-export const metadataOf = ({ resource, issuer }: Resource, { signsIn }: ResourceSettings): object => ({
+export const metadataOf = ({ resource, issuer }: Resource, { grantsAccess }: ResourceSettings): object => ({
   resource,
-  ...(signsIn ? { authorization_servers: [issuer] } : {}),
+  ...(grantsAccess ? { authorization_servers: [issuer] } : {}),
   bearer_methods_supported: ['header'],
   resource_name: 'rowhouse',
 })

@@ -4,15 +4,21 @@ import { listensOnLoopback } from '../../config/loopback.ts'
 import { signsIn } from '../../config/signing-in.ts'
 import type { DoctorFinding } from './finding.ts'
 
-type ServedConfig = Pick<Config, 'services' | 'mcpMode' | 'apiExternalUrl' | 'serverHost' | 'serverUnixSocket'>
+type ServedConfig = Pick<
+  Config,
+  'services' | 'mcpMode' | 'apiExternalUrl' | 'authOAuthServerEnabled' | 'serverHost' | 'serverUnixSocket'
+>
 
 export function mcpFindings(config: ServedConfig): DoctorFinding[] {
   if (!config.services.includes('mcp')) return []
   return [
     ...(config.mcpMode === 'read-write' ? [writes] : []),
-    ...(config.apiExternalUrl === null && signsIn(config.services) && !listensOnLoopback(config) ? [lacksUrl] : []),
+    ...(signsIn(config.services) && config.authOAuthServerEnabled ? addressFindings(config) : []),
   ]
 }
+
+const addressFindings = (config: ServedConfig): DoctorFinding[] =>
+  config.apiExternalUrl === null && !listensOnLoopback(config) ? [lacksUrl] : []
 
 const writes: DoctorFinding = {
   area: 'mcp',
