@@ -33,7 +33,7 @@ export const authFamilies: readonly AuthFamily[] = [
   {
     variable: 'GOTRUE_MAILER_{SUBJECTS,TEMPLATES,URLPATHS}_<KIND>',
     description:
-      'Subject, template (URL or file) and path of the link of the mails `INVITE`, `CONFIRMATION`, `RECOVERY`, `EMAIL_CHANGE`, `MAGIC_LINK`, `REAUTHENTICATION`.',
+      'Subject, template (URL or file) and path of the link of the mails `INVITE`, `CONFIRMATION`, `RECOVERY`, `EMAIL_CHANGE`, `MAGIC_LINK`, `REAUTHENTICATION`, and of those of `GOTRUE_MAILER_NOTIFICATIONS_…`, such as `PASSKEY_ADDED_NOTIFICATION`.',
   },
 ]
 
@@ -43,6 +43,8 @@ const hookNames: readonly HookName[] = [
 ]
 const mailKinds: readonly CustomMailKind[] = [
   ...(['invite', 'confirmation', 'recovery', 'email_change', 'magic_link', 'reauthentication'] as const),
+  ...(['mfa_factor_enrolled_notification', 'mfa_factor_unenrolled_notification'] as const),
+  ...(['passkey_added_notification', 'passkey_removed_notification'] as const),
 ]
 /** Not providers: their settings are in the table. */
 const ownNames: ReadonlySet<string> = new Set(['email', 'phone', 'anonymous_users'])

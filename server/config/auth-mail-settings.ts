@@ -29,6 +29,30 @@ export const authMailSettings: AuthSettingTable<MailKey> = {
   authMailerExternalHosts: auth('GOTRUE_MAILER_EXTERNAL_HOSTS', types.emptyableList, [], {
     description: 'Further hosts of this service that links in mails may name, if the request came to one of them.',
   }),
+  authMailerNotificationsMfaFactorEnrolledEnabled: auth(
+    'GOTRUE_MAILER_NOTIFICATIONS_MFA_FACTOR_ENROLLED_ENABLED',
+    types.boolean,
+    false,
+    { description: 'Whether users get a mail about a new second factor.' },
+  ),
+  authMailerNotificationsMfaFactorUnenrolledEnabled: auth(
+    'GOTRUE_MAILER_NOTIFICATIONS_MFA_FACTOR_UNENROLLED_ENABLED',
+    types.boolean,
+    false,
+    { description: 'Whether users get a mail about a second factor that they remove.' },
+  ),
+  authMailerNotificationsPasskeyAddedEnabled: auth(
+    'GOTRUE_MAILER_NOTIFICATIONS_PASSKEY_ADDED_ENABLED',
+    types.boolean,
+    false,
+    { description: 'Whether users get a mail about a new passkey.' },
+  ),
+  authMailerNotificationsPasskeyRemovedEnabled: auth(
+    'GOTRUE_MAILER_NOTIFICATIONS_PASSKEY_REMOVED_ENABLED',
+    types.boolean,
+    false,
+    { description: 'Whether users get a mail about a passkey that they remove.' },
+  ),
   authSmtpHost: auth('GOTRUE_SMTP_HOST', types.optionalText, null, {
     description: 'Mail server. In development, mails are printed if there is none.',
     example: '"smtp.example.org"',

@@ -327,7 +327,7 @@ begin
       and ($3 is null or users.app_role = $3)
   ) then
     raise sqlstate 'PGRST' using
-      message = '{"code": "PGRST303", "message": "The session of this token has ended", "details": null, "hint": null}',
+      message = '{"code": "PGRST303", "message": "The session of this token has ended", "details": null, "hint": "Sign in again."}',
       detail = '{"status": 401, "headers": {"WWW-Authenticate": "Bearer error=\"invalid_token\", error_description=\"The session of this token has ended\""}}';
   end if;
 end

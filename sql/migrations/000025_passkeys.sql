@@ -308,20 +308,22 @@ as $$
 #variable_conflict use_column
 declare
   account auth.users;
+  removed auth.webauthn_credentials;
 begin
   select users.* into account from auth.users where users.id = $1 for no key update;
   if auth.lacks_second_factor($1, $2) then
     return '{"refused": "insufficient_aal"}';
   end if;
-  delete from auth.webauthn_credentials where webauthn_credentials.id = $3 and webauthn_credentials.user_id = $1;
+  delete from auth.webauthn_credentials where webauthn_credentials.id = $3 and webauthn_credentials.user_id = $1
+  returning webauthn_credentials.* into removed;
   if not found then
     return '{"refused": "passkey_not_found"}';
   end if;
   perform auth.record_audit(account, 'passkey_deleted', 'user', jsonb_build_object('passkey_id', $3), $4);
-  return '{}';
+  return auth.passkey_object(removed);
 end
 $$;
-comment on function auth.remove_passkey(uuid, uuid, uuid, text) is 'Deletes a passkey for its user.';
+comment on function auth.remove_passkey(uuid, uuid, uuid, text) is 'Deletes a passkey for its user. Returns the passkey.';
 
 create function auth.admin_list_passkeys(user_id uuid) returns json
 language sql stable set search_path = pg_catalog, pg_temp

@@ -46,7 +46,17 @@ export type HookSettings = {
 }
 
 /** Kinds of mails whose subject and template can be set. */
-export type CustomMailKind = 'invite' | 'confirmation' | 'recovery' | 'email_change' | 'magic_link' | 'reauthentication'
+export type CustomMailKind =
+  | 'invite'
+  | 'confirmation'
+  | 'recovery'
+  | 'email_change'
+  | 'magic_link'
+  | 'reauthentication'
+  | 'mfa_factor_enrolled_notification'
+  | 'mfa_factor_unenrolled_notification'
+  | 'passkey_added_notification'
+  | 'passkey_removed_notification'
 
 /** `GOTRUE_MAILER_{SUBJECTS,TEMPLATES,URLPATHS}_<KIND>`; null for the default. */
 export type MailContent = {
@@ -105,6 +115,11 @@ export type AuthSettings = {
   readonly authMailerVerifyButton: boolean
   /** Further hosts that links in mails may point to. */
   readonly authMailerExternalHosts: readonly string[]
+  /** Whether accounts get a mail about a new second factor, and so on. */
+  readonly authMailerNotificationsMfaFactorEnrolledEnabled: boolean
+  readonly authMailerNotificationsMfaFactorUnenrolledEnabled: boolean
+  readonly authMailerNotificationsPasskeyAddedEnabled: boolean
+  readonly authMailerNotificationsPasskeyRemovedEnabled: boolean
   /** Whether templates that fail are reported only when they are used. */
   readonly authMailContents: ReadonlyMap<CustomMailKind, MailContent>
 

@@ -12,6 +12,9 @@ const code = (label: string): string => `<p>${label}: <strong>{{ .Token }}</stro
 
 const ignore = '<p>If you did not ask for this, ignore this mail.</p>'
 
+const notMe =
+  '<p>If this was not you, someone else may have access to your account: sign in and look at its passkeys, second factors and sessions.</p>'
+
 const mail = (title: string, ...paragraphs: readonly string[]): string =>
   `<!doctype html>
 <html lang="en">
@@ -82,6 +85,38 @@ export const defaultTemplates: Readonly<Record<MailKind, TemplateSource>> = {
       'Confirm that it is you',
       code('Enter this code'),
       '<p>If you did not ask for this, change your password.</p>',
+    ),
+  },
+  mfa_factor_enrolled_notification: {
+    subject: 'A second factor was added to your account',
+    html: mail(
+      'A second factor was added to your account',
+      '<p>The account {{ .Email }} at {{ .SiteURL }} has a new second factor ({{ .FactorType }}).</p>',
+      notMe,
+    ),
+  },
+  mfa_factor_unenrolled_notification: {
+    subject: 'A second factor was removed from your account',
+    html: mail(
+      'A second factor was removed from your account',
+      '<p>A second factor ({{ .FactorType }}) of the account {{ .Email }} at {{ .SiteURL }} was removed.</p>',
+      notMe,
+    ),
+  },
+  passkey_added_notification: {
+    subject: 'A passkey was added to your account',
+    html: mail(
+      'A passkey was added to your account',
+      '<p>The passkey “{{ .PasskeyName }}” can now sign in to the account {{ .Email }} at {{ .SiteURL }}.</p>',
+      notMe,
+    ),
+  },
+  passkey_removed_notification: {
+    subject: 'A passkey was removed from your account',
+    html: mail(
+      'A passkey was removed from your account',
+      '<p>The passkey “{{ .PasskeyName }}” no longer signs in to the account {{ .Email }} at {{ .SiteURL }}.</p>',
+      notMe,
     ),
   },
   existing_account: {

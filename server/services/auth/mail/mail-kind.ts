@@ -9,6 +9,10 @@ const customMailKinds = [
   'invite',
   'email_change',
   'reauthentication',
+  'mfa_factor_enrolled_notification',
+  'mfa_factor_unenrolled_notification',
+  'passkey_added_notification',
+  'passkey_removed_notification',
 ] as const satisfies readonly CustomMailKind[]
 
 /** Adds the notice to the owner of an account that someone tried to sign up with its address. */
@@ -34,6 +38,9 @@ export type MailVariables = {
   readonly NewEmail?: string
   /** The mailbox that this mail goes to. */
   readonly SendingTo?: string
+  /** Of a second factor: `totp`, `phone` or `webauthn`. */
+  readonly FactorType?: string
+  readonly PasskeyName?: string
   /** `user_metadata` of the account. */
   readonly Data?: Readonly<Record<string, unknown>>
 }
@@ -50,6 +57,10 @@ export const variablesOf: Readonly<Record<MailKind, readonly (keyof MailVariable
   email_change: [...withLink, 'NewEmail', 'SendingTo'],
   reauthentication: [...everywhere, 'Token'],
   existing_account: everywhere,
+  mfa_factor_enrolled_notification: [...everywhere, 'FactorType'],
+  mfa_factor_unenrolled_notification: [...everywhere, 'FactorType'],
+  passkey_added_notification: [...everywhere, 'PasskeyName'],
+  passkey_removed_notification: [...everywhere, 'PasskeyName'],
 }
 
 /** Values for previews of templates. */
@@ -63,5 +74,7 @@ export const sampleVariables: Required<MailVariables> = {
   Email: 'ada@example.com',
   NewEmail: 'ada.new@example.com',
   SendingTo: 'ada.new@example.com',
+  FactorType: 'totp',
+  PasskeyName: 'iCloud Keychain (Managed)',
   Data: { full_name: 'Ada <Example>' },
 }

@@ -5,6 +5,7 @@ import { given } from '../request-text.ts'
 import type { AuthContext } from '../auth-context.ts'
 import { authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthReply, type AuthRoute } from '../dialect.ts'
+import { notify } from '../mail/notices.ts'
 import { factorId } from '../path-ids.ts'
 import { originOf } from '../request-origin.ts'
 import { factorOwner, type FactorOwner } from './factor-caller.ts'
@@ -80,10 +81,21 @@ export const enrolmentRoutes: readonly AuthRoute[] = [
         path.factor_id,
         originOf(request, context).ip,
       ])
-      return { json: accepted(result, { protectedAction: { name: 'unenroll verified factor', status: 422 } }) }
+      const json = accepted(result, { protectedAction: { name: 'unenroll verified factor', status: 422 } })
+      const factorType = typeOfVerified(owner, path.factor_id)
+      if (factorType !== undefined) notify(context, request, owner, { kind: 'mfa_factor_unenrolled', factorType })
+      return { json }
     },
   }),
 ]
+
+/** The type of a verified factor, before it was removed. */
+function typeOfVerified({ text }: FactorOwner, id: string): string | undefined {
+  const { factors = [] } = JSON.parse(text) as {
+    readonly factors?: readonly { readonly id: string; readonly factor_type: string; readonly status: string }[]
+  }
+  return factors.find((factor) => factor.id === id.toLowerCase() && factor.status === 'verified')?.factor_type
+}
 
 const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).host : url)
 

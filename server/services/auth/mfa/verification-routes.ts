@@ -7,6 +7,7 @@ import type { AuthContext } from '../auth-context.ts'
 import type { CodeMacs } from '../code-macs.ts'
 import { AuthError, authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthReply, type AuthRoute } from '../dialect.ts'
+import { notify } from '../mail/notices.ts'
 import { factorId } from '../path-ids.ts'
 import { originOf } from '../request-origin.ts'
 import type { AmrMethod } from '../sessions.ts'
@@ -156,7 +157,11 @@ export const verificationRoutes: readonly AuthRoute[] = [
         valid: match !== undefined,
       })
       if (!match) throw wrongCode(attempt.type, reason)
-      return raise(context, owner, { factorId: id, challengeId, ip, ...match })
+      const raised = await raise(context, owner, { factorId: id, challengeId, ip, ...match })
+      if (attempt.status === 'unverified') {
+        notify(context, request, caller, { kind: 'mfa_factor_enrolled', factorType: attempt.type })
+      }
+      return raised
     },
   }),
 ]

@@ -18,4 +18,10 @@ const products: ReadonlyMap<string, string> = new Map([
 ])
 
 /** @param aaguid of the authenticator. @returns the name of its product, or `Passkey` */
-export const nameOfProduct = (aaguid: string): string => products.get(aaguid) ?? 'Passkey'
+export const nameOfProduct = (aaguid: string): string => products.get(aaguid) ?? defaultName
+
+/** Of a passkey whose product is not known. */
+export const defaultName = 'Passkey'
+
+/** A passkey as the API shows it. */
+export type NamedPasskey = { readonly friendly_name?: string }

@@ -2,9 +2,11 @@
 import { dto } from '../../../http/service-response.ts'
 import { authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthRoute } from '../dialect.ts'
+import { notify } from '../mail/notices.ts'
 import { passkeyId } from '../path-ids.ts'
 import { originOf } from '../request-origin.ts'
 import { isEmpty } from '../request-text.ts'
+import { defaultName, type NamedPasskey } from './passkey-names.ts'
 import { granted, requirePasskeys } from './passkey-refusal.ts'
 import { passkeyStatements } from './passkey-statements.ts'
 import { registrationRoutes } from './registration-routes.ts'
@@ -73,7 +75,8 @@ export const passkeyRoutes: readonly AuthRoute[] = [
       requirePasskeys(context.settings())
       const values = [caller.id, caller.session?.id ?? null, path.passkey_id, originOf(request, context).ip]
       const [removed] = await context.database.ask(passkeyStatements.remove, values)
-      granted(removed)
+      const { friendly_name: passkeyName = defaultName } = granted<NamedPasskey>(removed)
+      notify(context, request, caller, { kind: 'passkey_removed', passkeyName })
       return { status: 204, empty: true }
     },
   }),

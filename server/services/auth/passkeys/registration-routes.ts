@@ -1,13 +1,14 @@
 // `/passkeys/registration`: a user who is signed in adds a passkey.
 import { dto } from '../../../http/service-response.ts'
 import { defineAuthRoute, type AuthRoute } from '../dialect.ts'
+import { notify } from '../mail/notices.ts'
 import { factorOwner } from '../mfa/factor-caller.ts'
 import { originOf } from '../request-origin.ts'
 import type { KnownCredential } from '../webauthn/credential.ts'
 import { creationOptions, newChallenge } from '../webauthn/options.ts'
 import { verifyCreation } from '../webauthn/verification.ts'
 import { readAnswer, type PasskeyAnswerDto } from './passkey-answer.ts'
-import { nameOfProduct } from './passkey-names.ts'
+import { defaultName, nameOfProduct, type NamedPasskey } from './passkey-names.ts'
 import { failedVerification, granted, requirePasskeys } from './passkey-refusal.ts'
 import { passkeyStatements } from './passkey-statements.ts'
 
@@ -97,7 +98,9 @@ export const registrationRoutes: readonly AuthRoute[] = [
         context.settings().authPasskeyMaxPasskeysPerUser,
         originOf(request, context).ip,
       ])
-      return { json: granted(added) }
+      const passkey = granted<NamedPasskey>(added)
+      notify(context, request, caller, { kind: 'passkey_added', passkeyName: passkey.friendly_name ?? defaultName })
+      return { json: passkey }
     },
   }),
 ]
