@@ -29,6 +29,7 @@ export const clients = {
     with: { '@refinedev/core': '5.0.12', '@supabase/supabase-js': '2.119.1', react: '19.3.1', 'react-dom': '19.3.1' },
   },
   'vue-postgrest': { area: 'JavaScript', release: '1.3.0', with: { vue: '2.6.14', jsdom: '26.1.0' } },
+  'supabase-js 1': { area: 'JavaScript', release: '1.35.7', package: '@supabase/supabase-js' },
   '@directus/storage-driver-supabase': { area: 'Admin frameworks', release: '5.0.2' },
   '@auth/supabase-adapter': {
     ...{ area: 'Admin frameworks', release: '1.11.3', with: { '@supabase/supabase-js': '2.119.1' } },
