@@ -40,7 +40,6 @@ const oddities: Vocabulary = {
     ['sample_id', 'integer'],
     ['text', 'text'],
     ['name', 'text'],
-    ['letter', 'text'],
     ['key', 'text'],
     ['address', 'text'],
     ['price', 'decimal'],
@@ -225,10 +224,21 @@ export type RowsService = {
 const connections = 4
 
 /**
- * Only one of two plans of Postgres reads an invalid regular expression or text search: the one for these values, or the one that
- * evaluates it for a row. Prepared statements have either.
+ * Only one of two plans of Postgres reads an invalid pattern, text search or colour: the one for these values, or the one that
+ * evaluates it for a row. Prepared statements have either. PostgreSQL 18 cannot plan some comparisons of the type "char".
  */
-const isOfPlan = /"status":\[\d+,\d+\].*(?:2201B|syntax error in tsquery)/
+const ofPlan = [
+  ...[
+    '2201B',
+    'syntax error in tsquery',
+    'error=22025',
+    'is not a valid hexadecimal digit',
+    'cache lookup failed for collation',
+  ],
+].join('|')
+const isOfPlan = new RegExp(`"status":\\[\\d+,\\d+\\].*(?:${ofPlan})`)
+/** Of two statements that both fail, an export runs the one that explains first. */
+const isOfOrder = /"Prefer":"[^"]*count=(?:planned|estimated).*"Accept":"text\/csv.*"found":\{"headers".*error=.*error=/
 
 export async function startRowsService(t: Pick<Test, 'teardown'>): Promise<RowsService> {
   const { database, environment } = await createGarage(t)
@@ -275,7 +285,7 @@ export async function compareRows(
       const comparison = isLimited ? limited : unlimited
       const { status, difference } = await comparison.compare({ ...request, headers: authorized }, connection)
       statuses.set(status, (statuses.get(status) ?? 0) + 1)
-      if (difference !== undefined && !isOfPlan.test(difference)) {
+      if (difference !== undefined && !isOfPlan.test(difference) && !isOfOrder.test(difference)) {
         differences.push(difference)
         on.difference?.(difference)
       }

@@ -110,7 +110,7 @@ const withoutEnd = ({ headers, ...response }: RawResponse): RawResponse => ({
 function firstDifference(one: string, other: string): unknown {
   let at = 0
   while (one[at] === other[at]) at++
-  const around = (body: string): string => Buffer.from(body.slice(Math.max(at - 60, 0), at + 60), 'latin1').toString()
+  const around = (body: string): string => Buffer.from(body.slice(Math.max(at - 60, 0), at + 160), 'latin1').toString()
   return { at, encoded: around(one), aggregated: around(other) }
 }
 
