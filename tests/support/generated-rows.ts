@@ -228,13 +228,11 @@ const connections = 4
  * evaluates it for a row. Prepared statements have either. PostgreSQL 18 cannot plan some comparisons of the type "char".
  */
 const ofPlan = [
-  ...[
-    '2201B',
-    'syntax error in tsquery',
-    'error=22025',
-    'is not a valid hexadecimal digit',
-    'cache lookup failed for collation',
-  ],
+  '2201B',
+  'syntax error in tsquery',
+  'error=22025',
+  'is not a valid hexadecimal digit',
+  'cache lookup failed for collation',
 ].join('|')
 const isOfPlan = new RegExp(`"status":\\[\\d+,\\d+\\].*(?:${ofPlan})`)
 /** Of two statements that both fail, an export runs the one that explains first. */
