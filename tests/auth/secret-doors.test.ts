@@ -6,6 +6,7 @@ import { limitedNetworks } from '../../server/http/client-address.ts'
 import { newAddress, password, sessionOf, signUp, type AuthAnswer, type Json } from '../support/auth.ts'
 import { cookieSettings, startMailingService } from '../support/mailing-service.ts'
 import { challenge, enroll, verify, codeOfApp, wrongCode, type Factor } from '../support/second-factor.ts'
+import { askToken, registerClient } from '../support/oauth-client.ts'
 import { signToken } from '../support/token.ts'
 
 /** Limits of the settings, small so that the test is short. */
@@ -24,6 +25,7 @@ const common = {
   GOTRUE_SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: 'true',
   GOTRUE_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true',
   GOTRUE_EXTERNAL_PHONE_ENABLED: 'true',
+  GOTRUE_OAUTH_SERVER_ENABLED: 'true',
 }
 const { ask, call, database, sink, startAnother } = await startMailingService(t, common)
 /** Without limits per network, as behind a proxy that the server does not know. */
@@ -73,6 +75,8 @@ async function admitted(t: Test, count: number, guess: Guess, addressOf: (n: num
   return number
 }
 
+const { client_id: oauthClient } = await registerClient({ ask, admin: await signToken({ role: 'service_role' }) })
+
 /** Every account is a stranger's: only the network is the same. */
 const ofNetwork: Readonly<Record<string, Guess>> = {
   'POST /auth/v1/verify token': (n, address) =>
@@ -101,6 +105,12 @@ const ofNetwork: Readonly<Record<string, Guess>> = {
     ask('POST', '/callback', { text: `code=x&state=wrong${n}`, headers: from(address) }),
   'POST /auth/v1/token refresh_token': (_n, address) =>
     ask('POST', '/token?grant_type=refresh_token', { headers: from(address), body: { refresh_token: 'abcdefghijkl' } }),
+  'POST /auth/v1/oauth/token refresh_token': (_n, address) =>
+    askToken(
+      { ask },
+      { grant_type: 'refresh_token', client_id: oauthClient, refresh_token: 'abcdefghijkl' },
+      from(address),
+    ),
   'POST /auth/v1/token auth_code': (_n, address) =>
     ask('POST', '/token?grant_type=pkce', {
       headers: from(address),
