@@ -21,14 +21,16 @@ const { url } = await startApplication(t, database.authenticatorUri, {
   GOTRUE_MAILER_AUTOCONFIRM: 'true',
   GOTRUE_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
   ...Object.fromEntries(
-    ['VERIFY', 'OTP', 'TOKEN_REFRESH', 'ANONYMOUS_USERS', 'SSO', 'WEB3', 'PASSKEY'].map((name) => [
-      `GOTRUE_RATE_LIMIT_${name}`,
-      String(limit),
-    ]),
+    [
+      ...['VERIFY', 'OTP', 'TOKEN_REFRESH', 'ANONYMOUS_USERS', 'SSO', 'WEB3', 'PASSKEY'],
+      'OAUTH_DYNAMIC_CLIENT_REGISTER',
+    ].map((name) => [`GOTRUE_RATE_LIMIT_${name}`, String(limit)]),
   ),
   GOTRUE_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: String(limit),
   AUTH_ADDRESS_LIMIT: String(limit),
   GOTRUE_PASSKEY_ENABLED: 'true',
+  GOTRUE_OAUTH_SERVER_ENABLED: 'true',
+  GOTRUE_OAUTH_SERVER_ALLOW_DYNAMIC_REGISTRATION: 'true',
   GOTRUE_WEBAUTHN_RP_ID: 'example.org',
   GOTRUE_WEBAUTHN_RP_DISPLAY_NAME: 'Example',
   GOTRUE_WEBAUTHN_RP_ORIGINS: 'https://example.org',
