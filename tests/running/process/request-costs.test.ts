@@ -58,6 +58,8 @@ const server = await startMeasuredServer(t, {
   TRUSTED_PROXIES: '1',
   STORAGE_FILE_BACKEND_PATH: folder,
   GOTRUE_MAILER_AUTOCONFIRM: 'true',
+  GOTRUE_OAUTH_SERVER_ENABLED: 'true',
+  GOTRUE_OAUTH_SERVER_ALLOW_DYNAMIC_REGISTRATION: 'true',
 })
 
 const member = (text: string, name: string): string => new RegExp(`"${name}":"([^"]*)"`).exec(text)?.[1] ?? ''
