@@ -3,9 +3,9 @@
 import { createContext } from 'preact'
 import { useContext, useState } from 'preact/hooks'
 import type { ConsoleSession, ConsoleSignIn } from '../services/console/protocol.ts'
-import { ApiProblem, consoleApi, problemOf, serverUrl } from './api.ts'
-import { useAction } from './forms.tsx'
-import { Button, Problem, TextField } from './parts.tsx'
+import { AccountForm, SignInForm } from './account-form.tsx'
+import { ApiProblem, consoleApi } from './api.ts'
+import { Problem, TextField } from './parts.tsx'
 
 const Context = createContext<ConsoleSession | undefined>(undefined)
 export const SessionProvider = Context.Provider
@@ -61,7 +61,11 @@ export function SignIn({ error, onSession }: SignInProps) {
           Account
         </button>
       </div>
-      {kind === 'key' ? <KeyForm onSession={onSession} /> : <AccountForm onSession={onSession} />}
+      {kind === 'key' ? (
+        <KeyForm onSession={onSession} />
+      ) : (
+        <AccountForm onToken={(token) => signIn({ access_token: token }).then(onSession)} />
+      )}
     </main>
   )
 }
@@ -82,91 +86,5 @@ function KeyForm({ onSession }: FormProps) {
         onText={setKey}
       />
     </SignInForm>
-  )
-}
-
-type Tokens = { readonly access_token: string; readonly user?: { readonly factors?: readonly Factor[] } }
-type Factor = { readonly id: string; readonly status: string; readonly factor_type: string }
-
-function AccountForm({ onSession }: FormProps) {
-  const [email, setEmail] = useState('')
-  const [password, setPassword] = useState('')
-  const [code, setCode] = useState('')
-  const [tokens, setTokens] = useState<Tokens>()
-  const factor = tokens?.user?.factors?.find(
-    ({ status, factor_type }) => status === 'verified' && factor_type === 'totp',
-  )
-  const submit = async (): Promise<void> => {
-    if (tokens && factor) {
-      const path = `factors/${encodeURIComponent(factor.id)}`
-      const challenge = await auth<{ id: string }>(`${path}/challenge`, {}, tokens.access_token)
-      const verified = await auth<Tokens>(`${path}/verify`, { challenge_id: challenge.id, code }, tokens.access_token)
-      onSession(await signIn({ access_token: verified.access_token }))
-      return
-    }
-    const given = await auth<Tokens>('token?grant_type=password', { email, password })
-    if (given.user?.factors?.some(({ status }) => status === 'verified')) setTokens(given)
-    else onSession(await signIn({ access_token: given.access_token }))
-  }
-  return (
-    <SignInForm onSubmit={submit}>
-      {factor ? (
-        <TextField
-          label="Code of your second factor"
-          required
-          inputMode="numeric"
-          autocomplete="one-time-code"
-          value={code}
-          onText={setCode}
-        />
-      ) : (
-        <>
-          <TextField label="E-mail" type="email" required autocomplete="username" value={email} onText={setEmail} />
-          <TextField
-            label="Password"
-            type="password"
-            required
-            autocomplete="current-password"
-            value={password}
-            onText={setPassword}
-          />
-        </>
-      )}
-    </SignInForm>
-  )
-}
-
-/** Calls `/auth/v1` as any client. */
-async function auth<T>(path: string, body: object, token?: string): Promise<T> {
-  const response = await fetch(new URL(`auth/v1/${path}`, serverUrl), {
-    method: 'POST',
-    headers: {
-      'Content-Type': 'application/json',
-      ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
-    },
-    body: JSON.stringify(body),
-    credentials: 'omit',
-  })
-  if (!response.ok) throw await problemOf(response)
-  return (await response.json()) as T
-}
-
-type SignInFormProps = { readonly onSubmit: () => Promise<void>; readonly children: preact.ComponentChildren }
-
-function SignInForm({ onSubmit, children }: SignInFormProps) {
-  const { error, isBusy, run } = useAction()
-  return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
-        run(onSubmit)
-      }}
-    >
-      {children}
-      <Problem error={error} />
-      <Button type="submit" kind="primary" isBusy={isBusy}>
-        Sign in
-      </Button>
-    </form>
   )
 }

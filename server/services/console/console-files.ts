@@ -77,7 +77,8 @@ export function fileRoutes(): readonly Route[] {
       id: 'consoleFile',
       summary: 'A file of the console',
       responses,
-      prepare: () => handlerFor(({ file = '' }) => file),
+      // The page of consent has an address without the ending of a file.
+      prepare: () => handlerFor(({ file = '' }) => (file === 'consent' ? 'consent.html' : file)),
     },
     {
       ...route,
