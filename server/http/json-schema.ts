@@ -5,6 +5,9 @@ export type JsonSchema = Readonly<Record<string, unknown>>
 /** Any object of the document. */
 export type JsonObject = Readonly<Record<string, unknown>>
 
+/** An object with any members. Generators of types take `{ type: 'object' }` alone for one without members. */
+export const anyObject: JsonSchema = { type: 'object', additionalProperties: true }
+
 /** A valid name for `#/components/…/{name}` from arbitrary names. Different parts result in different names. */
 export const componentName = (...parts: readonly string[]): string =>
   parts

@@ -3,7 +3,7 @@
 import type { Routine } from '../../catalogue/routine.ts'
 import type { Table } from '../../catalogue/table.ts'
 import { qualifiedKey } from '../../catalogue/identifier.ts'
-import { componentName, schemaRef, type JsonObject, type JsonSchema } from '../../http/json-schema.ts'
+import { anyObject, componentName, schemaRef, type JsonObject, type JsonSchema } from '../../http/json-schema.ts'
 import { relationModel, type RelationModel, type VisibleSchema } from '../../rest/openapi/model.ts'
 import { batchPath } from './batch-path.ts'
 import {
@@ -19,6 +19,7 @@ import { nestedBodies } from './related-rows.ts'
 import { rowSchemas } from './row-schema.ts'
 import { anySubset, bodySchemas, schemaComponents, type SchemaComponents } from './schema-component.ts'
 import { operationOf, securitySchemes, type ServiceRoute } from '../../http/service-route.ts'
+import { usedComponents } from './used-components.ts'
 import { filterParameters, tablePaths, type TableDescription } from './table-path.ts'
 
 /** With what the caller may see of one exposed schema. */
@@ -64,6 +65,7 @@ export function serviceDocument(input: DescribedService): JsonObject {
     ...described.flatMap(({ description }) => tablePaths(description, context)),
     ...Array.from(byName(routines), ([name, overloads]) => routinePath(name, overloads, context)),
   ]
+  const paths = withRoutes(restPaths, operations, checked.resolve)
   return {
     openapi: '3.1.1',
     info: { title: 'rowhouse', description, version: input.version },
@@ -71,19 +73,21 @@ export function serviceDocument(input: DescribedService): JsonObject {
     // The default is for the REST resources; all other operations override it.
     security: [{ apiKey: [] }, { bearer: [] }, ...(input.anonymous ? [{}] : [])],
     tags: tagsOf(input),
-    paths: withRoutes(restPaths, operations, checked.resolve),
+    paths,
     components: {
-      schemas: {
-        RestError: restErrorSchema,
-        ...checked.schemas,
-        ...Object.fromEntries(described.flatMap(({ schemas }) => schemas)),
-      },
-      parameters: {
-        ...restParameters(input.exposedSchemas),
-        ...Object.fromEntries(tables.flatMap(filterParameters)),
-      },
-      headers: restHeaders,
-      responses: restResponses,
+      ...usedComponents(paths, {
+        schemas: {
+          RestError: restErrorSchema,
+          ...checked.schemas,
+          ...Object.fromEntries(described.flatMap(({ schemas }) => schemas)),
+        },
+        parameters: {
+          ...restParameters(input.exposedSchemas),
+          ...Object.fromEntries(tables.flatMap(filterParameters)),
+        },
+        headers: restHeaders,
+        responses: restResponses,
+      }),
       securitySchemes,
     },
   }
@@ -132,7 +136,7 @@ function rootPath({ basePath }: RestContext): readonly [string, JsonObject] {
         tags: ['operations'],
         summary: 'The REST resources in OpenAPI 2.0, as PostgREST describes them',
         responses: {
-          200: { description: 'OpenAPI 2.0.', content: { 'application/openapi+json': { schema: { type: 'object' } } } },
+          200: { description: 'OpenAPI 2.0.', content: { 'application/openapi+json': { schema: anyObject } } },
           ...failures(),
         },
       },

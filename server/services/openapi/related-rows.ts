@@ -1,5 +1,5 @@
 // Bodies of POST with related rows, as JSON Schema.
-import type { JsonSchema } from '../../http/json-schema.ts'
+import { anyObject, type JsonSchema } from '../../http/json-schema.ts'
 import type { RelationModel } from '../../rest/openapi/model.ts'
 
 /** A row with related rows, and an array of such rows; empty for a table without relationships. */
@@ -15,7 +15,7 @@ export function nestedBodies({ table, related }: RelationModel): readonly JsonSc
         name,
         isToOne
           ? { type: ['object', 'null'], description: `The row of \`${name}\`.` }
-          : { type: 'array', items: { type: 'object' }, description: `Rows of \`${name}\`.` },
+          : { type: 'array', items: anyObject, description: `Rows of \`${name}\`.` },
       ]),
     ),
     anyOf: related.map(({ name }) => ({ required: [name] })),

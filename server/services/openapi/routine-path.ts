@@ -2,7 +2,7 @@
 import { firstLine } from '../../rest/openapi/comment.ts'
 import { takesArgument } from '../../rest/openapi/model.ts'
 import { returnsScalar, returnsVoid, type Routine, type RoutineParameter } from '../../catalogue/routine.ts'
-import { pathSegment, type JsonObject, type JsonSchema } from '../../http/json-schema.ts'
+import { anyObject, pathSegment, type JsonObject, type JsonSchema } from '../../http/json-schema.ts'
 import { failures, headerRef, reservedParameters, sharedRefs, untakenRefs, type RestContext } from './rest-component.ts'
 import { catalogTypeSchema, typeSchema } from './postgres-type.ts'
 
@@ -149,6 +149,6 @@ function successes(overloads: readonly Routine[], rowOf: RestContext['rowOf']): 
 
 function resultSchema({ returns }: Routine, rowOf: RestContext['rowOf']): JsonSchema {
   const { type, composite, setOf } = returns
-  const item = composite ? (rowOf(type) ?? { type: 'object' }) : catalogTypeSchema(type)
+  const item = composite ? (rowOf(type) ?? anyObject) : catalogTypeSchema(type)
   return setOf ? { type: 'array', items: item } : item
 }

@@ -16,8 +16,7 @@ export function rowSchemas({ table, columns }: RelationModel): RowSchemas {
     title: table.name,
     ...(table.description === null ? {} : { description: table.description }),
     type: 'object',
-    // `Object.fromEntries` creates own properties for all names, even for a column `__proto__`.
-    properties: Object.fromEntries(columns.map((column) => [column.name, columnSchema(column)])),
+    properties: propertiesOf(columns, true),
   }
   const names = (filtered: readonly ColumnModel[]): readonly string[] => filtered.map(({ name }) => name)
   const always = columns.filter(({ nullable }) => !nullable)
@@ -26,16 +25,23 @@ export function rowSchemas({ table, columns }: RelationModel): RowSchemas {
     insert: {
       ...row,
       title: `New row of ${table.name}`,
+      // Generators of types take properties with a `default` as always present, also in bodies.
+      properties: propertiesOf(columns, false),
       required: names(always.filter((column) => column.default === null)),
       additionalProperties: false,
     },
   }
 }
 
-function columnSchema(column: ColumnModel): JsonSchema {
+// `Object.fromEntries` creates own properties for all names, even for a column `__proto__`.
+const propertiesOf = (columns: readonly ColumnModel[], hasDefaults: boolean): JsonSchema =>
+  Object.fromEntries(columns.map((column) => [column.name, columnSchema(column, hasDefaults)]))
+
+/** @param hasDefaults whether constant defaults are given as `default`; otherwise as text */
+function columnSchema(column: ColumnModel, hasDefaults: boolean): JsonSchema {
   const { enumValues, maxLength, isPrimaryKey, foreignKey } = column
   const base = enumValues.length > 0 ? { type: 'string', enum: enumValues } : typeSchema(column.type)
-  const constant = column.default === null ? undefined : constantOf(column.default, base.type)
+  const constant = column.default === null || !hasDefaults ? undefined : constantOf(column.default, base.type)
   const description = [
     column.description,
     isPrimaryKey ? 'Primary key.' : null,

@@ -1,5 +1,5 @@
 // The JSON Schemas of request bodies as components of the document.
-import { componentName, schemaRef, without, type JsonSchema } from '../../http/json-schema.ts'
+import { anyObject, componentName, schemaRef, without, type JsonSchema } from '../../http/json-schema.ts'
 
 export type SchemaComponents = {
   /** By component name. */
@@ -51,7 +51,7 @@ export function schemaComponents(schemas: readonly JsonSchema[]): SchemaComponen
   const resolved = (value: unknown, self: string | undefined): unknown => {
     if (Array.isArray(value)) return value.map((item) => resolved(item, self))
     if (typeof value !== 'object' || value === null) return value
-    return Object.fromEntries(
+    return describedObject(
       Object.entries(value).map(([key, member]) => [
         key,
         key === '$ref' && typeof member === 'string' ? reference(member, self) : resolved(member, self),
@@ -77,13 +77,31 @@ export function schemaComponents(schemas: readonly JsonSchema[]): SchemaComponen
   }
 }
 
+/** Generators of types take an object without properties for an empty one, unless it says that it may have any. */
+function describedObject(entries: readonly (readonly [name: string, value: unknown])[]): JsonSchema {
+  const schema: JsonSchema = Object.fromEntries(entries)
+  const isAny = schema.type === 'object' && entries.every(([name]) => name === 'type' || name === 'description')
+  return isAny ? { ...schema, ...anyObject } : schema
+}
+
 const updateName = (name: string): string => `${name}.update`
 
-/** The schema of an update: any subset of a row. */
-export const anySubset = (schema: JsonSchema, name: string): JsonSchema => ({
-  ...without(schema, 'required', 'minProperties', 'dependentRequired'),
-  title: `Changes to ${name}`,
-})
+/** The schema of an update: any subset of a row, in which an absent property has no default. */
+export function anySubset(schema: JsonSchema, name: string): JsonSchema {
+  const properties = schema.properties as Readonly<Record<string, unknown>> | undefined
+  return {
+    ...without(schema, 'required', 'minProperties', 'dependentRequired'),
+    ...(properties && {
+      properties: Object.fromEntries(
+        Object.entries(properties).map(([property, value]) => [
+          property,
+          typeof value === 'object' && value !== null ? without(value as JsonSchema, 'default') : value,
+        ]),
+      ),
+    }),
+    title: `Changes to ${name}`,
+  }
+}
 
 export type BodySchemas = { readonly insert: JsonSchema; readonly update: JsonSchema }
 

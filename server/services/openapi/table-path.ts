@@ -1,6 +1,6 @@
 // The resources of a relation: all rows, and a single row by its key.
 import type { Column, Table } from '../../catalogue/table.ts'
-import { componentName, pathSegment, type JsonObject, type JsonSchema } from '../../http/json-schema.ts'
+import { anyObject, componentName, pathSegment, type JsonObject, type JsonSchema } from '../../http/json-schema.ts'
 import {
   failures,
   headerRef,
@@ -152,7 +152,7 @@ function rowsItem(context: ItemContext): JsonObject {
               'application/x-ndjson': {
                 schema: { type: 'string', description: 'A row per line. The body is imported as a stream.' },
               },
-              'application/x-www-form-urlencoded': { schema: { type: 'object' } },
+              'application/x-www-form-urlencoded': { schema: anyObject },
             },
           },
           responses: {

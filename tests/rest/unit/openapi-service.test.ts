@@ -34,6 +34,17 @@ const service: DescribedService = {
 const document = (input: Partial<DescribedService> = {}): Json =>
   JSON.parse(JSON.stringify(serviceDocument({ ...service, ...input }))) as Json
 
+/** A route whose response has one of these schemas. */
+const routeWith = (...ids: readonly unknown[]): ServiceRoute => ({
+  method: 'get',
+  path: '/things',
+  id: 'listThings',
+  tag: 'things',
+  summary: 'List things',
+  security: [],
+  responses: { 200: { description: 'Things.', schema: { anyOf: ids.map(($ref) => ({ $ref })) } } },
+})
+
 /** The value at a path of names. */
 const at = (json: unknown, ...names: readonly string[]): unknown =>
   names.reduce<unknown>((value, name) => (value as Json | undefined)?.[name], json)
@@ -263,7 +274,23 @@ t.test('request bodies have the JSON Schemas that validate them', async (t) => {
   t.strictSame(components.ClassificationRunInput, rest)
   t.notOk('required' in (components['ClassificationRunInput.update'] ?? {}), 'updates require no properties')
   t.strictSame(components['ClassificationRunInput.update']?.properties, own.properties)
-  for (const { $id } of schemas) t.ok(String($id).slice('urn:rowhouse:'.length) in components, String($id))
+})
+
+t.test('components are those that the paths refer to', async (t) => {
+  const named = (root: Json, kind: string): readonly string[] =>
+    Object.keys((at(root, 'components', kind) as Json | undefined) ?? {})
+  const all = document({ operations: [routeWith(...schemas.map(({ $id }) => $id))] })
+  for (const { $id } of schemas) {
+    t.ok(named(all, 'schemas').includes(String($id).slice('urn:rowhouse:'.length)), String($id))
+  }
+  const hidden = { $id: 'urn:x:HiddenInput', 'x-table': 'api.hidden', type: 'object' }
+  const none = document({ operations: [], schemas: [...schemas, hidden] })
+  t.strictSame(named(none, 'schemas'), ['RestError'], 'not the schemas of tables and services that are not shown')
+  t.strictSame(named(none, 'securitySchemes'), ['apiKey', 'bearer', 'session'])
+  t.notOk(named(none, 'parameters').includes('limit'))
+  const one = document({ operations: [routeWith('urn:rowhouse:ReportDto')] })
+  t.notOk(named(one, 'schemas').includes('SignInDto'))
+  t.strictSame(await faults(one), [], 'what components refer to is there')
 })
 
 t.test('rows of relations', async (t) => {
@@ -285,6 +312,10 @@ t.test('rows of relations', async (t) => {
   t.strictSame(components['tables.wheels.insert']?.required, ['car_id', 'place'])
   t.strictSame(components['tables.wheels.insert']?.additionalProperties, false)
   t.notOk('required' in (components['tables.wheels.update'] ?? {}))
+  const label = { type: ['string', 'null'], maxLength: 20, description: "By default `'it''s'::character varying`." }
+  for (const name of ['tables.wheels.insert', 'tables.wheels.update']) {
+    t.strictSame(at(components, name, 'properties', 'label'), label, 'bodies need no property with a default')
+  }
   t.notOk('tables.classification_runs.insert' in components, 'the JSON Schema replaces it')
 })
 
@@ -426,7 +457,10 @@ t.test('results of functions', async (t) => {
   t.strictSame(result(returning('api', 'text')), {}, 'a type with the same name in another schema')
   t.strictSame(result(returning('api', 'wheels', false, true)), wheels)
   t.strictSame(result(returning('api', 'wheels', true, true)), { type: 'array', items: wheels })
-  t.strictSame(result(returning('other', 'wheels', true, true)), { type: 'array', items: { type: 'object' } })
+  t.strictSame(result(returning('other', 'wheels', true, true)), {
+    type: 'array',
+    items: { type: 'object', additionalProperties: true },
+  })
   t.strictSame(Object.keys(at(returning('pg_catalog', 'void'), 'responses') as Json), [
     ...['204', '400', '401', '403', '429', 'default'],
   ])
@@ -446,7 +480,7 @@ t.test('credentials', async (t) => {
   t.strictSame(security({ anonymous: true }, '/report', 'post'), [{ session: [] }])
   t.strictSame(security({}, '/auth/signin', 'post'), [])
   t.strictSame(Object.keys(at(document(), 'components', 'securitySchemes') as Json), ['apiKey', 'bearer', 'session'])
-  t.match(at(document(), 'components', 'parameters', 'limit'), { example: 20, schema: { default: undefined } })
+  t.match(at(document(garage), 'components', 'parameters', 'limit'), { example: 20, schema: { default: undefined } })
 })
 
 t.test('a header selects one of several schemas', async (t) => {
@@ -457,11 +491,14 @@ t.test('a header selects one of several schemas', async (t) => {
   t.strictSame(names(['api'], 'get'), [])
   t.strictSame(names(['api', 'b'], 'get'), ['acceptProfile'])
   t.strictSame(names(['api', 'b'], 'patch'), ['contentProfile'])
-  t.strictSame(at(document({ exposedSchemas: ['api', 'b'] }), 'components', 'parameters', 'acceptProfile', 'schema'), {
-    type: 'string',
-    enum: ['api', 'b'],
-    default: 'api',
-  })
+  t.strictSame(
+    at(document({ ...garage, exposedSchemas: ['api', 'b'] }), 'components', 'parameters', 'acceptProfile', 'schema'),
+    {
+      type: 'string',
+      enum: ['api', 'b'],
+      default: 'api',
+    },
+  )
 })
 
 t.test("the service's routes take precedence over tables with the same path", async (t) => {
@@ -534,7 +571,20 @@ t.test('schemas refer to each other', async (t) => {
     $defs: { size: { type: 'integer' } },
   }
   const leaf = { $id: 'urn:x:Leaf', type: 'string' }
-  const root = document({ schemas: [...schemas, node, leaf] })
+  const root = document({ schemas: [...schemas, node, leaf], operations: [routeWith(node.$id)] })
+  const part = {
+    $id: 'urn:x:PartInput',
+    'x-table': 'api.parts',
+    type: 'object',
+    properties: { n: { type: 'integer', default: 1 }, x: true },
+  }
+  const parts = document({ schemas: [...schemas, part], tables: [table('parts', [column('n', 'integer')])] })
+  t.strictSame(at(parts, 'components', 'schemas', 'PartInput', 'properties', 'n'), { type: 'integer', default: 1 })
+  t.strictSame(
+    at(parts, 'components', 'schemas', 'PartInput.update', 'properties'),
+    { n: { type: 'integer' }, x: true },
+    'what an update leaves out keeps its value',
+  )
   t.strictSame(await faults(root), [])
   t.strictSame(at(root, 'components', 'schemas', 'Node'), {
     type: 'object',
@@ -556,7 +606,8 @@ t.test('schemas refer to each other', async (t) => {
     [[{ $id: 'urn:x:A', $ref: '#anchor' }], /no JSON Schema is at #anchor/],
   ]
   for (const [more, message] of rows) t.throws(() => document({ schemas: [...schemas, ...more] }), message)
-  const named = document({ schemas: [...schemas, { $id: 'urn:x:Odd', properties: { $ref: { $ref: 'urn:x:Odd' } } }] })
+  const odd = { $id: 'urn:x:Odd', properties: { $ref: { $ref: 'urn:x:Odd' } } }
+  const named = document({ schemas: [...schemas, odd], operations: [routeWith(odd.$id)] })
   t.strictSame(
     at(named, 'components', 'schemas', 'Odd', 'properties'),
     { $ref: { $ref: '#/components/schemas/Odd' } },
