@@ -19,7 +19,7 @@ import {
   symbol,
 } from './combinators.ts'
 import { errors } from '../errors.ts'
-import { end, noParseError, parse } from './parser.ts'
+import { end, failed, noParseError, parse } from './parser.ts'
 import type { Parser, TrailingText } from './parser.ts'
 import { remembering } from './remembered.ts'
 import { isDigit, isLetter, strip } from '../../text/haskell.ts'
@@ -141,10 +141,28 @@ export const field = lexeme(bareField)
 
 const dotted = separatedBy1(fieldName, delimiter)
 
-const treePath = map(sequence<[string[], JsonOperation[]]>(dotted, jsonPath), ([names, jsonPath]): AtPath<Field> => ({
-  path: names.slice(0, -1),
-  value: { name: names.at(-1) ?? '', jsonPath },
-}))
+const fieldAtPath = map(
+  sequence<[string[], JsonOperation[]]>(dotted, jsonPath),
+  ([names, jsonPath]): AtPath<Field> => ({
+    path: names.slice(0, -1),
+    value: { name: names.at(-1) ?? '', jsonPath },
+  }),
+)
+
+const cast = /^::[a-z_]\w*$/i
+
+/**
+ * A cast behind a value of JSON, as in `metadata->count::int=lt.3` of LangChain's guides, is skipped, as in PostgREST: the
+ * comparison is one of jsonb, which compares numbers as numbers. Behind text (`->>`) or a column it would matter, and is
+ * trailing text.
+ */
+const treePath: Parser<AtPath<Field>> = (input) => {
+  const found = fieldAtPath(input)
+  if (found === failed) return failed
+  const isJson = found.value.jsonPath.at(-1)?.arrow === '->'
+  if (isJson && cast.test(input.text.slice(input.at))) input.at = input.text.length
+  return found
+}
 
 const plainName = /^[A-Za-z0-9_$]+$/
 

@@ -151,6 +151,9 @@ const longText = 4096
 const quotingHint =
   'Put names and values that contain commas, parentheses or quotes in double quotes, with a backslash before each quote and backslash in them.'
 
+const castHint =
+  'A filter has no cast. Numbers of JSON are compared as numbers behind ->, and as text behind ->>; for others, filter a view or a function.'
+
 /**
  * Runs a parser on `text`.
  *
@@ -174,8 +177,10 @@ export function parse<T>(
   const { at, messages } = traceOf(parser, input, input.settled) ?? traceOf(parser, input, 0) ?? noParseError
   const isCut =
     trailing === 'rejected' && text.length < longText && parser(new Input(what, shown, text, 'ignored')) !== failed
-  throw input.error(at, describe(text, { at, messages }), isCut ? quotingHint : undefined)
+  throw input.error(at, describe(text, { at, messages }), isCut ? hintAt(text, at) : undefined)
 }
+
+const hintAt = (text: string, at: number): string => (text.startsWith('::', at) ? castHint : quotingHint)
 
 /** Runs a parser on all of its text, or on a part of it if trailing text is ignored. */
 function run<T>(parser: Parser<T>, input: Input): T | typeof failed {

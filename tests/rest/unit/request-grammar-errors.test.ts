@@ -314,6 +314,12 @@ t.test('text after a complete value is rejected with its position, or ignored', 
     }
 })
 
+t.test('a rejected cast of a filter has a hint of its own', (t) => {
+  for (const name of ['a::int', 'a->>b::int', 'x.a->b->>c::numeric'])
+    t.match(fault(query(name, 'gt.9'))?.hint, /^A filter has no cast/, name)
+  t.end()
+})
+
 t.test('any text after a complete value is rejected', async (t) => {
   const complete = [
     ['select', 'id,clients(name)'],

@@ -187,6 +187,22 @@ t.test('names of filters', async (t) => {
   t.strictSame(parseQueryParams('a=eq.1&a=eq.2', false).filters.length, 2, 'repeated')
 })
 
+t.test('a cast behind a value of JSON is skipped', (t) => {
+  for (const [key, path, value] of [
+    ['data->x::int', [], field('data', '->x')],
+    ['data->x->0::Float8', [], field('data', '->x', '->+0')],
+    ['b.data->"x::y"::text', ['b'], field('data', '->x::y')],
+  ] as const)
+    t.strictSame(
+      parseQueryParams(`${encode(key)}=eq.1`, false).filters,
+      [{ path, value: { field: value, negated: false, operation: quantifiable('eq', '1') } }],
+      key,
+    )
+  for (const key of ['data->>x::int', 'x::int', 'data->x::', 'data->x::int)', 'data->x::int::text', 'data->x:int'])
+    t.throws(() => parseQueryParams(`${encode(key)}=eq.1`, false), { code: 'PGRST100' }, key)
+  t.end()
+})
+
 t.test('arguments of a function', async (t) => {
   const params = parseQueryParams('a=5&b=eq.1&c.d=x&"e f"=&g=not&limit=3&h', true)
   t.strictSame(params.routineArguments, [

@@ -5,6 +5,7 @@ export const filters: RequestTable = {
   rows: [
     // comparisons
     { send: ['GET', '/cars?select=id&mileage=eq.300'], body: [{ id: 3 }] },
+    { send: ['GET', '/cars?select=id&details->wheels->front::int=gt.9&order=id'], body: [{ id: 1 }, { id: 5 }] },
     { send: ['GET', '/cars?select=id&mileage=neq.300&order=id'], body: [{ id: 1 }, { id: 2 }, { id: 4 }] },
     { send: ['GET', '/cars?select=id&mileage=gt.45000&order=id'], body: [{ id: 1 }, { id: 4 }] },
     { send: ['GET', '/cars?select=id&mileage=gte.45000&order=id'], body: [{ id: 1 }, { id: 2 }, { id: 4 }] },
