@@ -71,9 +71,11 @@ t.test('from a 401 to the rows of the user, until the grant is revoked', async (
   const provider = new Stored()
   const transport = transportWith(provider)
   await t.rejects(new Client({ name: 'agent', version: '1' }).connect(transport), /Unauthorized/)
-  t.equal(provider.opened?.searchParams.get('resource'), `${url}/mcp`)
-  t.equal(provider.opened.searchParams.get('code_challenge_method'), 'S256')
-  const back = await agree(provider.opened, user.access_token)
+  const { opened } = provider
+  if (!opened) throw new Error('No page was opened.')
+  t.equal(opened.searchParams.get('resource'), `${url}/mcp`)
+  t.equal(opened.searchParams.get('code_challenge_method'), 'S256')
+  const back = await agree(opened, user.access_token)
   await transport.finishAuth(back.searchParams.get('code') ?? '')
 
   const client = new Client({ name: 'agent', version: '1' })
