@@ -449,6 +449,39 @@ t.test('a client that changes: no redirect to a URI that was removed', async (t)
   t.equal(codeOf(await ask('GET', '/admin/oauth/clients/x', { token: admin })), 'validation_failed')
 })
 
+t.test('an exchange at the same time as the end of the grant or of the client: no session is left', async (t) => {
+  const ends: Record<string, (client: string, token: string) => Promise<AuthAnswer>> = {
+    revoke: (client, token) => ask('DELETE', `/user/oauth/grants?client_id=${client}`, { token }),
+    delete: (client) => ask('DELETE', `/admin/oauth/clients/${client}`, { token: admin }),
+  }
+  for (const [name, end] of Object.entries(ends)) {
+    const outcomes = new Set<number>()
+    for (let round = 0; round < 8; round++) {
+      const { client_id: id } = await registerClient(flow)
+      const { access_token: token } = await signUp(ask)
+      const { code, verifier } = await approvedCode(flow, id, token)
+      const { id: pending } = await startAccess(flow, id, { scope: 'phone' })
+      await openRequest(flow, pending, token)
+      const form = { grant_type: 'authorization_code', client_id: id, code, code_verifier: verifier }
+      const [exchanged, ended] = await Promise.all([
+        askToken(flow, form),
+        end(id, token),
+        openRequest(flow, pending, token),
+      ])
+      outcomes.add(exchanged.status)
+      t.equal(ended.status, 204, name)
+      const { rows } = await database.query(
+        `select (select count(*) from auth.sessions where oauth_client_id = $1)::int as sessions,
+           (select count(*) from auth.oauth_authorizations where client_id = $1 and used_at is null)::int as requests,
+           (select count(*) from auth.oauth_consents where client_id = $1 and revoked_at is null)::int as grants`,
+        [id],
+      )
+      t.strictSame(rows, [{ sessions: 0, requests: 0, grants: 0 }], name)
+    }
+    t.comment(`${name}: ${[...outcomes].join()}`)
+  }
+})
+
 t.test('a person who is banned between consent and exchange', async (t) => {
   const { client_id: id } = await registerClient(flow)
   const { access_token: token, user } = await signUp(ask)
