@@ -31,11 +31,13 @@ import {
   redirectUri,
   refreshTokens,
   registerClient,
+  returnedCode,
   startAccess,
   tokensOf,
 } from '../support/oauth-client.ts'
 import { readmeSection, sectionFunction } from '../support/readme-section.ts'
 import { dial } from '../support/realtime.ts'
+import { raise } from '../support/second-factor.ts'
 import { signToken } from '../support/token.ts'
 import { until } from '../support/until.ts'
 
@@ -441,6 +443,27 @@ t.test('what ends the sessions and the codes of clients', async (t) => {
     const form = { grant_type: 'authorization_code', client_id: id, code, code_verifier: verifier }
     t.match((await askToken(flow, form)).body, { error: /^(?:invalid_grant|access_denied)$/ }, `${name}: the code`)
   }
+})
+
+t.test('an account with a second factor grants and revokes by a session that has used it', async (t) => {
+  const { access_token: first, user } = await signUp(ask)
+  const { session: high } = await raise(ask, first)
+  const { access_token: low } = sessionOf(await passwordGrant(ask, user.email))
+  const { client_id: id } = await registerClient(flow)
+  const { id: request, verifier } = await startAccess(flow, id)
+  t.equal((await openRequest(flow, request, low)).status, 200, 'it may see what is asked')
+  const refused = await answerRequest(flow, request, low)
+  t.strictSame([refused.status, codeOf(refused)], [403, 'insufficient_aal'])
+  const code = returnedCode(await answerRequest(flow, request, high.access_token))
+  const form = { grant_type: 'authorization_code', client_id: id, code, code_verifier: verifier }
+  const { access_token: ofClient } = tokensOf(await askToken(flow, form))
+  t.equal(decodeJwt(ofClient).aal, 'aal1')
+  const isAsked = async (token: string) =>
+    (await openRequest(flow, (await startAccess(flow, id)).id, token)).body.redirect_url === undefined
+  t.strictSame([await isAsked(low), await isAsked(high.access_token)], [true, false], 'nor is it approved at once')
+  const path = `/user/oauth/grants?client_id=${id}`
+  t.equal(codeOf(await ask('DELETE', path, { token: low })), 'insufficient_aal')
+  t.equal((await ask('DELETE', path, { token: high.access_token })).status, 204)
 })
 
 t.test('the channels of a client end when the grant is revoked', async (t) => {

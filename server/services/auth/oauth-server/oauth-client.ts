@@ -21,7 +21,7 @@ export type OAuthClient = {
   readonly shown: object
 }
 
-/** The client with an id; undefined if there is none, or it was deleted. */
+/** The client with an id; undefined if it is unknown or was deleted. */
 export async function findClient(
   { database }: Pick<AuthContext, 'database'>,
   id: string,
