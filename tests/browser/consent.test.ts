@@ -1,6 +1,5 @@
 // The page on which people grant an application access to their account.
 import { createHash, randomBytes } from 'node:crypto'
-import { mkdir } from 'node:fs/promises'
 import type { Page } from 'puppeteer-core'
 import t from 'tap'
 import { askAuth, newAddress, password, signUp } from '../support/auth.ts'
@@ -91,10 +90,6 @@ t.test('a person signs in, sees who asks for what, and approves', async (t) => {
   t.ok(await shows(page, new URL(application).host))
   t.ok(await shows(page, email))
   t.ok(await shows(page, 'your e-mail address, your name and picture'))
-  if (process.env.SCREENSHOTS !== undefined) {
-    await mkdir(process.env.SCREENSHOTS, { recursive: true })
-    await page.screenshot({ path: `${process.env.SCREENSHOTS}/consent.png` })
-  }
   await press(page, 'Approve')
   t.ok(await shows(page, 'back at the application'))
   const back = new URL(returned.at(-1) ?? '', application)

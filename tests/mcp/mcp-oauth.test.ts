@@ -71,8 +71,7 @@ t.test('from a 401 to the rows of the user, until the grant is revoked', async (
   const provider = new Stored()
   const transport = transportWith(provider)
   await t.rejects(new Client({ name: 'agent', version: '1' }).connect(transport), /Unauthorized/)
-  const { opened } = provider
-  if (!opened) throw new Error('No page was opened.')
+  const opened = provider.opened ?? new URL('about:blank')
   t.equal(opened.searchParams.get('resource'), `${url}/mcp`)
   t.equal(opened.searchParams.get('code_challenge_method'), 'S256')
   const back = await agree(opened, user.access_token)

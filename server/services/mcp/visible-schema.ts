@@ -1,6 +1,6 @@
 // The part of a schema that a caller may use: what its role has privileges on.
 import { decodeRow, introspectionQuery, type RunQuery } from '../../catalogue/introspection.ts'
-import { qualifiedKey } from '../../catalogue/identifier.ts'
+import { qualifiedKey, type QualifiedIdentifier } from '../../catalogue/identifier.ts'
 import { accessibleRoutinesQuery, decodeAccessibleRoutines } from '../../catalogue/privileges.ts'
 import { isToOne, relationshipKey, type Relationship } from '../../catalogue/relationship.ts'
 import type { Routine } from '../../catalogue/routine.ts'
@@ -61,8 +61,9 @@ export function describeRelation(
   { relationships }: SchemaCache,
 ): object {
   const names = new Set(visible.relations.map((it) => it.table.name))
+  const isVisible = ({ schema, name }: QualifiedIdentifier): boolean => schema === visible.schema && names.has(name)
   const known = (relationships.get(relationshipKey(table, visible.schema)) ?? []).filter(
-    ({ foreignTable }) => foreignTable.schema === visible.schema && names.has(foreignTable.name),
+    (it) => isVisible(it.foreignTable) && junctionsOf(it).every(isVisible),
   )
   return {
     name: table.name,
@@ -81,6 +82,12 @@ export function describeRelation(
     relationships: known.map(describeRelationship),
   }
 }
+
+/** The table between two others. */
+const junctionsOf = (relationship: Relationship): readonly QualifiedIdentifier[] =>
+  relationship.kind === 'foreign-key' && relationship.cardinality.kind === 'many-to-many'
+    ? [relationship.cardinality.junction.table]
+    : []
 
 /** A relationship as `select` names it. */
 function describeRelationship(relationship: Relationship): object {
