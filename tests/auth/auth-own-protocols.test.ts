@@ -155,8 +155,14 @@ t.test('azure: tenants that the settings let in', async (t) => {
           body: { provider: 'azure', id_token: await signed(claims, kid) },
         })
       ).status
+    const named = async (issuer: string, claims: JWTPayload) => {
+      const body = { issuer, client_id: 'app', id_token: await signed(claims, 'all') }
+      return (await ask('POST', '/token?grant_type=id_token', { body })).status
+    }
     for (const tenant of [work, other, personal]) {
       const isAccepted = accepted.includes(tenant)
+      const issuer = String(claimsOf(tenant).iss)
+      t.equal(await named(issuer, claimsOf(tenant)), isAccepted ? 200 : 400, `${tenant} at ${group}, by its issuer`)
       t.equal(await native(claimsOf(tenant)), isAccepted ? 200 : 400, `${tenant} at ${group}`)
       const at = await authorize('provider=azure')
       t.equal(at.origin + at.pathname, `${microsoft}/${group}/oauth2/v2.0/authorize`)
@@ -169,6 +175,7 @@ t.test('azure: tenants that the settings let in', async (t) => {
     }
     if (group === 'common') {
       t.equal(await native({ ...claimsOf(work), tid: other }), 400, 'a tenant that is not the issuer')
+      t.equal(await named('https://login.microsoftonline.com.evil.example/x/v2.0', claimsOf(work)), 400)
       t.equal(await native({ ...claimsOf(work), tid: undefined }), 400, 'no tenant')
       t.equal(await native({ ...claimsOf('x'), tid: 'x' }), 400, 'a tenant that is none')
       t.equal(await native({ ...claimsOf(work), iss: `${microsoft}/{tenantid}/v2.0` }), 400, 'the placeholder')
@@ -233,7 +240,7 @@ function verifiedFields(request: Request, tokenSecret: string): Json {
 }
 
 t.test('twitter: OAuth 1.0a', async (t) => {
-  const { url, authorize, callback, ask } = await start(settingsOf('TWITTER'))
+  const { url, authorize, callback, ask } = await start({ ...settingsOf('TWITTER'), TRUSTED_PROXIES: '1' })
   const site = 'https://api.twitter.com'
   let count = 0
   let at = ''
@@ -305,6 +312,18 @@ t.test('twitter: OAuth 1.0a', async (t) => {
   )
   servers.delete(`${site}/oauth/request_token`)
   t.match(Object.fromEntries((await authorize('provider=twitter')).searchParams), unavailable)
+  // Each sign-in sends a request: a flood of them does not become one at Twitter.
+  let sent = 0
+  servers.set(`${site}/oauth/request_token`, () => {
+    sent += 1
+    return new Response('', { status: 503 })
+  })
+  const statuses = []
+  for (let round = 0; round < 40; round++) {
+    statuses.push((await ask('GET', `/authorize?provider=${round % 2 === 0 ? 'Twitter' : 'custom:twitter'}`)).status)
+  }
+  t.ok(statuses.includes(429))
+  t.ok(sent <= 30, `${sent} requests`)
   const body = { provider: 'twitter', id_token: await signed({ sub: 'x' }) }
   t.equal(codeOf(await ask('POST', '/token?grant_type=id_token', { body })), 'validation_failed')
 })

@@ -318,7 +318,7 @@ function Passkeys({ user: { id }, passkeys, action, change }: PartProps) {
   return (
     <section class="card">
       <h2>Passkeys</h2>
-      {passkeys.length === 0 && <p class="faint">The user has none.</p>}
+      {passkeys.length === 0 && <p class="faint">The user has no passkeys.</p>}
       <ul class="rows">
         {passkeys.map(({ id: passkey, friendly_name: name, created_at: at, last_used_at: used }) => (
           <li key={passkey}>

@@ -48,6 +48,15 @@ function issuingTenant(tenant: string): string {
   return tenant === 'common' || tenant === 'organizations' ? placeholder : tenant
 }
 
+/** Whether an issuer is a tenant of a group that the settings name. */
+export function isTenantOf(configured: string, issuer: string): boolean {
+  const [, tenant = ''] = issuerUrl.exec(issuer) ?? []
+  const [, group = ''] = issuerUrl.exec(configured) ?? []
+  if (!isTenant.test(tenant)) return false
+  if (group === 'common') return true
+  return group === 'organizations' ? tenant !== personal : group === 'consumers' && tenant === personal
+}
+
 /** Whether tokens of an issuer, as its metadata name it, come from the tenants of many organisations. */
 export const isOfManyTenants = (issuer: string): boolean => issuer.includes(placeholder)
 

@@ -3,6 +3,7 @@ import { defineAuthRoute, type AuthRoute } from '../dialect.ts'
 import { callbackTarget } from './callback.ts'
 import { flowTarget } from './provider-flow.ts'
 import { readForm } from '../form-body.ts'
+import { settingName } from './providers.ts'
 import { isEmpty } from '../request-text.ts'
 
 /** Query parameters of requests that start a flow at a provider. */
@@ -20,6 +21,9 @@ const callbackParameters: Readonly<Record<string, string>> = {
   error: 'Error of the provider.',
 }
 
+/** Whether each sign-in sends a request to the provider before the user is sent there, which a flood must not cause. */
+const asksFirst = (provider: string | null): boolean => settingName(provider ?? '') === 'twitter'
+
 const target = 'To the page that started the flow: with a session in the fragment, or a code or an error in the query.'
 
 export const oauthRoutes: readonly AuthRoute[] = [
@@ -29,7 +33,7 @@ export const oauthRoutes: readonly AuthRoute[] = [
     id: 'authAuthorize',
     summary: 'Sign in with an OpenID Connect provider',
     caller: 'anyone',
-    limit: (query) => (isEmpty(query.get('invite_token')) ? undefined : 'verify'),
+    limit: (query) => (!isEmpty(query.get('invite_token')) || asksFirst(query.get('provider')) ? 'verify' : undefined),
     secrets: ['linkToken'],
     query: { ...flowParameters, invite_token: 'Token of the link of an invitation that the sign-in accepts.' },
     success: [302, 'To the provider, or to the page with an error if the provider cannot be reached.'],

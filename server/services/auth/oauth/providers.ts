@@ -2,8 +2,9 @@
 import type { AuthSettings, ProviderSettings } from '../settings.ts'
 import { appleSecret } from './apple.ts'
 import type { IdentityProvider } from './identity-provider.ts'
-import { knownIssuer, serviceIssuer } from './known-endpoints.ts'
+import { issuerNames, knownIssuer, serviceIssuer } from './known-endpoints.ts'
 import { oauthService } from './known-services.ts'
+import { isTenantOf } from './microsoft.ts'
 import { OAuthProvider } from './oauth-provider.ts'
 import { OidcProvider } from './oidc-provider.ts'
 import type { ProviderClaims } from './provider-user.ts'
@@ -71,7 +72,7 @@ const known: ReadonlySet<string> = new Set([
 type ProvidersSettings = Pick<AuthSettings, 'authProviders' | 'authExternalAllowedIdTokenIssuers'>
 
 /** Names of providers in requests: `custom:` stands before those that a client's types do not know. */
-const settingName = (name: string): string => name.toLowerCase().replace(/^custom:/, '')
+export const settingName = (name: string): string => name.toLowerCase().replace(/^custom:/, '')
 
 export class Providers {
   readonly #settings: () => ProvidersSettings
@@ -107,7 +108,7 @@ export class Providers {
    */
   findByIssuer(issuer: string): Provider | undefined {
     const { authProviders, authExternalAllowedIdTokenIssuers: allowed } = this.#settings()
-    const same = [...authProviders].filter(([name, settings]) => issuerOf(name, settings) === issuer)
+    const same = [...authProviders].filter(([name, settings]) => isNameOf(issuer, issuerOf(name, settings)))
     const [enabled] = same.filter(([, settings]) => settings.enabled)
     if (enabled) return this.#provider(...enabled)
     const [complete] = same.filter(([, { clientIds }]) => clientIds.length > 0)
@@ -189,6 +190,10 @@ function issuerOf(name: string, { url }: ProviderSettings): string {
   if (name === 'twitter') return ''
   return oauthService(name, url) ? serviceIssuer(name, url) : knownIssuer(name, url)
 }
+
+/** Whether ID tokens of a provider may name an issuer. */
+const isNameOf = (issuer: string, configured: string): boolean =>
+  issuerNames(configured).includes(issuer) || isTenantOf(configured, issuer)
 
 /** `openid` makes the provider issue an ID token. */
 const usualScopes = ['openid', 'email', 'profile'] as const
