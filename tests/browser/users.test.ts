@@ -119,6 +119,28 @@ t.test('second factors', async (t) => {
   t.same(faults, [])
 })
 
+t.test('passkeys', async (t) => {
+  const [browser, server] = await Promise.all([launchBrowser(t), startConsoleServer(t)])
+  const { page, faults } = await openConsole(browser, server)
+  const [id, passkey] = ['11111111-1111-4111-8111-111111111111', '22222222-2222-4222-8222-222222222222']
+  await server.database.query(`
+    insert into auth.users (id, aud, role, email, raw_app_meta_data, raw_user_meta_data, created_at, updated_at)
+    values ('${id}', 'authenticated', 'authenticated', 'ann@example.com', '{}', '{}', now(), now());
+    insert into auth.webauthn_credentials (id, user_id, credential_id, public_key, friendly_name)
+    values ('${passkey}', '${id}', '\\x01', '\\x02', '${attack}');
+    insert into auth.sessions (id, user_id, created_at, updated_at, aal, passkey_id)
+    values (gen_random_uuid(), '${id}', now(), now(), 'aal1', '${passkey}')`)
+  await openUser(page, 'ann@example.com')
+  t.ok(await shows(page, `${attack}\nadded`, 'ul.rows'), 'names are shown as text')
+  t.ok(await shows(page, attack, 'ul.rows .badge'), 'the session names it')
+  await press(page, 'Remove')
+  t.ok(await shows(page, 'The user has no passkeys.'))
+  t.ok(await shows(page, 'passkey that was removed', 'ul.rows .badge'))
+  const { rows } = await server.database.query('select from auth.webauthn_credentials')
+  t.equal(rows.length, 0)
+  t.same(faults, [])
+})
+
 t.test('the mailbox', async (t) => {
   const [browser, server] = await Promise.all([launchBrowser(t), startConsoleServer(t)])
   const { page, faults } = await openConsole(browser, server)
