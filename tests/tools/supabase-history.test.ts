@@ -226,8 +226,25 @@ t.test(
     await save(folder, { '2_b.sql': 'create table b ()' })
     t.match(await applyAsRole(), /must be owner|permission denied/)
     t.strictSame(await query("select to_regclass('public.b') is null"), [true], 'nothing has taken effect')
+    await database.query(`grant insert, update on supabase_migrations.schema_migrations to ${role}`)
+    t.match(await applyAsRole(), { applied: [join(folder, '2_b.sql')], notes: [] }, 'that suffices')
   },
 )
+
+t.test('another program creates the history at the same time', async (t) => {
+  const folder = await projectOf(t, { '1_a.sql': 'create table a (n int)' })
+  const outcome = await use(async (other) => {
+    await other.query('begin; create schema supabase_migrations')
+    const pending = apply(folder)
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    await other.query(
+      'create table supabase_migrations.schema_migrations (version text not null primary key, statements text[], name text); commit',
+    )
+    return pending
+  })
+  t.strictSame(outcome, ['1_a.sql'])
+  t.strictSame(await history(), ['1 a {"create table a (n int)"}'])
+})
 
 t.test('both at once: each file takes effect once', async (t) => {
   const files: Record<string, string> = { '00_log.sql': 'create table log (n int)' }

@@ -5,7 +5,14 @@ import { checksumOf, readSqlFile, type SqlFile } from './migration-file.ts'
 import { createRecord, readSeed, saveSeed, type AppliedMigration } from './record.ts'
 import { runFile } from './run-file.ts'
 import { findRoles, seedName } from './seed-files.ts'
-import { createHistory, isSharing, listSeed, readListedSeed, seedListing, type ListedSeed } from './supabase-history.ts'
+import {
+  createSeedHistory,
+  isSharing,
+  listSeed,
+  readListedSeed,
+  seedListing,
+  type ListedSeed,
+} from './supabase-history.ts'
 
 export type SeedState =
   | 'applied'
@@ -41,7 +48,8 @@ export async function applySeed(
     if (listing) await listEarlier(client, state === 'applied' ? listing : { ...listing, hash: '' })
     return state
   }
-  await createRecord(client, listing !== undefined)
+  await createRecord(client, false)
+  if (listing) await createSeedHistory(client)
   await run(client, file, options, async () => {
     await saveSeed(client, name, checksumOf(file))
     if (listing) await listSeed(client, listing)
@@ -70,7 +78,7 @@ async function stateOf(
 /** Lists a seed that an earlier version of this program has applied, so that Supabase's command line does not apply it again. */
 async function listEarlier(client: Client, listing: ListedSeed): Promise<void> {
   if ((await readListedSeed(client, listing)) !== undefined) return
-  await createHistory(client)
+  await createSeedHistory(client)
   await listSeed(client, listing)
 }
 

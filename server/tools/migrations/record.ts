@@ -97,7 +97,7 @@ async function exists(client: Client, table: string): Promise<boolean> {
 /**
  * Creates the tables of the record, if they do not exist.
  *
- * @param withHistory also those of Supabase's command line, in which files will be listed
+ * @param withHistory also that of Supabase's command line, in which files will be listed
  */
 export async function createRecord(client: Client, withHistory: boolean): Promise<void> {
   if (withHistory) await createHistory(client)

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { basename, dirname, posix, resolve } from 'node:path'
 import type { Client } from '../../postgres/connection/client.ts'
+import { sqlState } from '../../postgres/database-error.ts'
 import type { MigrationFile } from './migration-file.ts'
 import { isOfSupabase } from './seed-files.ts'
 
@@ -66,22 +67,33 @@ export async function isListed(client: Client, { version }: Pick<Listing, 'versi
   return rowCount !== 0
 }
 
-/** Creates the tables of the history, if they or columns of them do not exist. */
+/** Creates the table of migrations, if it or a column of it does not exist. */
 export async function createHistory(client: Client): Promise<void> {
   const columns = await columnsOf(client, historyTable)
   if (columns.size === 0) {
-    await client.query(
-      `create schema if not exists supabase_migrations;
-       create table if not exists ${historyTable} (version text not null primary key)`,
-    )
-  }
-  if (!columns.has('statements') || !columns.has('name')) {
+    await createTable(client, `${historyTable} (version text not null primary key, statements text[], name text)`)
+  } else if (!columns.has('statements') || !columns.has('name')) {
     await client.query(
       `alter table ${historyTable} add column if not exists statements text[], add column if not exists name text`,
     )
   }
-  if ((await columnsOf(client, seedsTable)).size === 0) {
-    await client.query(`create table if not exists ${seedsTable} (path text not null primary key, hash text not null)`)
+}
+
+/** Creates the table of seeds, if it does not exist. */
+export async function createSeedHistory(client: Client): Promise<void> {
+  if ((await columnsOf(client, seedsTable)).size > 0) return
+  await createTable(client, `${seedsTable} (path text not null primary key, hash text not null)`)
+}
+
+async function createTable(client: Client, table: string): Promise<void> {
+  const create = (): Promise<unknown> =>
+    client.query(`create schema if not exists supabase_migrations; create table if not exists ${table}`)
+  try {
+    await create()
+  } catch (error) {
+    // unique_violation: Supabase's command line has created the same at the same time.
+    if (sqlState(error) !== '23505') throw error
+    await create()
   }
 }
 
