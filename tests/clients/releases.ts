@@ -47,6 +47,7 @@ export const clients = {
     ...{ area: 'Databases and agents', release: '0.2.0', with: { '@modelcontextprotocol/sdk': '1.32.2' } },
   },
   '@supabase/mcp-server-supabase': { area: 'Databases and agents', release: '0.13.0' },
+  supabase: { area: 'Databases and agents', release: '3.1.0', with: { '@supabase/server': '1.4.1' } },
 } as const satisfies Readonly<Record<string, Client>>
 
 export type ClientName = keyof typeof clients

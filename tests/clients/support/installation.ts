@@ -46,13 +46,17 @@ export async function installed(name: ClientName): Promise<Installation> {
       }
       return here.load(specifier)
     },
-    run: (program, args, env = {}) =>
-      execute(join(programs, program), args, {
+    run: (program, args, env = {}) => {
+      const running = execute(join(programs, program), args, {
         cwd: folder,
         env: { ...process.env, NODE_OPTIONS: '', ...env },
         maxBuffer: 2 ** 26,
         timeout: 300_000,
-      }),
+      })
+      // Some programs read what is piped to them until its end.
+      running.child.stdin?.end()
+      return running
+    },
   }
 }
 
