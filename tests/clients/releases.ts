@@ -23,6 +23,34 @@ export const clients = {
   '@supabase/supabase-js': { area: 'JavaScript', release: '2.119.1' },
   '@raphiniert/ra-data-postgrest': { area: 'Admin frameworks', release: '2.5.1', with: { 'ra-core': '5.15.4' } },
   '@supabase/ssr': { area: 'JavaScript', release: '0.12.7', with: { '@supabase/supabase-js': '2.119.1' } },
+  '@supabase-cache-helpers/postgrest-react-query': {
+    area: 'JavaScript',
+    release: '1.13.9',
+    with: {
+      '@tanstack/react-query': '5.108.4',
+      '@supabase/postgrest-js': '2.119.1',
+      react: '18.3.1',
+      'react-dom': '18.3.1',
+      '@testing-library/react': '16.3.3',
+      '@testing-library/dom': '10.4.2',
+      jsdom: '26.1.0',
+      '@supabase/supabase-js': '2.119.1',
+    },
+  },
+  '@supabase-cache-helpers/postgrest-swr': {
+    area: 'JavaScript',
+    release: '2.0.6',
+    with: {
+      swr: '2.5.1',
+      '@supabase/postgrest-js': '2.119.1',
+      react: '18.3.1',
+      'react-dom': '18.3.1',
+      '@testing-library/react': '16.3.3',
+      '@testing-library/dom': '10.4.2',
+      jsdom: '26.1.0',
+      '@supabase/supabase-js': '2.119.1',
+    },
+  },
   '@refinedev/supabase': {
     area: 'Admin frameworks',
     release: '6.0.2',
@@ -48,6 +76,18 @@ export const clients = {
   },
   '@supabase/mcp-server-supabase': { area: 'Databases and agents', release: '0.13.0' },
   supabase: { area: 'Databases and agents', release: '3.1.0', with: { '@supabase/server': '1.4.1' } },
+  'openapi-typescript': {
+    area: 'OpenAPI',
+    release: '7.13.0',
+    with: { swagger2openapi: '7.0.8', typescript: '5.9.3', '@types/node': '20.19.43' },
+  },
+  'openapi-fetch': {
+    area: 'OpenAPI',
+    release: '0.17.0',
+    with: { 'openapi-typescript': '7.13.0', typescript: '5.9.3', '@types/node': '20.19.43' },
+  },
+  '@apidevtools/swagger-parser': { area: 'OpenAPI', release: '13.1.0' },
+  '@redocly/cli': { area: 'OpenAPI', release: '2.77.0' },
 } as const satisfies Readonly<Record<string, Client>>
 
 export type ClientName = keyof typeof clients

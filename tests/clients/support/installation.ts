@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import process from 'node:process'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { clients, dependenciesOf, type Client, type ClientName } from '../releases.ts'
@@ -19,7 +20,7 @@ export type Installation = {
   /** Imports a module as a file in the folder would: `load<{ createClient: … }>('@supabase/supabase-js')`. */
   readonly load: <Module>(specifier: string) => Promise<Module>
   /**
-   * Runs a program of the installed packages in the folder, by its name.
+   * Runs a program of the installed packages, or `node`, in the folder.
    *
    * @returns its output
    * @throws Error with `stdout` and `stderr` if it fails
@@ -47,7 +48,7 @@ export async function installed(name: ClientName): Promise<Installation> {
       return here.load(specifier)
     },
     run: (program, args, env = {}) => {
-      const running = execute(join(programs, program), args, {
+      const running = execute(program === 'node' ? process.execPath : join(programs, program), args, {
         cwd: folder,
         env: { ...process.env, NODE_OPTIONS: '', ...env },
         maxBuffer: 2 ** 26,

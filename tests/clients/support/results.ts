@@ -13,7 +13,11 @@ export type Result = {
 /** The environment variable with the file that results are appended to. */
 export const resultsFile = 'ROWHOUSE_CLIENT_RESULTS'
 
-/** Reports a result to the runner, at once: tap ends a file that waits between two tests. A file that is run by itself has no runner. */
+/**
+ * Reports a result to the runner. A file that is run by itself has no runner.
+ *
+ * Synchronously: tap ends a file once it waits for anything else between two tests.
+ */
 export function report(result: Result): void {
   const file = process.env[resultsFile]
   if (file !== undefined) appendFileSync(file, `${JSON.stringify(result)}\n`)
