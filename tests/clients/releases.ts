@@ -74,6 +74,13 @@ export const clients = {
   '@supabase/mcp-server-postgrest': {
     ...{ area: 'Databases and agents', release: '0.2.0', with: { '@modelcontextprotocol/sdk': '1.32.2' } },
   },
+  '@langchain/community': {
+    ...{
+      area: 'Databases and agents',
+      release: '1.1.29',
+      with: { '@langchain/core': '1.4.0', '@supabase/supabase-js': '2.119.1' },
+    },
+  },
   '@supabase/mcp-server-supabase': { area: 'Databases and agents', release: '0.13.0' },
   supabase: { area: 'Databases and agents', release: '3.1.0', with: { '@supabase/server': '1.4.1' } },
   'openapi-typescript': {
