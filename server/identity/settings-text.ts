@@ -24,6 +24,9 @@ export const setNamed: SettingsCall = (next) => `set_config(${next()}, ${next()}
 /** Makes the transaction read-only, which avoids a BEGIN. */
 export const setReadOnly: SettingsCall = () => "set_config('transaction_read_only', 'on', true)"
 
+/** For statements about the catalogue, whose compilation takes seconds, and far longer than running them. */
+export const setJitOff: SettingsCall = () => "set_config('jit', 'off', true)"
+
 /**
  * Resets a setting that a function has set for the session instead of the transaction, so that it does not affect the
  * next request on the connection. Reading a setting costs a tenth of setting it. NULL resets it to the default of the

@@ -1,7 +1,7 @@
 // What a role may read of a table, from the catalogue: privileges of columns, and the policies of row-level security as conditions.
 import { JsonStatement } from '../../../postgres/json-statement.ts'
 import type { Database } from '../../../postgres/database.ts'
-import { set, resetRole, setReadOnly, SettingsText } from '../../../identity/settings-text.ts'
+import { set, resetRole, setJitOff, setReadOnly, SettingsText } from '../../../identity/settings-text.ts'
 import type { SettingsStatement } from '../../../rest/database.ts'
 import { arrayText } from '../../../rest/sql/parameter.ts'
 
@@ -214,7 +214,7 @@ const published = new JsonStatement(
 )
 
 // Conditions are written with the schemas of everything that is not PostgreSQL's own.
-const settingsText = new SettingsText([setReadOnly, resetRole, set('search_path')])
+const settingsText = new SettingsText([setReadOnly, resetRole, set('search_path'), setJitOff])
 const settings: SettingsStatement = {
   text: settingsText.plain,
   values: [''],
