@@ -1,16 +1,8 @@
 // One topic that a socket has joined.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { SocketObserver } from '../../common/socket-observer.ts'
-import {
-  Broadcast,
-  messageFrame,
-  objectJson,
-  TextEvent,
-  type ClientMessage,
-  type Delivery,
-  type Ref,
-  type SerializerVersion,
-} from './frames.ts'
+import { messageFrame, type ClientMessage, type Delivery, type Ref, type SerializerVersion } from './frames.ts'
+import { ChannelBroadcasts } from './channel-broadcasts.ts'
 import { ChannelChanges } from './channel-changes.ts'
 import { ChannelPresence, type PresenceChannel } from './channel-presence.ts'
 import {
@@ -18,7 +10,6 @@ import {
   joinPermission,
   noDatabase,
   permissionOf,
-  unauthorized,
   type ChannelRights,
   type PermissionRequest,
 } from './channel-permission.ts'
@@ -65,6 +56,7 @@ export class Channel implements Member {
   readonly #parts: RealtimeParts
   #credential: Credential
   #rights: ChannelRights = allRights
+  readonly #broadcasts: ChannelBroadcasts
   readonly #presence: ChannelPresence
   /** What was sent to the topic before the join was answered; undefined afterwards. */
   #held: Delivery[] | undefined = []
@@ -73,8 +65,6 @@ export class Channel implements Member {
   #isEnded = false
   #room: Room | undefined
   #changes: ChannelChanges | undefined
-  /** Ids of stored messages that were sent again. */
-  #replayed: ReadonlySet<string> | undefined
   readonly #tokens: ChannelTokens
 
   constructor(socket: ChannelSocket, name: string, joinRef: Ref, request: JoinRequest, parts: RealtimeParts) {
@@ -84,6 +74,7 @@ export class Channel implements Member {
     this.joinRef = joinRef
     this.#parts = parts
     this.#credential = socket.credential
+    this.#broadcasts = new ChannelBroadcasts(this, parts)
     this.#presence = new ChannelPresence(this, parts)
     this.#tokens = new ChannelTokens({
       current: () => (this.#isEnded ? undefined : this.#credential.token),
@@ -111,6 +102,10 @@ export class Channel implements Member {
     return this.#presence.isTracked
   }
 
+  get broadcastRights(): ChannelRights['broadcast'] {
+    return this.#rights.broadcast
+  }
+
   get presenceRights(): PresenceChannel['presenceRights'] {
     return this.#rights.presence
   }
@@ -127,7 +122,7 @@ export class Channel implements Member {
       // From here on, what is sent to the topic is held for the channel, so that nothing is missing between stored and new messages.
       this.#parts.hub.add(this)
       this.#parts.statistics.joins++
-      const stored = await this.#stored()
+      const stored = await this.#broadcasts.stored()
       const changes = await this.#subscribe(credential)
       if (this.#isEnded) return
       this.reply(ref, 'ok', `{"postgres_changes":${changes?.response ?? '[]'}}`)
@@ -152,10 +147,8 @@ export class Channel implements Member {
       if (this.#held.length < mostHeld) this.#held.push(delivery)
       return
     }
-    const { broadcast } = this.#rights
-    if (delivery.kind === 'broadcast' ? !broadcast.read : !this.#presence.isSeen) return
-    if (delivery.id !== undefined && this.#replayed?.has(delivery.id) === true) return
-    this.#write(delivery)
+    const isSeen = delivery.kind === 'broadcast' ? this.#rights.broadcast.read : this.#presence.isSeen
+    if (isSeen && !this.#broadcasts.hasReplayed(delivery)) this.#write(delivery)
   }
 
   /** A message of the client, but `phx_join` and `phx_leave`. */
@@ -169,7 +162,7 @@ export class Channel implements Member {
     }
     switch (message.event) {
       case 'broadcast':
-        this.#broadcast(message)
+        this.#broadcasts.send(message)
         return
       case 'presence':
         this.#presence.handle(message)
@@ -267,22 +260,6 @@ export class Channel implements Member {
     return { token, topic, isPrivate, isPresenceEnabled: this.#presence.isEnabled, headers: socket.headers }
   }
 
-  async #stored(): Promise<readonly Broadcast[]> {
-    const { replay, isPrivate } = this.request
-    if (replay === undefined) return []
-    if (!isPrivate) throw noReplay('Replay is not allowed for public channels')
-    if (replay === 'invalid') throw noReplay('Replay params are not valid')
-    if (!this.#rights.broadcast.read) throw unauthorized(this.name)
-    try {
-      const messages = await this.#parts.storedMessages(this.name, replay)
-      this.#replayed = new Set(messages.map(({ id = '' }) => id))
-      return messages
-    } catch (error) {
-      this.#parts.onError(error)
-      throw noReplay('Realtime was unable to replay messages', error)
-    }
-  }
-
   async #subscribe({ identity }: Credential): Promise<ChannelChanges | undefined> {
     const { length } = this.request.bindings
     if (length === 0) return undefined
@@ -307,32 +284,6 @@ export class Channel implements Member {
     if (this.#isEnded) return
     if (isReady) this.system('system', 'ok', 'Replication connection established')
     else this.end('Replication connection was not established in time')
-  }
-
-  #broadcast({ ref, payload, binary }: ClientMessage): void {
-    const { statistics, hub, settings } = this.#parts
-    if (!this.#rights.broadcast.write) {
-      statistics.drop('not permitted')
-      return
-    }
-    const json = binary ? undefined : objectJson(payload)
-    if (!binary && json === undefined) {
-      statistics.drop('broken frame')
-      return
-    }
-    const size = binary ? binary.payload.length : Buffer.byteLength(json ?? '')
-    const { isAcknowledged, isSelf } = this.request
-    if (size > settings().realtimeMaxPayloadBytes) {
-      statistics.drop('payload too large')
-      if (isAcknowledged) this.reply(ref, 'error', '{"reason":"payload_size_exceeded"}')
-      return
-    }
-    const delivery = binary
-      ? new Broadcast({ ...binary, topic: this.name })
-      : new TextEvent('broadcast', this.name, 'broadcast', json ?? '')
-    hub.publish(this.room, delivery, isSelf ? undefined : this)
-    statistics.broadcasts++
-    if (isAcknowledged) this.reply(ref, 'ok', '{}')
   }
 
   /** Ends the channel because the client's new token cannot be applied. */
@@ -364,9 +315,6 @@ export class Channel implements Member {
     await this.#changes?.changeIdentity(credential.identity)
   }
 }
-
-const noReplay = (message: string, cause?: unknown): ChannelRefused =>
-  new ChannelRefused('UnableToReplayMessages', message, cause)
 
 const reasonOf = (error: unknown): string =>
   error instanceof ChannelRefused ? `${error.code}: ${error.message}` : 'Unknown Error on Channel'

@@ -1,17 +1,15 @@
 // Row changes: subscriptions to tables of a publication, whose events come from the log.
-import { parseLsn } from '../../../common/wal-position.ts'
 import type { Identity } from '../../../identity/identity.ts'
 import type { Database } from '../../../postgres/database.ts'
 import type { LogRelation, LogTransaction } from '../../../postgres/replication/log-transaction.ts'
 import type { FeedState, LogFeed } from '../log-feed.ts'
-import type { PublishedRelations } from '../policies/relation-policies.ts'
 import { CheckBatch } from '../policies/check-batch.ts'
-import { audienceOf, Audiences, Subscriber } from './audience.ts'
+import { Audiences, Subscriber } from './audience.ts'
 import { BindingCheck } from './binding-check.ts'
 import { ChangeBuffer, type BufferedTransaction } from './change-buffer.ts'
-import { batchSize, ChangeDelivery, type Recipients } from './change-delivery.ts'
+import { ChangeDelivery, type Recipients } from './change-delivery.ts'
 import { readBinding } from './filter-text.ts'
-import { positionText, readPosition, type ChangePosition } from './position.ts'
+import { positionText, readPosition } from './position.ts'
 import { PublicationWatch } from './publication.ts'
 import { TableCatalogue } from './published-table.ts'
 import {
@@ -19,12 +17,13 @@ import {
   ChangesUnavailable,
   mostConditions,
   tooManyConditions,
+  unreadableChanges,
   type ChangeFailure,
   type ChangeSubscription,
   type RowChanges,
   type SubscribeOptions,
 } from './row-changes.ts'
-import { Beginning, Resumption, type Start } from './start.ts'
+import { StartingSubscribers } from './starting-subscribers.ts'
 import { Viewers } from './viewers.ts'
 
 export type RowChangesOptions = {
@@ -76,8 +75,7 @@ class Changes implements RunningRowChanges {
   readonly #check: BindingCheck
   readonly #publication: PublicationWatch
   readonly #delivery: ChangeDelivery
-  /** Subscribers that do not get every transaction yet: what was committed before they subscribed may be read later. */
-  readonly #starting = new Set<Subscriber>()
+  readonly #starting: StartingSubscribers
   /** What is being evaluated for those who have caught up. */
   #batch: Promise<void> | undefined
   #tail: Promise<void> = Promise.resolve()
@@ -118,6 +116,12 @@ class Changes implements RunningRowChanges {
         onError,
       },
       onGap: (subscribers, message) => this.#fail(subscribers, { code: 'Gap', message }),
+    })
+    this.#starting = new StartingSubscribers({
+      buffer: this.#buffer,
+      delivery: this.#delivery,
+      onFailure: (subscriber, failure) => this.#fail([subscriber], failure),
+      onError,
     })
     feed.add({
       onTransactions: (transactions) => this.#onTransactions(transactions),
@@ -171,13 +175,8 @@ class Changes implements RunningRowChanges {
       const described = await this.#check.whileReading(read, identity, signal)
       const subscriber = new Subscriber(read, receiver, this.#viewers.take(identity))
       this.#audiences.add(subscriber)
-      subscriber.start = this.#startOf(described, after, subscriber)
-      this.#starting.add(subscriber)
-      const first = this.#firstFor(subscriber.start)
-      // Events come after the caller has heard of the subscription.
-      setImmediate(() => void this.#catchUp(subscriber, first))
       return {
-        position: positionText(after && subscriber.start instanceof Resumption ? after : this.#buffer.newest),
+        position: positionText(this.#starting.begin(subscriber, described, after)),
         changeIdentity: (next) => this.#changeIdentity(subscriber, next),
         end: () => this.#end(subscriber, release),
       }
@@ -232,86 +231,6 @@ class Changes implements RunningRowChanges {
     return subscriber.batch ?? this.#batch
   }
 
-  /** A new subscriber begins with what its check has not seen, or after the last position that the client has seen. */
-  #startOf({ snapshot, lsn }: PublishedRelations, after: ChangePosition | undefined, subscriber: Subscriber): Start {
-    const end = parseLsn(lsn) ?? 0n
-    if (after && after.commit < end && this.#buffer.reaches(after)) return new Resumption(after)
-    if (after) {
-      const message = `Changes after ${positionText(after)} are not kept any more. Read the rows again; further changes follow.`
-      setImmediate(() => this.#fail([subscriber], { code: 'Gap', message }))
-    }
-    return new Beginning(snapshot, end)
-  }
-
-  /** Number of the first transaction of the buffer that a subscriber gets, or of the next one. */
-  #firstFor(start: Start): number {
-    let number = this.#buffer.first
-    for (let entry = this.#buffer.at(number); entry && start.partOf(entry.transaction) === 'none';) {
-      entry = this.#buffer.at(++number)
-    }
-    return number
-  }
-
-  /** Passes transactions of the buffer to a new subscriber, until there is none that it has not seen. */
-  async #catchUp(subscriber: Subscriber, first: number): Promise<void> {
-    try {
-      for (let next = first; !subscriber.isEnded;) {
-        if (next > this.#buffer.last) {
-          subscriber.liveFrom = next
-          return
-        }
-        if (next < this.#buffer.first) {
-          this.#fail([subscriber], {
-            code: 'Gap',
-            message: 'Changes are missing: the client has fallen too far behind.',
-          })
-          next = this.#buffer.first
-          continue
-        }
-        const entries = this.#nextFor(subscriber, next)
-        next = (entries.at(-1)?.sequence ?? next) + 1
-        await this.#deliverTo(subscriber, entries)
-      }
-    } catch (error) {
-      this.#options.onError(error)
-      subscriber.liveFrom = this.#buffer.last + 1
-      this.#fail([subscriber], { code: 'Gap', message: unreadable })
-    }
-  }
-
-  /** Transactions of the buffer that a subscriber gets together: it has seen the same part of them. */
-  #nextFor({ start }: Subscriber, first: number): readonly BufferedTransaction[] {
-    const entries: BufferedTransaction[] = []
-    let size = 0
-    for (let entry = this.#buffer.at(first); entry && size < batchSize; entry = this.#buffer.at(entry.sequence + 1)) {
-      const isWhole = (start?.partOf(entry.transaction) ?? 'all') === 'all'
-      if (!isWhole && entries.length > 0) break
-      entries.push(entry)
-      if (!isWhole) break
-      size += 1 + entry.transaction.changes.length
-    }
-    return entries
-  }
-
-  /** Passes what it has not seen of transactions to one subscriber. */
-  async #deliverTo(subscriber: Subscriber, entries: readonly BufferedTransaction[]): Promise<void> {
-    const [first] = entries
-    const part = first ? (subscriber.start?.partOf(first.transaction) ?? 'all') : 'none'
-    if (part === 'none') return
-    const recipients: Recipients = {
-      subscribers: () => [subscriber],
-      audiencesOf: (relation) => {
-        const audience = audienceOf(subscriber, relation)
-        return audience ? [audience] : []
-      },
-      includes: () => true,
-      after: part === 'all' ? undefined : part,
-    }
-    await this.#delivery.deliver(entries, recipients, (batch) => {
-      subscriber.batch = batch
-    })
-  }
-
   #onState(state: FeedState): void {
     const { subscribers } = this.#audiences
     if (state.kind === 'stopped') this.#buffer.end()
@@ -342,14 +261,14 @@ class Changes implements RunningRowChanges {
         (relation) => (relations.get(relation.oid) ?? relation) !== relation,
       )
       // The first ones after a subscription may be left out for it.
-      if (isDescribedAnew || transaction.isTooLarge || this.#starting.size > 0) await takeTogether()
+      if (isDescribedAnew || transaction.isTooLarge || !this.#starting.isEmpty) await takeTogether()
       for (const relation of transaction.relations) {
         if (relations.get(relation.oid) === relation) continue
         relations.set(relation.oid, relation)
         this.#catalogue.noteRelation(relation)
       }
       together.push(this.#buffer.add(transaction))
-      if (transaction.isTooLarge || this.#starting.size > 0) await takeTogether()
+      if (transaction.isTooLarge || !this.#starting.isEmpty) await takeTogether()
     }
     await takeTogether()
   }
@@ -367,25 +286,13 @@ class Changes implements RunningRowChanges {
     }
     try {
       const [first] = entries
-      if (first && entries.length === 1) await this.#leaveOut(first)
+      if (first && entries.length === 1) await this.#starting.leaveOut(first)
       await this.#delivery.deliver(entries, recipients, (batch) => {
         this.#batch = batch
       })
     } catch (error) {
       this.#options.onError(error)
-      this.#fail(recipients.subscribers(), { code: 'Gap', message: unreadable })
-    }
-  }
-
-  /** Decides which subscribers do not get a transaction, because they have seen it before they subscribed. */
-  async #leaveOut(entry: BufferedTransaction): Promise<void> {
-    for (const subscriber of [...this.#starting]) {
-      const { start, liveFrom } = subscriber
-      if (!start || liveFrom > entry.sequence) continue
-      const part = start.partOf(entry.transaction)
-      subscriber.isLeftOut = part !== 'all'
-      if (start.isPassedBy(entry.transaction)) this.#starting.delete(subscriber)
-      else if (typeof part === 'object') await this.#deliverTo(subscriber, [entry])
+      this.#fail(recipients.subscribers(), unreadableChanges)
     }
   }
 
@@ -398,8 +305,6 @@ class Changes implements RunningRowChanges {
     }
   }
 }
-
-const unreadable = 'Changes are missing: they could not be read.'
 
 function hasSome<T>(all: ReadonlySet<T>, test: (one: T) => boolean): boolean {
   for (const one of all) if (test(one)) return true

@@ -26,6 +26,12 @@ export type ChangeFailure = {
   readonly message: string
 }
 
+/** What subscribers get in place of changes that could not be evaluated. */
+export const unreadableChanges: ChangeFailure = {
+  code: 'Gap',
+  message: 'Changes are missing: they could not be read.',
+}
+
 export type ChangeSubscription = {
   /** Where it begins: a client that has seen no event yet resumes here. */
   readonly position: string
