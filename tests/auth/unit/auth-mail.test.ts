@@ -126,7 +126,7 @@ t.test('all default templates have link and code', async (t) => {
     t.match(subject, /\S/)
     t.notMatch(html, /\{\{|undefined|null/)
     const has = { link: text.includes(sampleVariables.ConfirmationURL), code: /\b123456\b/.test(text) }
-    const isNotice = kind === 'existing_account'
+    const isNotice = kind === 'existing_account' || kind.endsWith('_notification')
     t.strictSame(has, { link: !isNotice && kind !== 'reauthentication', code: !isNotice }, kind)
   }
 })
