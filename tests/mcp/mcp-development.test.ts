@@ -46,7 +46,7 @@ t.test('a migration is a new file in the folder, and never another one', async (
   t.match(await user.call('run_policy_tests'), { isError: true, text: /needs a secret key/ })
 })
 
-t.test('without a right to write, in production and in read-only mode there is none', async (t) => {
+t.test('without a right to write, in production and in read-only mode, nothing is written', async (t) => {
   const blocked = join(folder, 'blocked')
   await writeFile(blocked, '')
   const withoutFolder = await connect(t, (await development({ MIGRATIONS_DIR: join(migrations) })).url, secret)

@@ -21,6 +21,10 @@ const schema = `
   grant select on public.people to anon, authenticated;
   grant select (id, title, done, owner) on public.tasks to anon;
   grant select, insert, update, delete on public.tasks to authenticated;
+  create schema "größe";
+  grant usage on schema "größe" to anon;
+  create table "größe"."maß" ("länge" int);
+  grant select on "größe"."maß" to anon;
   create table public.hidden (id int primary key);
   create function public.add_up(a integer, b integer default 1) returns integer stable language sql as 'select a + b';
   comment on function public.add_up is 'Adds';
@@ -37,6 +41,7 @@ const { url, database } = await startMcpServer(t, schema, {
   MCP_MODE: 'read-write',
   MCP_MAX_ROWS: '12',
   EXPLAIN_ROLES: 'authenticated',
+  PGRST_DB_SCHEMAS: 'public,größe',
 })
 const agentOf = async (role: string, claims = {}) => connect(t, url, { authorization: await bearer(role, claims) })
 const [anonymous, ofAda, ofBob, owner] = await Promise.all([
@@ -117,6 +122,13 @@ t.test('rows are read with the rights of the caller', async (t) => {
   }
   t.match(await owner.call('read_rows', { path: '/rpc/wipe' }), { isError: true })
   t.equal((await database.query('select count(*)::int as n from public.tasks')).rows[0]?.n, 20)
+})
+
+t.test('names may have any letters', async (t) => {
+  t.strictSame((await anonymous.call('read_rows', { path: '/maß?select=länge', schema: 'größe' })).data, [])
+  t.match((await anonymous.call('describe_schema', { schema: 'größe', name: 'maß' })).data, {
+    relation: { columns: [{ name: 'länge' }] },
+  })
 })
 
 t.test('large numbers keep their digits in the text', async (t) => {

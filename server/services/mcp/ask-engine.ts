@@ -32,7 +32,8 @@ export async function askEngine(
       const value = request.headers[name]
       return typeof value === 'string' ? [[name, value] as const] : []
     }),
-    ...call.headers,
+    // The engine's headers have one character per byte.
+    ...call.headers.map(([name, value]) => [name, Buffer.from(value).toString('latin1')] as const),
   ]
   const basePath = restBasePath === '/' ? '' : restBasePath
   const response = await engine.answer(new EngineRequest({ ...call, headers }, { source: request, basePath, signal }))
