@@ -1,6 +1,7 @@
 // POST /signup: with e-mail address or phone number and a password, or anonymous.
 import { randomUUID } from 'node:crypto'
 import { dto } from '../../http/service-response.ts'
+import { sessionSchema, userSchema } from './account-schemas.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import { jsonMembers, jsonObject, jsonTexts } from '../../text/json-members.ts'
 import { workClient } from '../accounts/work-client.ts'
@@ -62,6 +63,7 @@ export const signUpRoutes: readonly AuthRoute[] = [
     caller: 'anyone',
     body: dto<SignUpBody>('AuthSignUpDto'),
     success: [200, 'A session, or a user without one.'],
+    schema: { anyOf: [sessionSchema, userSchema] },
     errors: {
       422: 'The password is weak, the address is taken, or sign-up is disabled.',
       429: 'Too many requests, or too many mails.',

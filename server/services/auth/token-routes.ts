@@ -1,5 +1,6 @@
 // POST /token: exchanges credentials for a session.
 import { dto } from '../../http/service-response.ts'
+import { sessionSchema } from './account-schemas.ts'
 import { AuthError } from './auth-error.ts'
 import { defineAuthRoute, type AuthRoute } from './dialect.ts'
 import { tokenGrants } from './token-grants.ts'
@@ -21,6 +22,7 @@ export const tokenRoutes: readonly AuthRoute[] = [
     bodyOptional: true,
     query: { grant_type: 'password, refresh_token, pkce or id_token' },
     success: [200, 'A session.'],
+    schema: sessionSchema,
     errors: {
       404: 'The authorization code is unknown.',
       409: 'Too many refreshes of one session at a time.',

@@ -1,5 +1,6 @@
 // GET and PUT /user: the account of the caller.
 import { dto } from '../../http/service-response.ts'
+import { userSchema } from './account-schemas.ts'
 import { AuthError } from './auth-error.ts'
 import type { AccessClaims } from './auth-caller.ts'
 import { defineAuthRoute, type AuthRoute } from './dialect.ts'
@@ -15,6 +16,7 @@ export const userRoutes: readonly AuthRoute[] = [
     caller: 'user',
     allowsClients: true,
     success: [200, 'The user.'],
+    schema: userSchema,
     handler: ({ caller, request }) => {
       requireAudience(caller.claims, namedAudience(request))
       return { text: caller.text }
@@ -33,6 +35,7 @@ export const userRoutes: readonly AuthRoute[] = [
     secrets: ['nonce', 'password'],
     body: dto<UpdateUserBody>('AuthUpdateUserDto'),
     success: [200, 'The user as it is now.'],
+    schema: userSchema,
     errors: {
       409: 'The password was changed at the same time.',
       422: 'The address is taken, or the password is weak or the same as before.',

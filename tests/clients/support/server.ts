@@ -1,5 +1,5 @@
 // The server that a file of scenarios uses: the built program with an embedded database and the project of this folder.
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { randomBytes } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -41,6 +41,8 @@ export async function startServer(
 ): Promise<ClientServer> {
   const folder = await mkdtemp(join(tmpdir(), 'rowhouse-client-'))
   t.teardown(() => rm(folder, { recursive: true, force: true }))
+  // The user of the database must reach its data.
+  await chmod(folder, 0o711)
   const migrations = join(folder, 'supabase/migrations')
   await cp(project, migrations, { recursive: true })
   if (sql !== '') await writeFile(join(migrations, '20260102000000_scenario.sql'), sql)

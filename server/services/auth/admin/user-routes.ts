@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { originalTarget } from '../../../http/router.ts'
 import { dto } from '../../../http/service-response.ts'
+import { userSchema } from '../account-schemas.ts'
 import { administrator } from '../../accounts/work-client.ts'
 import type { AuthAdmin } from '../auth-caller.ts'
 import type { AuthContext } from '../auth-context.ts'
@@ -23,7 +24,7 @@ import type { AdminUserDto } from './user-attributes.ts'
 /** `schemas/auth-delete-user-dto.json` */
 type DeleteUserDto = { readonly should_soft_delete?: boolean | null }
 
-const account = { type: 'object' } as const
+const account = userSchema
 const attributes = dto<AdminUserDto>('AuthAdminUserDto')
 const notFound = { 404: 'There is no such account.' } as const
 

@@ -1,6 +1,7 @@
 // `/factors/{factor_id}/challenge` and `/verify`: how a second factor raises a session to aal2.
 import { randomInt, timingSafeEqual } from 'node:crypto'
 import { dto } from '../../../http/service-response.ts'
+import { sessionSchema } from '../account-schemas.ts'
 import { jsonObject } from '../../../text/json-members.ts'
 import { readChannel } from '../addresses.ts'
 import type { AuthContext } from '../auth-context.ts'
@@ -122,7 +123,7 @@ export const verificationRoutes: readonly AuthRoute[] = [
     secrets: ['factorCode', 'recoveryCode', 'securityKey'],
     body: dto<VerifyFactorDto>('AuthVerifyFactorDto'),
     success: [200, 'The session with new tokens.'],
-    schema: { type: 'object' },
+    schema: sessionSchema,
     errors: {
       404: 'The user has no such factor.',
       422: 'The code or signature is wrong or was used, or the challenge is unknown, has expired, or is for another address.',

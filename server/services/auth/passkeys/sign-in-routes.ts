@@ -1,5 +1,6 @@
 // `/passkeys/authentication`: sign-in with a passkey.
 import { dto } from '../../../http/service-response.ts'
+import { sessionSchema } from '../account-schemas.ts'
 import { requireConfirmed, type ConfirmedAddresses } from '../admission.ts'
 import type { AuthContext } from '../auth-context.ts'
 import { AuthError, authErrors } from '../auth-error.ts'
@@ -64,6 +65,7 @@ export const passkeySignInRoutes: readonly AuthRoute[] = [
     secrets: ['passkey'],
     body: dto<PasskeyAnswerDto>('AuthPasskeyAnswerDto'),
     success: [200, 'A session.'],
+    schema: sessionSchema,
     errors: {
       400: 'The body is not valid, the challenge is unknown or has expired, or the signature is not valid.',
       403: 'The address is not confirmed, or the user is banned.',
