@@ -100,7 +100,7 @@ async function execute(
       transaction = timer()
       const mountPath = basePath === '' ? '/' : basePath
       const isRated = snapshot.isRated(identity)
-      const document = inspectDocument(plan, rows, cache, config, mountPath, isRated, extensions.path)
+      const document = inspectDocument(plan, rows, cache, config, mountPath, isRated)
       response = respondInspect(plan, document, request.shape)
       for (const change of extensions.respondDocument) response = change(response, request)
       break

@@ -21,7 +21,6 @@ import type { RequestConsistency } from './extensions/read-your-writes/request-c
 import type { PlanCache } from './cache/plan-cache.ts'
 import type { PageCursors, PageInput, ScopedCursor, WrongCursor } from './extensions/keyset-pages/page-cursor.ts'
 import type { RoleColumns } from './extensions/readable-columns/starred.ts'
-import type { Member } from './openapi/ordered-json.ts'
 import type { EmbedTree } from './plan/embed-tree.ts'
 import type { PlanContext, PlanSettings } from './plan/plan-context.ts'
 import type { RelatedEmbed } from './plan/related-embed.ts'
@@ -260,8 +259,6 @@ export type Extension = {
   ) => RestResponse
   /** Changes the response with the description of a schema. */
   readonly respondDocument?: (response: RestResponse, request: PlannedRequest) => RestResponse
-  /** A path of the OpenAPI document. A table of the same name takes precedence. */
-  readonly path?: Member
 }
 
 /** The functions of all extensions, by stage. */
@@ -293,7 +290,6 @@ export function extensionsOf(list: readonly Extension[]): Extensions {
     requirement: of('requirement'),
     respond: of('respond'),
     respondDocument: of('respondDocument'),
-    path: of('path'),
   }
 }
 

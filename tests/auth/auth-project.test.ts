@@ -74,7 +74,6 @@ t.test('a project without the product', { skip }, async (t) => {
     const rest = (await call('GET', '/rest/v1/')).body as { paths: Record<string, unknown>; info: { title: string } }
     t.strictSame(Object.keys(rest.paths).sort(), [
       '/',
-      '/$batch',
       '/departures',
       '/notes',
       '/open_notes',

@@ -63,9 +63,6 @@ export function withoutExtensions(document: unknown): unknown {
     ...document,
     produces: (produces as string[]).filter((type) => type !== 'application/x-ndjson'),
     parameters: select(parameters, (name) => !extensions.has(name)),
-    paths: mapEntries(
-      select(paths, (path) => path !== '/$batch'),
-      (_, item) => select(item, (name) => name !== 'parameters' && name !== 'x-related-rows'),
-    ),
+    paths: mapEntries(paths, (_, item) => select(item, (name) => name !== 'parameters' && name !== 'x-related-rows')),
   }
 }

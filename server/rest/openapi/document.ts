@@ -4,7 +4,7 @@ import type { RestSettings } from '../settings.ts'
 import { firstLine } from './comment.ts'
 import { tableDefinition } from './definition.ts'
 import { relationModel, type VisibleSchema } from './model.ts'
-import { stringify, type Member, type OrderedJson } from './ordered-json.ts'
+import { stringify, type OrderedJson } from './ordered-json.ts'
 import { parameterDefinitions } from './parameter.ts'
 import { relationMedia, responseMedia, rootPath, routinePath, tablePath, tooManyRequests } from './path.ts'
 import { apiAddress } from './proxy-uri.ts'
@@ -18,8 +18,6 @@ export type DescribedSchema = VisibleSchema & {
   readonly mountPath: string
   /** Whether the caller's requests per second are limited. PostgREST has no such limits. */
   readonly isRated?: boolean
-  /** Paths that PostgREST does not have. A table of the same name takes precedence. */
-  readonly morePaths?: readonly Member[]
   readonly version: string
   /** URL of the documentation. */
   readonly documentation: string
@@ -44,11 +42,11 @@ export function postgrestDocument(input: DescribedSchema): string {
     schemes: [scheme],
     consumes: relationMedia,
     produces: responseMedia,
+    // Programs list the tables by these paths, such as n8n: the paths of extensions are in /openapi.json only.
     paths: new Map([
       rootPath,
       ...relations.map((relation) => tablePath(relation, failures)),
       ...routines.map((routine) => routinePath(routine, failures)),
-      ...(input.morePaths ?? []).filter(([path]) => !relations.some(({ table }) => path === `/${table.name}`)),
     ]),
     definitions:
       relations.length > 0

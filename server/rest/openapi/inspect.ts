@@ -7,7 +7,6 @@ import { postgrestVersion } from '../../common/version.ts'
 import type { InspectPlan } from '../plan/plan.ts'
 import { postgrestDocument, type DescribedSchema } from './document.ts'
 import { privilegeQueries, visibleSchema } from './model.ts'
-import type { Member } from './ordered-json.ts'
 
 /** The statements: the comment on the schema, and the caller's privileges unless they are ignored. */
 export function inspectStatements(
@@ -24,7 +23,6 @@ const decodable = (rows: readonly RawRow[] = []): { row: unknown }[] =>
  * The document as JSON text, from the rows of `inspectStatements`.
  *
  * @param isRated whether the caller's requests per second are limited
- * @param morePaths see `DescribedSchema`
  */
 export function inspectDocument(
   { schema }: InspectPlan,
@@ -33,7 +31,6 @@ export function inspectDocument(
   settings: DescribedSchema['settings'],
   mountPath: string,
   isRated: boolean,
-  morePaths: readonly Member[],
 ): string {
   const privileges = tables && routines && ([decodable(tables), decodable(routines)] as const)
   return postgrestDocument({
@@ -42,7 +39,6 @@ export function inspectDocument(
     settings,
     mountPath,
     isRated,
-    morePaths,
     version: postgrestVersion,
     documentation: 'https://postgrest.org/en/v16/references/api.html',
   })

@@ -1,11 +1,9 @@
 import type { Extension } from '../../extension.ts'
 import { answerBatch } from './answer-batch.ts'
-import { batchDocument } from './batch-document.ts'
 import { isBatchPath } from './batch-path.ts'
 
 /** `POST /$batch`: several requests in one transaction. */
 export const batch: Extension = {
   route: ({ path }, context) =>
     isBatchPath(path, context) ? { bodyLimit: context.snapshot.config.batchMaxBytes, answer: answerBatch } : undefined,
-  path: batchDocument,
 }
