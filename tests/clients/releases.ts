@@ -74,6 +74,7 @@ export const clients = {
   '@supabase/mcp-server-postgrest': {
     ...{ area: 'Databases and agents', release: '0.2.0', with: { '@modelcontextprotocol/sdk': '1.32.2' } },
   },
+  "n8n's Supabase node": { area: 'Databases and agents', release: '2.41.0', package: 'n8n-workflow' },
   '@langchain/community': {
     ...{
       area: 'Databases and agents',
