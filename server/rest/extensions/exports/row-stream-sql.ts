@@ -4,10 +4,11 @@ import type { RestSettings } from '../../settings.ts'
 import { returnsSetOfScalar } from '../../../catalogue/routine.ts'
 import { beginsEarly, type RowPlan } from './streamable.ts'
 import { callStatement } from '../../sql/call.ts'
-import { countStatement } from '../../sql/count.ts'
+import { countStatement, dependsOnEmbeds } from '../../sql/count.ts'
 import { responseHeaders, responseStatus } from '../../sql/current-setting.ts'
 import type { Fragment } from '../../sql/fragment.ts'
 import { resultAlias, scalarValue, sourceName } from '../../sql/handler.ts'
+import { isAllRows } from '../../sql/order.ts'
 import { readStatement } from '../../sql/read.ts'
 import type { StatementShape } from '../../sql/statement.ts'
 
@@ -29,18 +30,27 @@ const responseSettings =
   `(SELECT ${responseHeaders}) AS response_headers, (SELECT ${responseStatus}) AS response_status, ` +
   `(SELECT pg_catalog.current_setting('DateStyle') LIKE 'ISO%') AS has_iso_dates`
 
-/** The rows that count, of which `count=estimated` needs at most one more than `db-max-rows`. */
-function countedRows(plan: RowPlan, { preferences }: StatementShape, dbMaxRows: RestSettings['dbMaxRows']): Fragment {
+/**
+ * The rows that count: without a limit, those of the response; otherwise all without embeds, of which `count=estimated` needs at
+ * most one more than `db-max-rows`.
+ */
+function countedRows(plan: RowPlan, shape: StatementShape, settings: StreamSettings): Fragment {
+  if (isWhole(shape, settings) && dependsOnEmbeds(plan.read)) return readStatement(plan.read)
   const counted = countStatement(plan.read)
-  const isLimited = plan.kind === 'read' && preferences.count === 'estimated' && dbMaxRows !== null
+  const { dbMaxRows } = settings
+  const isLimited = plan.kind === 'read' && shape.preferences.count === 'estimated' && dbMaxRows !== null
   return isLimited ? [counted, ` LIMIT ${dbMaxRows + 1}`] : counted
 }
 
+const isWhole = ({ topLevelRange }: StatementShape, { dbMaxRows }: StreamSettings): boolean =>
+  dbMaxRows === null && isAllRows(topLevelRange)
+
+const isCounted = ({ preferences: { count } }: StatementShape): boolean => count === 'exact' || count === 'estimated'
+
 /** The number of rows that count, or null. */
-function totalSql(plan: RowPlan, shape: StatementShape, { dbMaxRows }: StreamSettings): Fragment {
-  const { count } = shape.preferences
-  if (count !== 'exact' && count !== 'estimated') return 'SELECT null::bigint AS total'
-  return ['SELECT pg_catalog.count(*) AS total FROM (', countedRows(plan, shape, dbMaxRows), ') pgrst_source_count']
+function totalSql(plan: RowPlan, shape: StatementShape, settings: StreamSettings): Fragment {
+  if (!isCounted(shape)) return 'SELECT null::bigint AS total'
+  return ['SELECT pg_catalog.count(*) AS total FROM (', countedRows(plan, shape, settings), ') pgrst_source_count']
 }
 
 type StreamSettings = Pick<RestSettings, 'dbMaxRows'>
@@ -52,8 +62,6 @@ type StreamSettings = Pick<RestSettings, 'dbMaxRows'>
  * `is_row` is null. So rows and numbers are of one snapshot.
  */
 export function rowStatement(plan: RowPlan, shape: StatementShape, settings: StreamSettings, as: RowsAs): Fragment {
-  const { count } = shape.preferences
-  const isCounted = count === 'exact' || count === 'estimated'
   const isEarly = beginsEarly(plan, shape)
   const isCall = plan.kind === 'call'
   const columns = columnsSql(plan, as)
@@ -62,7 +70,7 @@ export function rowStatement(plan: RowPlan, shape: StatementShape, settings: Str
   const withSource: Fragment = isCall ? ['WITH ', source, ' '] : ''
   // Only the header of a CSV depends on it.
   const hasSource = isCall && plan.handler.kind === 'csv' ? `EXISTS (SELECT FROM ${sourceName})` : 'null'
-  if (isEarly && !isCounted && hasSource === 'null') {
+  if (isEarly && !isCounted(shape) && hasSource === 'null') {
     const leading = `${responseSettings}, null AS total, null AS page, null AS has_source, true AS is_row`
     return [withSource, `SELECT ${leading}, ${columns}`, from]
   }
@@ -78,11 +86,13 @@ export function rowStatement(plan: RowPlan, shape: StatementShape, settings: Str
       ') pgrst_rows ON true',
     ]
   }
+  const isPage = isCounted(shape) && isWhole(shape, settings)
   return [
     ['WITH ', isCall ? [source, ', '] : '', 'pgrst_rows AS (', rows, ') '],
-    `SELECT ${responseSettings}, pgrst_total.total, pgrst_page.page, ${hasSource} AS has_source, pgrst_rows.* FROM `,
-    total,
-    ', (SELECT pg_catalog.count(*) AS page FROM pgrst_rows) pgrst_page LEFT JOIN pgrst_rows ON true',
+    `SELECT ${responseSettings}, ${isPage ? 'pgrst_page.page' : 'pgrst_total.total'} AS total, pgrst_page.page, `,
+    `${hasSource} AS has_source, pgrst_rows.* FROM `,
+    isPage ? '' : [total, ', '],
+    '(SELECT pg_catalog.count(*) AS page FROM pgrst_rows) pgrst_page LEFT JOIN pgrst_rows ON true',
   ]
 }
 
