@@ -89,7 +89,7 @@ t.test('from a 401 to the rows of the user, until the grant is revoked', async (
   t.match(claims, { sub: user.user.id, role: 'authenticated', client_id: /./ })
 
   // An access token that has expired is renewed by the client itself.
-  provider.stored = { ...(provider.stored as OAuthTokens), access_token: 'expired' }
+  provider.stored = provider.stored && { ...provider.stored, access_token: 'expired' }
   t.strictSame(await read(), [{ id: 1 }])
 
   const grants = await ask('DELETE', `/user/oauth/grants?client_id=${provider.information?.client_id ?? ''}`, {
