@@ -56,6 +56,11 @@ export const clients = {
     release: '6.0.2',
     with: { '@refinedev/core': '5.0.12', '@supabase/supabase-js': '2.119.1', react: '19.3.1', 'react-dom': '19.3.1' },
   },
+  '@tanstack/query-db-collection': {
+    area: 'JavaScript',
+    release: '1.4.8',
+    with: { '@tanstack/db': '0.15.2', '@tanstack/query-core': '5.108.4', '@supabase/supabase-js': '2.119.1' },
+  },
   'vue-postgrest': { area: 'JavaScript', release: '1.3.0', with: { vue: '2.6.14', jsdom: '26.1.0' } },
   'supabase-js 1': { area: 'JavaScript', release: '1.35.7', package: '@supabase/supabase-js' },
   '@directus/storage-driver-supabase': { area: 'Admin frameworks', release: '5.0.2' },
