@@ -55,7 +55,8 @@ async function openPage(t: Test, installation: Installation): Promise<Page> {
     accessToken: () => Promise.resolve(token),
     global: {
       fetch: (input, init) => {
-        sent.push(`${init?.method ?? 'GET'} ${decodeURIComponent(String(input)).slice(`${server.url}/rest/v1`.length)}`)
+        const { href } = new URL(input instanceof Request ? input.url : input)
+        sent.push(`${init?.method ?? 'GET'} ${decodeURIComponent(href).slice(`${server.url}/rest/v1`.length)}`)
         return fetch(input, init)
       },
     },

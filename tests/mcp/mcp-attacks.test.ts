@@ -199,7 +199,7 @@ t.test('a request ends with its time and with its client', async (t) => {
 t.test('a flood is refused, and leaves nothing behind', async (t) => {
   const slow = (): Promise<unknown> => agent.call('read_rows', { path: '/rpc/slow?seconds=1' }).catch(String)
   const results = await Promise.all(Array.from({ length: 40 }, slow))
-  const refusals = results.filter((result) => /Too many requests of agents/.test(String(result)))
+  const refusals = results.filter((result) => String(result).includes('Too many requests of agents'))
   t.equal(results.length - refusals.length, 4)
   t.notOk((await agent.call('read_rows', { path: '/notes' })).isError)
 })

@@ -16,7 +16,8 @@ export function usedComponents(paths: JsonObject, components: Components): JsonO
     const value = waiting.pop()
     if (typeof value !== 'object' || value === null) continue
     for (const [key, member] of Object.entries(value)) {
-      const [, kind = '', name = ''] = (key === '$ref' && /^#\/components\/([^/]+)\/([^/]+)/.exec(String(member))) || []
+      const reference = key === '$ref' ? String(member) : ''
+      const [, kind = '', name = ''] = /^#\/components\/([^/]+)\/([^/]+)/.exec(reference) ?? []
       const id = `${kind}/${name}`
       if (kind === '') waiting.push(member)
       else if (!used.has(id)) {
