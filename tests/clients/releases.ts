@@ -51,6 +51,17 @@ export const clients = {
       '@supabase/supabase-js': '2.119.1',
     },
   },
+  'ra-supabase-core': {
+    area: 'Admin frameworks',
+    release: '3.5.2',
+    with: {
+      'ra-core': '5.15.4',
+      jsdom: '26.1.0',
+      '@supabase/supabase-js': '2.119.1',
+      react: '19.3.1',
+      'react-dom': '19.3.1',
+    },
+  },
   '@refinedev/supabase': {
     area: 'Admin frameworks',
     release: '6.0.2',
