@@ -1,7 +1,17 @@
 // How the OAuth server is attacked: by people, by clients, and by those who pretend to be either.
 import t from 'tap'
 import { startApplication } from '../support/application.ts'
-import { askAuth, codeOf, password, refreshGrant, signUp, type AuthAnswer, type Json } from '../support/auth.ts'
+import {
+  askAuth,
+  codeOf,
+  password,
+  passwordGrant,
+  refreshGrant,
+  sessionOf,
+  signUp,
+  type AuthAnswer,
+  type Json,
+} from '../support/auth.ts'
 import { createMigratedDatabase } from '../support/database.ts'
 import {
   accessQuery,
@@ -501,6 +511,27 @@ t.test('the access of an earlier owner of the address ends when the address is p
   t.equal((await refreshTokens(flow, id, tokens.refresh_token)).status, 400)
   const { rows } = await database.query('select from auth.oauth_consents where user_id = $1', [thief.user.id])
   t.equal(rows.length, 0, 'a client gets nothing without a question')
+})
+
+t.test("a client of an administrator's account is no administrator", async (t) => {
+  const { user } = await signUp(ask)
+  const path = `/admin/users/${user.id}`
+  t.equal((await ask('PUT', path, { token: admin, body: { role: 'service_role' } })).status, 200)
+  const { access_token: own } = sessionOf(await passwordGrant(ask, user.email))
+  t.equal((await ask('GET', path, { token: own })).status, 200, 'the person is')
+  const { client_id: id } = await registerClient(flow)
+  const { access_token: ofClient } = await grantedTokens(flow, id, own)
+  for (const [method, at, body] of [
+    ['GET', path, undefined],
+    ['PUT', path, { password: 'battery staple horse' }],
+    ['POST', '/admin/generate_link', { type: 'magiclink', email: user.email }],
+    ['POST', '/admin/oauth/clients', { client_name: 'Eve', redirect_uris: [redirectUri] }],
+    ['DELETE', path, undefined],
+  ] as const) {
+    const answer = await ask(method, at, { token: ofClient, ...(body === undefined ? {} : { body }) })
+    t.strictSame([answer.status, codeOf(answer)], [403, 'no_authorization'], `${method} ${at} ${answer.text}`)
+  }
+  t.equal((await passwordGrant(ask, user.email)).status, 200, 'the password is the same')
 })
 
 t.test('a session cookie opens and answers nothing, and beside a token the token counts', async (t) => {

@@ -70,6 +70,6 @@ export type AuthCallers = {
   readonly user: (request: IncomingMessage, allowsClients?: boolean) => Promise<AuthUser>
   /** The user of a token that was verified. @throws AuthError 403 `user_not_found`, `session_not_found`, `user_banned` */
   readonly userOf: (subject: AuthSubject) => Promise<AuthUser>
-  /** @throws AuthError 401 `no_authorization`; 403 `bad_jwt`, `not_admin` */
+  /** @throws AuthError 401 `no_authorization`; 403 `bad_jwt`, `not_admin`, `no_authorization` for a client of the OAuth server */
   readonly admin: (request: IncomingMessage) => Promise<AuthAdmin>
 }

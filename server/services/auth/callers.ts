@@ -67,7 +67,9 @@ export function createCallers({ settings, database, accessTokens }: CallerOption
       const credential = token ?? (typeof key === 'string' && isApiKey(key) ? key : undefined)
       if (isEmpty(credential)) throw authErrors.noAuthorization()
       const claims = await accessTokens.verify(credential)
-      const { role } = claims
+      const { role, client_id: client } = claims
+      // An account can have such a role: its person is an administrator, but no application that it has granted access to.
+      if (client !== undefined) throw authErrors.isClient()
       if (typeof role !== 'string' || !settings().authJwtAdminRoles.includes(role)) throw authErrors.notAdmin()
       return { role, claims }
     },
