@@ -137,6 +137,8 @@ export type Results = readonly (readonly RawRow[])[]
 /** Statements that write related rows. The main statement reads what they have written. */
 export type NestedStatements = {
   readonly statements: readonly Statement[]
+  /** The relations that they write to. */
+  readonly writes: readonly QualifiedIdentifier[]
   /** The error of their results; undefined for valid ones. */
   readonly errorOf: (results: Results) => ApiError | undefined
   /** Adds the place in the body to the error of one of the statements. */

@@ -1,4 +1,5 @@
 // Explains the transaction of a request: runs it as the engine wrote it, undoes it, and examines what decided its result.
+import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
 import type { Identity } from '../../identity/identity.ts'
 import type { RawRow, RestTransaction } from '../../rest/database.ts'
 import type { Prepared } from '../../rest/extension.ts'
@@ -58,7 +59,7 @@ type Context = {
 export async function explainTransaction(
   scratch: ScratchTransaction,
   transaction: RestTransaction,
-  { plan: planned }: Pick<Prepared, 'plan'>,
+  { plan: planned, nested }: Pick<Prepared, 'plan' | 'nested'>,
   { role }: Identity,
   options: ExplainOptions,
 ): Promise<ExplainedRun> {
@@ -70,7 +71,11 @@ export async function explainTransaction(
     return {
       used: found,
       bypass: await bypassingRole(stage, needs),
-      effects: await readEffects(stage, transaction, plan, found, options),
+      effects: await readEffects(stage, transaction, {
+        reads: found.map(({ row }) => row),
+        writes: [...(plan?.kind === 'mutate' ? [plan.mutate.into] : []), ...(nested?.writes ?? [])],
+        trusted: options.trusted,
+      }),
     }
   })
   const context: Context = { stage, transaction, plan, used, bypass, options }
@@ -120,21 +125,25 @@ async function bypassingRole(stage: Stage, needs: readonly Need[]): Promise<stri
 async function readEffects(
   stage: Stage,
   { statements, before }: RestTransaction,
-  plan: CrudPlan | undefined,
-  used: readonly UsedRelation[],
-  { trusted }: ExplainOptions,
+  { reads, writes, trusted }: EffectsOptions,
 ): Promise<Effects> {
   const [row] = await stage.query(introspectionQuery('explained-effects').text)
   const dependencies = await readPart((text, values) => stage.query(text, values), 'dependencies')
-  const written = plan?.kind === 'mutate' ? plan.mutate.into : undefined
   const catalogue = { ...decodeRow<Omit<EffectsCatalogue, 'dependencies'>>(row ?? {}), dependencies }
   return effectsOf(catalogue, {
     statements: [...before, ...statements].map((it) => it.text),
-    reads: used.map(({ row: { schema, name } }) => `${schema}.${name}`),
-    writes: written ? [`${written.schema}.${written.name}`] : [],
+    reads: reads.map(keyOf),
+    writes: [...new Set(writes.map(keyOf))],
     trusted,
   })
 }
+
+type EffectsOptions = Pick<ExplainOptions, 'trusted'> & {
+  readonly reads: readonly QualifiedIdentifier[]
+  readonly writes: readonly QualifiedIdentifier[]
+}
+
+const keyOf = ({ schema, name }: QualifiedIdentifier): string => `${schema}.${name}`
 
 /** The parts of an explanation that say nothing. */
 export const notExplained: ExplainedTransaction = {

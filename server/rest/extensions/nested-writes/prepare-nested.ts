@@ -1,5 +1,5 @@
 // Prepares a nested write: POST whose body has keys that name relationships.
-import { qualifiedKey } from '../../../catalogue/identifier.ts'
+import { qualifiedKey, type QualifiedIdentifier } from '../../../catalogue/identifier.ts'
 import type { SchemaCache } from '../../../catalogue/schema-cache.ts'
 import type { BodyProblem, BodyValidator } from '../../validation.ts'
 import { errors } from '../../errors.ts'
@@ -9,7 +9,7 @@ import { planNestedWrite } from './nested-planner.ts'
 import { nestedRelationship } from './nested-relationship.ts'
 import { maxSteps } from './nested-steps.ts'
 import { locateError, unmatchedError } from './nested-path.ts'
-import type { NestedPlan, RowsStep } from './nested-write.ts'
+import type { NestedPlan, NestedStep, RowsStep } from './nested-write.ts'
 import { planRequest } from '../../plan/planner.ts'
 import type { PlanSettings } from '../../plan/plan-context.ts'
 import type { ApiRequest } from '../../request/api-request.ts'
@@ -84,6 +84,7 @@ export function prepareNested(
     keepsSession: false,
     nested: {
       statements: steps.map((step) => render(nestedStatement(step))),
+      writes: steps.map(writtenBy),
       errorOf: (results) => unmatchedError(results, steps),
       locate: (error, statement) => {
         const step = steps[statement]
@@ -91,6 +92,11 @@ export function prepareNested(
       },
     },
   }
+}
+
+function writtenBy(step: NestedStep): QualifiedIdentifier {
+  if (step.kind === 'junction') return step.into
+  return (step.kind === 'existing' ? step.of : step).level.into
 }
 
 function isRelationship(cache: SchemaCache, table: Parameters<typeof nestedRelationship>[1], key: string): boolean {
