@@ -39,11 +39,7 @@ const schema = `
   create table public.harmless (id int primary key);
   create table public.part (id int primary key, harmless int references public.harmless);
   create trigger calls_out before insert on public.part for each row execute function public.calls_out();
-  create table public.junction (
-    harmless int references public.harmless, note int references public.notes, primary key (harmless, note)
-  );
-  create trigger calls_out after insert on public.junction for each row execute function public.calls_out();
-  grant insert, select on public.harmless, public.part, public.junction to anon;
+  grant insert, select on public.harmless, public.part to anon;
 `
 const limits = { MCP_MODE: 'read-write', MCP_MAX_RUNNING: '4', MCP_TIMEOUT: '4', MCP_MAX_BYTES: '50000' }
 const server = await startMcpServer(t, schema, limits)
@@ -159,14 +155,9 @@ t.test('a write whose effects cannot be undone is not previewed', async (t) => {
   t.match(refused, { isError: true, text: /not run|PGRSTX/ })
   t.notMatch(refused.text, 'nowhere', 'it was not run')
   t.notOk((await agent.call('preview_write', { method: 'POST', path: '/harmless', body: { id: 1 } })).isError)
-  for (const body of [
-    { id: 1, part: [{ id: 1 }] },
-    { id: 1, notes: [{ id: 7 }] },
-  ]) {
-    const related = await agent.call('preview_write', { method: 'POST', path: '/harmless', body })
-    t.match(related, { isError: true, text: /PGRSTX/ }, JSON.stringify(body))
-    t.notMatch(related.text, 'nowhere', 'it was not run')
-  }
+  const body = { id: 1, part: [{ id: 1 }] }
+  const related = await agent.call('preview_write', { method: 'POST', path: '/harmless', body })
+  t.match(related, { isError: true, text: /"part" is no column of "harmless"/ }, 'related rows would not be shown')
 })
 
 const states = async (): Promise<number> =>

@@ -235,6 +235,9 @@ t.test('inserts, upserts and their limits', async (t) => {
     confirm_token: shown.own.confirm_token,
   })
   t.match(done, { isError: false, own: { affected: 2 } })
+  const upsert = { method: 'POST', path: '/tasks', resolution: 'merge-duplicates' }
+  const changed = await ofAda.call('preview_write', { ...upsert, body: { title: 'a', owner: ada.sub } })
+  t.match(changed.text, /^1 row would be inserted or changed\./, 'an upsert may change a row')
   const foreign = { method: 'POST', path: '/tasks', body: { title: 'x', owner: bob.sub } }
   t.match(await ofAda.call('preview_write', foreign), { isError: true, text: /42501/ }, 'a denied write')
   const many = Array.from({ length: 13 }, () => ({ title: 'x', owner: ada.sub }))

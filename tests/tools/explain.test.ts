@@ -122,11 +122,12 @@ const hostile = `
   begin perform public.dblink_exec('dbname=partner', 'insert into seen values (1)'); return new; end $$;
   create function tenancy.composed() returns trigger language plpgsql as $$
   begin execute format('select %L', new.note); return new; end $$;
-  create table public.told (id int primary key, note text);
+  create table public.folder (id int primary key);
+  create table public.told (id int primary key, note text, folder int references public.folder);
   create table public.told_child (told int references public.told on delete cascade, note text);
   create trigger tell_partner before insert on public.told for each row execute function tenancy.tell_partner();
   create trigger composed after delete on public.told_child for each row execute function tenancy.composed();
-  grant all on public.told, public.told_child to authenticated, service_role;
+  grant all on public.folder, public.told, public.told_child to authenticated, service_role;
   insert into public.told_child values (null, 'x');
   create function public.effects(kind text) returns text language plpgsql as $$
   begin
@@ -150,6 +151,12 @@ t.test('effects outside the transaction', async (t) => {
   const as = { as: 'anna@example.org' }
   const refusals: readonly (readonly [line: string, data: unknown, object: string, through: RegExp])[] = [
     ['POST /told', { id: 1 }, 'public.dblink_exec()', /trigger tell_partner on public.told, tenancy.tell_partner/],
+    [
+      'POST /folder',
+      { id: 1, told: [{ id: 1 }] },
+      'public.dblink_exec()',
+      /^trigger tell_partner on public.told, tenancy/,
+    ],
     ['DELETE /told?id=eq.1', undefined, 'tenancy.composed()', /cascade from public.told, trigger composed/],
     ['POST /rpc/outside', { kind: 'x' }, 'setval()', /^public.outside\(kind text\)$/],
   ]
@@ -199,7 +206,7 @@ t.test('hostile names', async (t) => {
 t.test('nothing has changed', async (t) => {
   const after = (await contents()) as { readonly name: string }[]
   t.strictSame(
-    after.filter(({ name }) => !/^(?:counted|told|told_child|"we.*)$/.test(name)),
+    after.filter(({ name }) => !/^(?:counted|folder|told|told_child|"we.*)$/.test(name)),
     before,
   )
 })

@@ -1,4 +1,5 @@
 // `preview_write` and `confirm_write`: a write is shown with its effect, which is undone, and then made.
+import { qualifiedKey } from '../../../catalogue/identifier.ts'
 import { jsonElements } from '../../../text/json-members.ts'
 import type { Answering } from '../../../rest/rest-request.ts'
 import { askEngine, EngineRefusal, type EngineAnswer } from '../ask-engine.ts'
@@ -40,7 +41,7 @@ export const previewTool = defineTool<Given>({
     const list = (texts: readonly string[] | undefined): string =>
       texts === undefined ? 'null' : `[${texts.slice(0, shownRows).join(',\n')}]`
     return {
-      heading: `${sentence(given.method, affected)} Nothing has changed yet: it was rolled back. If the user agrees, call confirm_write with the same arguments and confirm_token ${token}, within ${tokenLifetime} seconds.`,
+      heading: `${sentence(given, affected)} Nothing has changed yet: it was rolled back. If the user agrees, call confirm_write with the same arguments and confirm_token ${token}, within ${tokenLifetime} seconds.`,
       data: `{"before":${list(before)},"after":${given.method === 'DELETE' ? '[]' : list(rows)}}`,
       own: { affected, confirm_token: token, expires_in: tokenLifetime },
     }
@@ -62,15 +63,16 @@ export const confirmTool = defineTool<Given & { readonly confirm_token: string }
     const answer = await askEngine(context.parts.engine, preferring(write, given, preferences), context)
     const location = answer.header('location')
     return {
-      heading: sentence(given.method, countOf(answer) ?? affected, true),
+      heading: sentence(given, countOf(answer) ?? affected, true),
       data: JSON.stringify(location === undefined ? {} : { location }),
       own: { affected: countOf(answer) ?? affected },
     }
   },
 })
 
-const sentence = (method: Given['method'], rows: number, isDone = false): string => {
-  const verb = { POST: 'inserted', PATCH: 'changed', DELETE: 'deleted' }[method]
+const sentence = ({ method, resolution }: Given, rows: number, isDone = false): string => {
+  const isUpsert = method === 'POST' && resolution === 'merge-duplicates'
+  const verb = isUpsert ? 'inserted or changed' : { POST: 'inserted', PATCH: 'changed', DELETE: 'deleted' }[method]
   const subject = rows === 1 ? '1 row' : `${rows} rows`
   return isDone ? `${subject} ${rows === 1 ? 'was' : 'were'} ${verb}.` : `${subject} would be ${verb}.`
 }
@@ -86,8 +88,10 @@ function writeOf({ method, path, schema, body }: Given, { parts }: ToolContext):
     throw new ToolRefusal(method === 'DELETE' ? 'body: DELETE has none' : `body: ${method} needs one`)
   }
   const text = body === undefined ? '' : bodyText(body)
-  if (method === 'POST' && rowsIn(text) > mcpMaxRows) {
-    throw new ToolRefusal(`body: has more than ${mcpMaxRows} rows (MCP_MAX_ROWS)`)
+  if (method === 'POST') {
+    const rows = rowsOf(text)
+    if (rows.length > mcpMaxRows) throw new ToolRefusal(`body: has more than ${mcpMaxRows} rows (MCP_MAX_ROWS)`)
+    requireColumns(rows, { resource, schema }, parts)
   }
   return {
     method,
@@ -101,13 +105,42 @@ function writeOf({ method, path, schema, body }: Given, { parts }: ToolContext):
   }
 }
 
-/** Number of rows in a body. What is not JSON is left to the engine, whose error says where. */
-function rowsIn(text: string): number {
+/** The rows in a body; none in what is not JSON, which is left to the engine, whose error says where. */
+function rowsOf(text: string): readonly unknown[] {
   try {
     const value: unknown = JSON.parse(text)
-    return Array.isArray(value) ? value.length : 1
+    return Array.isArray(value) ? value : [value]
   } catch {
-    return 0
+    return []
+  }
+}
+
+/**
+ * Related rows in a body would be written without being shown.
+ *
+ * @throws ToolRefusal for a member that is no column
+ */
+function requireColumns(
+  rows: readonly unknown[],
+  { resource, schema }: { readonly resource: string; readonly schema: string | undefined },
+  { snapshot }: ToolContext['parts'],
+): void {
+  const { config, schemaCache } = snapshot()
+  const name = decoded(resource)
+  const table = schemaCache?.tables.get(qualifiedKey(schema ?? config.dbSchemas[0] ?? '', name))
+  if (!table) return
+  const members = rows.flatMap((row) => (typeof row === 'object' && row !== null ? Object.keys(row) : []))
+  const other = members.find((member) => !table.columns.has(member))
+  if (other === undefined) return
+  const [member, of] = [other, name].map((text) => JSON.stringify(text.slice(0, 100)))
+  throw new ToolRefusal(`body: ${member} is no column of ${of}. Related rows are written by themselves.`)
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
   }
 }
 
