@@ -26,7 +26,12 @@ const run = {
   confidence: 90,
   is_positive: true,
 }
-const ended = { code: 'PGRST303', message: 'The session of this token has ended', details: null, hint: 'Sign in again.' }
+const ended = {
+  code: 'PGRST303',
+  message: 'The session of this token has ended',
+  details: null,
+  hint: 'Sign in again.',
+}
 
 const requests: readonly (readonly [
   method: string,
