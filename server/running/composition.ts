@@ -287,6 +287,7 @@ const undoing = ({ engine, database, validator, lookupApiKey, shedding, log, met
       engine.snapshot.loaded.verifier,
       lookupApiKey,
     ),
+  counting: { query: database.query, onWarning: (message: string) => log.write({ kind: 'warning', message }) },
   onRequest: observeRest(log, metrics, shedding),
 })
 

@@ -4,6 +4,7 @@ import type { Environment } from '../config/config-sources.ts'
 import type { EmbeddedDatabase } from '../postgres/embedded/embedded.ts'
 import type { ScratchTransaction } from '../postgres/scratch-transaction.ts'
 import type { RestTransaction } from '../rest/database.ts'
+import type { LimitsOptions } from '../rest/extensions/limits/extension.ts'
 import type { Identify, RestObservation } from '../rest/handler.ts'
 import type { Answering } from '../rest/rest-request.ts'
 import type { Snapshot } from '../rest/snapshot.ts'
@@ -45,6 +46,8 @@ export type ExplainingOptions = {
   readonly snapshot: () => Snapshot
   readonly validator: BodyValidator
   readonly identify: Identify
+  /** How requests per second are counted, as those that take effect. */
+  readonly counting: LimitsOptions['counting']
   /** Roles that may have requests explained; none: explaining is off. */
   readonly roles: () => readonly string[]
   /** Called once for each explained request, before its response is sent. */

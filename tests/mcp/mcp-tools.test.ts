@@ -37,7 +37,7 @@ const schema = `
 
 const ada = { sub: '00000000-0000-4000-8000-000000000001' }
 const bob = { sub: '00000000-0000-4000-8000-000000000002' }
-const { url, database } = await startMcpServer(t, schema, {
+const { url, database, service } = await startMcpServer(t, schema, {
   MCP_MODE: 'read-write',
   MCP_MAX_ROWS: '12',
   EXPLAIN_ROLES: 'authenticated',
@@ -255,4 +255,32 @@ t.test('inserts, upserts and their limits', async (t) => {
     text: /DELETE has none/,
   })
   t.match(await anonymous.call('preview_write', foreign), { isError: true, text: /42501/ })
+})
+
+t.test('the limits of a role hold for a preview, too', async (t) => {
+  const body = { title: 'limited', owner: ada.sub }
+  const preview = () => ofAda.call('preview_write', { method: 'POST', path: '/tasks', body })
+  const limit = async (settings: Readonly<Record<string, number>>): Promise<void> => {
+    await database.query(`alter role authenticated in database ${database.name} reset all`)
+    for (const [name, value] of Object.entries(settings)) {
+      await database.query(`alter role authenticated in database ${database.name} set pgrst.${name} = '${value}'`)
+    }
+    await service.engine.reloadSettings()
+  }
+  t.equal((await preview()).isError, false)
+  await limit({ max_cost: 1 })
+  const change = { method: 'PATCH', path: '/tasks?title=like.*', body: { done: true } }
+  t.match(
+    await ofAda.call('preview_write', change),
+    { isError: true, text: /"PGRSTX81"/ },
+    'the cost of its statements',
+  )
+  await limit({ max_requests_per_second: 0.01, max_request_burst: 2 })
+  const attempts = [await preview(), await preview(), await preview()]
+  t.strictSame(
+    attempts.map(({ isError }) => isError),
+    [false, false, true],
+  )
+  t.match(attempts[2]?.text, /status 429/, 'the rate of its requests')
+  await limit({})
 })

@@ -16,7 +16,8 @@ import type { Explanation } from './explanation.ts'
 import { explainTransaction, notExplained, type ExplainedRun, type ExplainOptions } from './transaction.ts'
 
 /** `identify` authenticates the caller, and refuses those who may not have requests explained. */
-export type ExplainerOptions = Pick<ExplainingOptions, 'database' | 'snapshot' | 'validator' | 'identify'>
+export type ExplainerOptions = Pick<ExplainingOptions, 'database' | 'snapshot' | 'validator' | 'identify'> &
+  Partial<Pick<ExplainingOptions, 'counting'>>
 
 export type ExplainedRequest = {
   /** The response that the request would get, or that refuses to explain it. */
@@ -99,9 +100,9 @@ export class Explainer {
   readonly #handler: RestHandler
 
   constructor(options: ExplainerOptions) {
-    const { snapshot, validator, identify } = options
+    const { snapshot, validator, identify, counting } = options
     this.#options = options
-    this.#extensions = extensionsOf(createExtensions({ settings: snapshot().config }))
+    this.#extensions = extensionsOf(createExtensions({ settings: snapshot().config, ...(counting && { counting }) }))
     const database: BatchDatabase = {
       run: (transaction) => this.#run(transaction),
       batch: () => Promise.reject(errors.notImplemented('Explain the requests of a batch one by one.')),

@@ -82,9 +82,27 @@ export async function explainTransaction(
   if (effects.refused.length > 0) {
     return { outcome: { kind: 'refused' }, explanation: await describe(context, { kind: 'refused' }, effects) }
   }
+  const tooExpensive = await checkCost(stage, transaction)
+  if (tooExpensive) {
+    const statements = statementsOf(transaction)
+    return { outcome: { kind: 'failed', error: tooExpensive }, explanation: { ...notExplained, effects, statements } }
+  }
   const outcome = await run(stage, transaction)
   if (options.onlyRuns === true) return { outcome, explanation: { ...notExplained, effects } }
   return { outcome, explanation: await describe(context, outcome, effects) }
+}
+
+/** The error of a request that costs more than its caller may spend. One whose cost is unknown, such as without privileges, fails. */
+async function checkCost(stage: Stage, { precheck }: RestTransaction): Promise<Error | undefined> {
+  if (!precheck) return undefined
+  const results = await stage.attempt(() =>
+    stage.asCaller(async () => {
+      const rows: (readonly RawRow[])[] = []
+      for (const statement of precheck.statements) rows.push(await stage.run(statement))
+      return rows
+    }),
+  )
+  return results && precheck.check(results)
 }
 
 /** Runs the statements of the request, with the checks of a commit. */
@@ -184,10 +202,7 @@ async function describe(context: Context, outcome: Outcome, effects: Effects): P
   const isDenied = outcome.kind === 'failed' ? missing.length > 0 || examined.denied.length > 0 : hides
   return {
     effects,
-    statements: transaction.statements.map(({ text, values }) => ({
-      sql: text,
-      values: values.map((value) => (Buffer.isBuffer(value) ? `\\x${value.toString('hex')}` : value)),
-    })),
+    statements: statementsOf(transaction),
     relations: used.map((it) => examined.relations.get(it) ?? describeRelation(it, new Map())),
     rows,
     denied: isDenied ? denial(missing, examined) : null,
@@ -196,6 +211,12 @@ async function describe(context: Context, outcome: Outcome, effects: Effects): P
     notes: notesOf(context, outcome, knowsHidden && cost === undefined),
   }
 }
+
+const statementsOf = ({ statements }: RestTransaction): Explanation['statements'] =>
+  statements.map(({ text, values }) => ({
+    sql: text,
+    values: values.map((value) => (Buffer.isBuffer(value) ? `\\x${value.toString('hex')}` : value)),
+  }))
 
 const denial = (privileges: readonly MissingPrivilege[], { denied }: Examined): Explanation['denied'] => ({
   reason: privileges.length > 0 ? 'privileges' : 'policies',
