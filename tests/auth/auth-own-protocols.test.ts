@@ -240,7 +240,11 @@ function verifiedFields(request: Request, tokenSecret: string): Json {
 }
 
 t.test('twitter: OAuth 1.0a', async (t) => {
-  const { url, authorize, callback, ask } = await start({ ...settingsOf('TWITTER'), TRUSTED_PROXIES: '1' })
+  const { url, authorize, callback, ask } = await start({
+    ...settingsOf('TWITTER'),
+    TRUSTED_PROXIES: '1',
+    GOTRUE_SECURITY_MANUAL_LINKING_ENABLED: 'true',
+  })
   const site = 'https://api.twitter.com'
   let count = 0
   let at = ''
@@ -273,10 +277,8 @@ t.test('twitter: OAuth 1.0a', async (t) => {
   t.equal(first.page.href, `${site}/oauth/authenticate?oauth_token=r1`)
   t.equal(at, `${url}/auth/v1/callback?state=${first.state}`)
   const { state, oauth_token } = first
-  t.match(await callback({ state, oauth_token, oauth_verifier: 'right' }), {
-    access_token: String,
-    provider_token: 'access',
-  })
+  const signedIn = await callback({ state, oauth_token, oauth_verifier: 'right' })
+  t.match(signedIn, { access_token: String, provider_token: 'access' })
   t.match(await stored('twitter', '38895958'), {
     email: 'sean@example.org',
     metadata: {
@@ -318,12 +320,20 @@ t.test('twitter: OAuth 1.0a', async (t) => {
     sent += 1
     return new Response('', { status: 503 })
   })
-  const statuses = []
-  for (let round = 0; round < 40; round++) {
-    statuses.push((await ask('GET', `/authorize?provider=${round % 2 === 0 ? 'Twitter' : 'custom:twitter'}`)).status)
+  for (const [path, network] of [
+    ['/authorize', '203.0.113.1'],
+    ['/user/identities/authorize', '203.0.113.2'],
+  ] as const) {
+    sent = 0
+    const call = { token: String(signedIn.access_token), headers: { 'X-Forwarded-For': network } }
+    const statuses = []
+    for (let round = 0; round < 40; round++) {
+      const provider = round % 2 === 0 ? 'Twitter' : 'custom:twitter'
+      statuses.push((await ask('GET', `${path}?provider=${provider}`, call)).status)
+    }
+    t.ok(statuses.includes(429), path)
+    t.ok(sent > 0 && sent <= 30, `${path}: ${sent} requests`)
   }
-  t.ok(statuses.includes(429))
-  t.ok(sent <= 30, `${sent} requests`)
   const body = { provider: 'twitter', id_token: await signed({ sub: 'x' }) }
   t.equal(codeOf(await ask('POST', '/token?grant_type=id_token', { body })), 'validation_failed')
 })

@@ -4,7 +4,7 @@ import { AuthError, authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthRoute } from '../dialect.ts'
 import { originOf } from '../request-origin.ts'
 import { requireManualLinking } from './manual-linking.ts'
-import { flowParameters } from './oauth-routes.ts'
+import { flowParameters, limitOfFlow } from './oauth-routes.ts'
 import { flowTarget, startProviderFlow } from './provider-flow.ts'
 import { isUuid } from '../../../text/uuid.ts'
 
@@ -24,6 +24,7 @@ export const identityRoutes: readonly AuthRoute[] = [
     id: 'authLinkIdentity',
     summary: 'Link an identity at a provider to the account',
     caller: 'user',
+    limit: limitOfFlow,
     query: {
       ...flowParameters,
       skip_http_redirect: '`true` for a response `{url}` instead of a redirect.',

@@ -21,8 +21,9 @@ const callbackParameters: Readonly<Record<string, string>> = {
   error: 'Error of the provider.',
 }
 
-/** Whether each sign-in sends a request to the provider before the user is sent there, which a flood must not cause. */
-const asksFirst = (provider: string | null): boolean => settingName(provider ?? '') === 'twitter'
+/** Limits flows that send a request to the provider before the user is sent there, which a flood must not cause. */
+export const limitOfFlow = (query: URLSearchParams): 'verify' | undefined =>
+  settingName(query.get('provider') ?? '') === 'twitter' ? 'verify' : undefined
 
 const target = 'To the page that started the flow: with a session in the fragment, or a code or an error in the query.'
 
@@ -33,7 +34,7 @@ export const oauthRoutes: readonly AuthRoute[] = [
     id: 'authAuthorize',
     summary: 'Sign in with an OpenID Connect provider',
     caller: 'anyone',
-    limit: (query) => (!isEmpty(query.get('invite_token')) || asksFirst(query.get('provider')) ? 'verify' : undefined),
+    limit: (query) => (isEmpty(query.get('invite_token')) ? limitOfFlow(query) : 'verify'),
     secrets: ['linkToken'],
     query: { ...flowParameters, invite_token: 'Token of the link of an invitation that the sign-in accepts.' },
     success: [302, 'To the provider, or to the page with an error if the provider cannot be reached.'],
