@@ -123,7 +123,10 @@ function Question({ asked, token }: { readonly asked: Asked; readonly token: str
             .join(', ') || 'nothing more'}
         </dd>
         <dt>It may</dt>
-        <dd>read and change the data that you can, but neither your password nor anything else of your account</dd>
+        <dd>
+          read your account with its addresses, and read and change the data that you can, but change neither your
+          password nor anything else of your account
+        </dd>
       </dl>
       <p>Approve only if you have just asked that application for it, and know the place that you return to.</p>
       <Problem error={error} />
