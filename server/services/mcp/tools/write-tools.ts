@@ -1,6 +1,7 @@
 // `preview_write` and `confirm_write`: a write is shown with its effect, which is undone, and then made.
 import { qualifiedKey } from '../../../catalogue/identifier.ts'
 import { jsonElements } from '../../../text/json-members.ts'
+import { pathSegments } from '../../../rest/request/resource.ts'
 import type { Answering } from '../../../rest/rest-request.ts'
 import { askEngine, EngineRefusal, type EngineAnswer } from '../ask-engine.ts'
 import { bodyText, type BodyArgument } from '../body-argument.ts'
@@ -126,7 +127,7 @@ function requireColumns(
   { snapshot }: ToolContext['parts'],
 ): void {
   const { config, schemaCache } = snapshot()
-  const name = decoded(resource)
+  const [name = ''] = pathSegments(resource)
   const table = schemaCache?.tables.get(qualifiedKey(schema ?? config.dbSchemas[0] ?? '', name))
   if (!table) return
   const members = rows.flatMap((row) => (typeof row === 'object' && row !== null ? Object.keys(row) : []))
@@ -134,14 +135,6 @@ function requireColumns(
   if (other === undefined) return
   const [member, of] = [other, name].map((text) => JSON.stringify(text.slice(0, 100)))
   throw new ToolRefusal(`body: ${member} is no column of ${of}. Related rows are written by themselves.`)
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
 }
 
 const preferring = (
