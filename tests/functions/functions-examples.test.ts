@@ -161,6 +161,7 @@ t.test('the environment has what Supabase sets, and nothing of the server', asyn
     'MULTI',
     'STRIPE_WEBHOOK_SIGNING_SECRET',
     'SUPABASE_ANON_KEY',
+    'SUPABASE_JWKS_URL',
     'SUPABASE_SERVICE_ROLE_KEY',
     'SUPABASE_URL',
   ])
