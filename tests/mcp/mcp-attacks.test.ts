@@ -36,6 +36,7 @@ const schema = `
     begin perform dblink_exec('dbname=nowhere', 'select 1'); return new; end $$;
   create trigger calls_out before insert on public.dangerous for each row execute function public.calls_out();
   grant insert, select on public.dangerous to anon;
+  create function public.volatile_call() returns text language sql as $$ select dblink_exec('dbname=nowhere', 'select 1') $$;
   create table public.harmless (id int primary key);
   create table public.part (id int primary key, harmless int references public.harmless);
   create trigger calls_out before insert on public.part for each row execute function public.calls_out();
@@ -148,6 +149,14 @@ t.test('SQL and paths in every argument are values', async (t) => {
     logged().filter(({ level }) => level === 'error'),
     [],
   )
+})
+
+t.test('a function that may have effects is not called as one that reads', async (t) => {
+  for (const path of ['/rpc/volatile_call', '/rpc/volatile%5Fcall?limit=1']) {
+    const refused = await agent.call('read_rows', { path })
+    t.match(refused, { isError: true, text: /declared stable or immutable/ }, path)
+    t.notMatch(refused.text, 'password', 'it was not run')
+  }
 })
 
 t.test('a write whose effects cannot be undone is not previewed', async (t) => {

@@ -1,8 +1,12 @@
 // `read_rows`: a read through the engine, as the caller.
+import { qualifiedKey } from '../../../catalogue/identifier.ts'
+import { pathSegments } from '../../../rest/request/resource.ts'
 import { jsonElements } from '../../../text/json-members.ts'
 import { askEngine } from '../ask-engine.ts'
+import type { McpParts } from '../mcp-parts.ts'
 import { limitedQuery, targetOf } from '../target.ts'
 import { defineTool } from '../tool.ts'
+import { ToolRefusal } from '../tool-refusal.ts'
 
 type Given = {
   readonly path: string
@@ -21,6 +25,7 @@ export const readTool = defineTool<Given>({
   run: async ({ path, schema, count }, context) => {
     const { mcpMaxRows, restBasePath } = context.parts.snapshot().config
     const { resource, query } = targetOf(path, restBasePath)
+    requireReading(resource, schema, context.parts)
     const answer = await askEngine(
       context.parts.engine,
       {
@@ -49,6 +54,22 @@ export const readTool = defineTool<Given>({
     }
   },
 })
+
+/**
+ * A transaction that only reads does not keep a function from effects outside the database.
+ *
+ * @throws ToolRefusal for a function that is not declared to have none
+ */
+function requireReading(resource: string, schema: string | undefined, { snapshot }: McpParts): void {
+  const { config, schemaCache } = snapshot()
+  const [, name] = pathSegments(resource)
+  if (name === undefined) return
+  const overloads = schemaCache?.routines.get(qualifiedKey(schema ?? config.dbSchemas[0] ?? '', name)) ?? []
+  if (overloads.every(({ volatility }) => volatility !== 'volatile')) return
+  throw new ToolRefusal(
+    `path: the function ${JSON.stringify(name.slice(0, 100))} may write. Only functions that are declared stable or immutable are called.`,
+  )
+}
 
 /** The number of all rows in `Content-Range`: `0-24/3573`. */
 function totalOf(range: string | undefined): number | undefined {
