@@ -67,9 +67,10 @@ export function createCallers({ settings, database, accessTokens }: CallerOption
       const credential = token ?? (typeof key === 'string' && isApiKey(key) ? key : undefined)
       if (isEmpty(credential)) throw authErrors.noAuthorization()
       const claims = await accessTokens.verify(credential)
-      const { role, client_id: client } = claims
+      const { role, client_id: client, session_id: session } = claims
       // An account can have such a role: its person is an administrator, but no application that it has granted access to.
-      if (client !== undefined) throw authErrors.isClient()
+      // Tokens of other issuers can have a claim of this name, too, but no session.
+      if (client !== undefined && session !== undefined) throw authErrors.isClient()
       if (typeof role !== 'string' || !settings().authJwtAdminRoles.includes(role)) throw authErrors.notAdmin()
       return { role, claims }
     },
