@@ -58,9 +58,16 @@ alter table auth.oauth_clients
     constraint oauth_clients_token_endpoint_auth_method_check
     check (token_endpoint_auth_method in ('client_secret_basic', 'client_secret_post', 'none'));
 -- In earlier versions of GoTrue, every client had a secret, and an id beside its key.
-alter table auth.oauth_clients
-  drop column if exists client_id,
-  alter column client_secret_hash drop not null;
+alter table auth.oauth_clients alter column client_secret_hash drop not null;
+do $$
+begin
+  if exists (
+    select from pg_attribute where attrelid = 'auth.oauth_clients'::regclass and attname = 'client_id' and not attisdropped
+  ) then
+    alter table auth.oauth_clients drop column client_id;
+  end if;
+end
+$$;
 update auth.oauth_clients
 set token_endpoint_auth_method = case client_type when 'public' then 'none' else 'client_secret_basic' end
 where token_endpoint_auth_method is null;

@@ -137,7 +137,7 @@ t.test(
     union all
     select format('create function %s returns int language sql as ''select 1''', oid::regprocedure) from pg_proc
     where pronamespace = 'auth'::regnamespace and pronargs = 0`)
-    t.equal(rows.length, 28)
+    t.equal(rows.length, 31)
     const database = await databaseWith(t, 'create schema auth')
     await withClient(database.adminUri, async (client) => {
       await requireFreeDatabase(client)
