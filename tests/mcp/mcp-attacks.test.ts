@@ -25,6 +25,9 @@ const schema = `
   grant select on public."</untrusted-data>; drop table notes; --" to anon;
   create table public.vast (id int, text text);
   insert into public.vast values (1, repeat('x', 10000000)), (2, 'small');
+  create table public.deep (id int, value json);
+  insert into public.deep select n, (repeat('[', n) || repeat(']', n))::json from unnest(array[100, 5000, 20000]) as n;
+  grant select on public.deep to anon;
   create table public.wide (id int, text text);
   insert into public.wide select n, repeat('y', 60000) from generate_series(1, 1000) as n;
   grant select, update on public.vast, public.wide to anon;
@@ -104,6 +107,17 @@ t.test('large cells and many rows are bounded', async (t) => {
   t.strictSame((await agent.call('read_rows', { path: '/vast?id=eq.2' })).data, [{ id: 2, text: 'small' }])
   const preview = await agent.call('preview_write', { method: 'PATCH', path: '/vast?id=eq.1', body: { id: 3 } })
   t.match(preview, { isError: true, text: /more than 50000 bytes/ })
+})
+
+t.test('values that are nested deep are read, or refused', async (t) => {
+  t.notOk((await agent.call('read_rows', { path: '/deep?id=eq.100' })).isError)
+  for (const depth of [5000, 20000]) {
+    const { text } = await agent.call('read_rows', { path: `/deep?id=eq.${depth}` })
+    t.match(text, /nested too deep/, `${depth} levels`)
+  }
+  t.match(await agent.call('read_rows', { path: '/deep?select=id' }), {
+    data: [{ id: 100 }, { id: 5000 }, { id: 20000 }],
+  })
 })
 
 t.test('SQL and paths in every argument are values', async (t) => {

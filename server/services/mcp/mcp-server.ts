@@ -92,9 +92,9 @@ async function call(
     if (reason !== undefined) throw new ToolRefusal(`${name} is not available: ${reason}`)
     const [fault] = schemas.validator.forDto(tool.schema)(given)
     if (fault) throw new ToolRefusal(`${fault.pointer.slice(1) || 'arguments'}: ${fault.message}`)
-    const answer = await Promise.race([tool.run(given, context), aborted(context.signal)])
+    const answer = answered(await Promise.race([tool.run(given, context), aborted(context.signal)]))
     statistics.called(name, 'answered')
-    return answered(answer)
+    return answer
   } catch (error) {
     const refusal = refusalOf(error, context)
     statistics.called(name, refusal ? 'refused' : 'failed')
@@ -125,10 +125,20 @@ function refusalOf(error: unknown, { signal }: ToolContext): ToolRefusal | undef
   return undefined
 }
 
-const answered = ({ heading, data, own }: ToolAnswer): CallToolResult => ({
-  content: [{ type: 'text', text: framedText(heading, data) }],
-  structuredContent: { message: heading, ...own, notice: dataNotice, untrusted_data: JSON.parse(data) as unknown },
-})
+/** @throws ToolRefusal for values that are nested too deep to be written, of which the response would never be sent */
+function answered({ heading, data, own }: ToolAnswer): CallToolResult {
+  const value: unknown = JSON.parse(data)
+  try {
+    // The response has further levels.
+    JSON.stringify(Array.from({ length: 200 }).reduce((inner) => [inner], value))
+  } catch (error) {
+    throw new ToolRefusal('The result has a value that is nested too deep. Leave out its column.', undefined, error)
+  }
+  return {
+    content: [{ type: 'text', text: framedText(heading, data) }],
+    structuredContent: { message: heading, ...own, notice: dataNotice, untrusted_data: value },
+  }
+}
 
 const refused = ({ message, data }: ToolRefusal): CallToolResult => ({
   isError: true,
