@@ -34,7 +34,7 @@ const registered = await ask('POST', '/admin/oauth/clients', {
   body: {
     client_name: hostileName,
     redirect_uris: [`${application}/callback`],
-    token_endpoint_auth_method: 'none',
+    token_endpoint_auth_method: 'client_secret_post',
   },
 })
 
@@ -98,6 +98,7 @@ t.test('a person signs in, sees who asks for what, and approves', async (t) => {
     body: {
       grant_type: 'authorization_code',
       client_id: registered.body.client_id,
+      client_secret: registered.body.client_secret,
       code: back.searchParams.get('code'),
       code_verifier: verifier,
       redirect_uri: `${application}/callback`,
