@@ -8,7 +8,7 @@ import { useSession } from '../../session.tsx'
 import { Details, statusKind } from './details.tsx'
 import { filterOf, Filters } from './filters.tsx'
 import { Statements } from './statements.tsx'
-import { useTail, type Tail } from './tail.ts'
+import { isOfOthers, useTail, type Tail } from './tail.ts'
 import { TimeChart } from './time-chart.tsx'
 
 /** Requests of the table. */
@@ -89,7 +89,7 @@ function Live({ tail, isPaused, onPause }: LiveProps) {
       <Problem error={error} />
       {found.length === 0 ? (
         isOpen ? (
-          <NoRequests isFiltered={entries.length > 0} />
+          <NoRequests isFiltered={entries.some(isOfOthers)} />
         ) : (
           error === undefined && <Loading />
         )
