@@ -30,6 +30,7 @@ const { url } = await startApplication(t, database.authenticatorUri, {
   AUTH_ADDRESS_LIMIT: String(limit),
   GOTRUE_PASSKEY_ENABLED: 'true',
   GOTRUE_OAUTH_SERVER_ENABLED: 'true',
+  GOTRUE_SECURITY_MANUAL_LINKING_ENABLED: 'true',
   GOTRUE_OAUTH_SERVER_ALLOW_DYNAMIC_REGISTRATION: 'true',
   GOTRUE_WEBAUTHN_RP_ID: 'example.org',
   GOTRUE_WEBAUTHN_RP_DISPLAY_NAME: 'Example',
@@ -99,7 +100,7 @@ const limited: readonly Limited[] = [
     .map(({ method, path }) => ({
       method: method.toUpperCase(),
       path: path.replaceAll(/\{[^}]*\}/g, '11111111-2222-4333-8444-555555555555'),
-      query: '?grant_type=pkce&invite_token=x&token=x&type=signup&provider=none',
+      query: '?grant_type=pkce&invite_token=x&token=x&type=signup&provider=twitter',
     })),
   { method: 'POST', path: '/auth/v1/signup', body: () => ({}) },
   { method: 'POST', path: '/auth/v1/signup', body: () => ({ email: 'no address', password: 'x' }) },
