@@ -89,7 +89,11 @@ begin
       ('one_time_token_type', array[
         'confirmation_token', 'reauthentication_token', 'recovery_token', 'email_change_token_new',
         'email_change_token_current', 'phone_change_token'
-      ])
+      ]),
+      ('oauth_registration_type', array['dynamic', 'manual']),
+      ('oauth_client_type', array['public', 'confidential']),
+      ('oauth_authorization_status', array['pending', 'approved', 'denied', 'expired']),
+      ('oauth_response_type', array['code'])
     ) as type (name, labels)
   loop
     if to_regtype('auth.' || wanted.name) is null then
@@ -107,6 +111,10 @@ comment on type auth.factor_type is 'Kinds of second factors.';
 comment on type auth.factor_status is 'Whether a factor was verified since it was enrolled.';
 comment on type auth.code_challenge_method is 'Methods of PKCE.';
 comment on type auth.one_time_token_type is 'Purposes of one-time tokens.';
+comment on type auth.oauth_registration_type is 'Whether a client has registered itself (dynamic), or an administrator has (manual).';
+comment on type auth.oauth_client_type is 'Whether a client can keep a secret.';
+comment on type auth.oauth_authorization_status is 'States of the request of a client for access to an account.';
+comment on type auth.oauth_response_type is 'What the redirect to a client has.';
 
 -- Tables of GoTrue
 --

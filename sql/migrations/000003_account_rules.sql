@@ -145,6 +145,7 @@ $$;
 comment on function auth.session_fault(auth.sessions, timestamptz, interval, interval, interval) is
   'Why a session cannot be refreshed; null if it can. Limits that are null do not apply.';
 
+-- A person and each client of the OAuth server have sessions of their own: a client must not end the session of its person.
 create function auth.has_newer_session(
   session auth.sessions, refreshed timestamptz, timebox interval, inactivity interval, low_aal interval
 )
@@ -154,6 +155,7 @@ as $$
   select exists (
     select from auth.sessions as other
     where other.user_id = session.user_id and other.id <> session.id
+      and other.oauth_client_id is not distinct from session.oauth_client_id
       and auth.session_fault(other, null, $3, $4, $5) is null
       and coalesce(other.refreshed_at at time zone 'UTC', other.created_at)
         > coalesce(session.refreshed_at at time zone 'UTC', $2, session.created_at)
@@ -392,31 +394,8 @@ $$;
 comment on function auth.confirm_unproven(uuid) is
   'Confirms the address of an account that was used before, when it signs in while the settings confirm addresses without proof. Returns whether it has changed.';
 
--- An address that counts as confirmed without proof may have been registered by another person, who could then use the
--- account together with the owner of the address, once the owner signs in by a mail or at a provider.
-create function auth.remove_unproven_access(account_id uuid, identity_id uuid, flow_id uuid) returns void
-language sql set search_path = pg_catalog, pg_temp
-as $$
-  update auth.users set
-    encrypted_password = null, phone = null, phone_confirmed_at = null,
-    confirmation_token = '', recovery_token = '', reauthentication_token = '',
-    email_change = '', email_change_token_new = '', email_change_token_current = '', email_change_confirm_status = 0,
-    phone_change = '', phone_change_token = '', email_unproven = false, phone_unproven = false,
-    password_unproven = false, updated_at = now()
-  where users.id = $1;
-  delete from auth.identities where identities.user_id = $1 and identities.id is distinct from $2;
-  delete from auth.sessions where sessions.user_id = $1;
-  delete from auth.mfa_factors where mfa_factors.user_id = $1;
-  delete from auth.mfa_recovery_codes where mfa_recovery_codes.user_id = $1;
-  delete from auth.one_time_tokens where one_time_tokens.user_id = $1;
-  delete from auth.flow_state
-  where (flow_state.linking_target_id = $1 or flow_state.user_id = $1 and flow_state.auth_code_issued_at is not null)
-    and flow_state.id is distinct from $3
-$$;
-comment on function auth.remove_unproven_access(uuid, uuid, uuid) is
-  'Removes all ways into an account, when someone else than its creator may have proved to own its address, apart from one identity and the flow of the request, if any: password, phone number, sessions, factors, codes and pending flows.';
-
 -- A person who registered another person's address must have no way into the account once the owner signs in.
+-- auth.remove_unproven_access is in 000026_oauth_server.sql, after all tables that give access.
 create function auth.remove_unconfirmed_access(
   account_id uuid, identity_id uuid, identity_data jsonb, is_linked boolean, flow_id uuid
 )
@@ -540,7 +519,6 @@ grant execute on function
   auth.confirm_address(auth.users, text, boolean),
   auth.adopt_address(auth.users, text, boolean),
   auth.confirm_verified_address(uuid, boolean),
-  auth.remove_unproven_access(uuid, uuid, uuid),
   auth.remove_unconfirmed_access(uuid, uuid, jsonb, boolean, uuid),
   auth.password_to_confirm(auth.users, json),
   auth.settle_password(auth.users, text, text)

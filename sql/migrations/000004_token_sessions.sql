@@ -150,6 +150,8 @@ as $$
       'has_verified_factor', exists (
         select from auth.mfa_factors where mfa_factors.user_id = account.id and mfa_factors.status = 'verified'
       ),
+      'client_id', session.oauth_client_id,
+      'scope', session.scopes,
       'refresh_token', $3
     ),
     'user', auth.user_record(account),
@@ -348,6 +350,8 @@ as $$
       'id', sessions.id,
       'aal', coalesce(sessions.aal, 'aal1'),
       'created_at', auth.json_time(sessions.created_at),
+      'client_id', sessions.oauth_client_id,
+      'scope', sessions.scopes,
       'is_recovery', exists (
         select from auth.mfa_amr_claims
         where mfa_amr_claims.session_id = sessions.id and mfa_amr_claims.authentication_method = 'recovery'
@@ -360,6 +364,8 @@ as $$
       'is_sso_user', account.is_sso_user,
       'email_confirmed', account.email_confirmed_at is not null,
       'phone_confirmed', account.phone_confirmed_at is not null,
+      'email_proved', account.email_confirmed_at is not null and not account.email_unproven,
+      'phone_proved', account.phone_confirmed_at is not null and not account.phone_unproven,
       'has_password', coalesce(account.encrypted_password, '') <> '',
       'has_verified_factor', auth.has_verified_factor(account.id),
       'last_sign_in_at', auth.json_time(account.last_sign_in_at)

@@ -80,32 +80,6 @@ begin
 end
 $$;
 
--- Ways into an account: passkeys end with the others.
-
-create or replace function auth.remove_unproven_access(account_id uuid, identity_id uuid, flow_id uuid) returns void
-language sql set search_path = pg_catalog, pg_temp
-as $$
-  update auth.users set
-    encrypted_password = null, phone = null, phone_confirmed_at = null,
-    confirmation_token = '', recovery_token = '', reauthentication_token = '',
-    email_change = '', email_change_token_new = '', email_change_token_current = '', email_change_confirm_status = 0,
-    phone_change = '', phone_change_token = '', email_unproven = false, phone_unproven = false,
-    password_unproven = false, updated_at = now()
-  where users.id = $1;
-  delete from auth.identities where identities.user_id = $1 and identities.id is distinct from $2;
-  delete from auth.sessions where sessions.user_id = $1;
-  delete from auth.mfa_factors where mfa_factors.user_id = $1;
-  delete from auth.mfa_recovery_codes where mfa_recovery_codes.user_id = $1;
-  delete from auth.webauthn_credentials where webauthn_credentials.user_id = $1;
-  delete from auth.webauthn_challenges where webauthn_challenges.user_id = $1;
-  delete from auth.one_time_tokens where one_time_tokens.user_id = $1;
-  delete from auth.flow_state
-  where (flow_state.linking_target_id = $1 or flow_state.user_id = $1 and flow_state.auth_code_issued_at is not null)
-    and flow_state.id is distinct from $3
-$$;
-comment on function auth.remove_unproven_access(uuid, uuid, uuid) is
-  'Removes all ways into an account, when someone else than its creator may have proved to own its address, apart from one identity and the flow of the request, if any: password, phone number, sessions, factors, passkeys, codes and pending flows.';
-
 create function auth.remove_passkeys_of_deleted() returns trigger
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$

@@ -7,34 +7,7 @@ call rowhouse.begin_private_functions();
 -- A session that a client gets has its id in sessions.oauth_client_id. It reads and writes data as its person, but is no way to
 -- change the account: it never has a cookie, approves nothing, and ends when its grant, its client or its person's account ends.
 
--- Types and tables of GoTrue: see 000002_accounts.sql.
-
-do $$
-declare
-  wanted record;
-begin
-  for wanted in
-    select * from (values
-      ('oauth_registration_type', array['dynamic', 'manual']),
-      ('oauth_client_type', array['public', 'confidential']),
-      ('oauth_authorization_status', array['pending', 'approved', 'denied', 'expired']),
-      ('oauth_response_type', array['code'])
-    ) as type (name, labels)
-  loop
-    if to_regtype('auth.' || wanted.name) is null then
-      execute format(
-        'create type auth.%I as enum (%s)', wanted.name,
-        (select string_agg(quote_literal(label), ', ' order by place)
-         from unnest(wanted.labels) with ordinality as labels (label, place))
-      );
-    end if;
-  end loop;
-end
-$$;
-comment on type auth.oauth_registration_type is 'Whether a client has registered itself (dynamic), or an administrator has (manual).';
-comment on type auth.oauth_client_type is 'Whether a client can keep a secret.';
-comment on type auth.oauth_authorization_status is 'States of the request of a client for access to an account.';
-comment on type auth.oauth_response_type is 'What the redirect to a client has.';
+-- Tables of GoTrue, whose types are in 000002_accounts.sql
 
 create table if not exists auth.oauth_clients (
   id uuid not null constraint oauth_clients_pkey primary key
@@ -207,95 +180,6 @@ comment on column auth.sessions.scopes is 'What was granted to the client, separ
 
 -- Sessions of clients
 
--- As before, with the client. The callers set the search path: to set it here as well would cost time at every refresh.
-create or replace function auth.issued_session(session auth.sessions, account auth.users, refresh_token text) returns json
-language sql stable
-as $$
-  select json_build_object(
-    'session', json_build_object(
-      'id', session.id,
-      'aal', coalesce(session.aal, 'aal1'),
-      'amr', (
-        select coalesce(
-          json_agg(
-            json_build_object(
-              'method', claims.authentication_method,
-              'timestamp', floor(extract(epoch from claims.updated_at))::bigint
-            )
-            order by claims.updated_at desc, claims.authentication_method
-          ),
-          '[]'
-        )
-        from auth.mfa_amr_claims as claims where claims.session_id = session.id
-      ),
-      'created_at', floor(extract(epoch from session.created_at))::bigint,
-      'not_after', floor(extract(epoch from session.not_after))::bigint,
-      'has_verified_factor', exists (
-        select from auth.mfa_factors where mfa_factors.user_id = account.id and mfa_factors.status = 'verified'
-      ),
-      'client_id', session.oauth_client_id,
-      'scope', session.scopes,
-      'refresh_token', $3
-    ),
-    'user', auth.user_record(account),
-    'app_role', account.app_role
-  )
-$$;
-
--- As before, with the client and its scopes, and whether addresses were proved.
-create or replace function auth.find_caller(user_id uuid, session_id uuid)
-returns table (user_record json, state json)
-language sql stable set search_path = pg_catalog, pg_temp
-as $$
-  select auth.user_record(account), json_build_object(
-    'banned', auth.is_banned(account),
-    'session', case when sessions.id is not null then json_build_object(
-      'id', sessions.id,
-      'aal', coalesce(sessions.aal, 'aal1'),
-      'created_at', auth.json_time(sessions.created_at),
-      'client_id', sessions.oauth_client_id,
-      'scope', sessions.scopes,
-      'is_recovery', exists (
-        select from auth.mfa_amr_claims
-        where mfa_amr_claims.session_id = sessions.id and mfa_amr_claims.authentication_method = 'recovery'
-      )
-    ) end,
-    'row', json_build_object(
-      'email', account.email,
-      'phone', account.phone,
-      'is_anonymous', account.is_anonymous,
-      'is_sso_user', account.is_sso_user,
-      'email_confirmed', account.email_confirmed_at is not null,
-      'phone_confirmed', account.phone_confirmed_at is not null,
-      'email_proved', account.email_confirmed_at is not null and not account.email_unproven,
-      'phone_proved', account.phone_confirmed_at is not null and not account.phone_unproven,
-      'has_password', coalesce(account.encrypted_password, '') <> '',
-      'has_verified_factor', auth.has_verified_factor(account.id),
-      'last_sign_in_at', auth.json_time(account.last_sign_in_at)
-    )
-  )
-  from auth.users as account
-  left join auth.sessions on sessions.id = $2 and sessions.user_id = account.id and not auth.has_ended(sessions)
-  where account.id = $1
-$$;
-
--- As before, but a person and each client have sessions of their own: a client must not end the session of its person.
-create or replace function auth.has_newer_session(
-  session auth.sessions, refreshed timestamptz, timebox interval, inactivity interval, low_aal interval
-)
-returns boolean
-language sql stable
-as $$
-  select exists (
-    select from auth.sessions as other
-    where other.user_id = session.user_id and other.id <> session.id
-      and other.oauth_client_id is not distinct from session.oauth_client_id
-      and auth.session_fault(other, null, $3, $4, $5) is null
-      and coalesce(other.refreshed_at at time zone 'UTC', other.created_at)
-        > coalesce(session.refreshed_at at time zone 'UTC', $2, session.created_at)
-  )
-$$;
-
 -- The client of a session never changes, so it is compared before the session is locked.
 create function auth.refresh_session_of(
   client_id uuid, token text, successor text, reuse_interval interval, rotates boolean, timebox interval, inactivity interval,
@@ -324,10 +208,13 @@ comment on function auth.refresh_session_of(
 ) is
   E'As auth.refresh_session, for a client of the OAuth server, or for no client if `client_id` is null. A token of another is refused and stays as it is.\n\nReasons: client_required, not_of_client, other_client.';
 
--- Ways into an account: grants end with the others, since a client with one gets access without a question. Codes end with the
--- session that approved them.
+-- Ways into an account
+--
+-- An address that counts as confirmed without proof may have been registered by another person, who could then use the
+-- account together with the owner of the address, once the owner signs in by a mail or at a provider. Grants are such a way,
+-- since a client with one gets access without a question. Codes end with the session that approved them.
 
-create or replace function auth.remove_unproven_access(account_id uuid, identity_id uuid, flow_id uuid) returns void
+create function auth.remove_unproven_access(account_id uuid, identity_id uuid, flow_id uuid) returns void
 language sql set search_path = pg_catalog, pg_temp
 as $$
   update auth.users set
@@ -434,7 +321,7 @@ as $$
   from auth.oauth_clients as clients where clients.id = $1 and clients.deleted_at is null
 $$;
 comment on function auth.find_oauth_client(uuid) is
-  'A client, with what its requests are compared with: {id, secret_hash, type, method, redirect_uris, grant_types, shown}. No row if there is none.';
+  'A client, with what its requests are compared with: {id, secret_hash, type, method, redirect_uris, grant_types, shown}. No row for an unknown client.';
 
 create function auth.list_oauth_clients(size bigint, skipped bigint)
 returns table (clients json, total bigint)
@@ -846,6 +733,7 @@ comment on function auth.revoke_oauth_grant(uuid, uuid, uuid, text) is
 
 grant execute on function
   auth.refresh_session_of(uuid, text, text, interval, boolean, interval, interval, interval, boolean, text, text),
+  auth.remove_unproven_access(uuid, uuid, uuid),
   auth.oauth_client_object(auth.oauth_clients),
   auth.oauth_client_summary(auth.oauth_clients),
   auth.add_oauth_client(jsonb, text, text),
