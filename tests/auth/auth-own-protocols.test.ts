@@ -177,7 +177,7 @@ t.test('azure: tenants that the settings let in', async (t) => {
       t.equal(await native({ ...claimsOf(work), tid: other }), 400, 'a tenant that is not the issuer')
       t.equal(await named('https://login.microsoftonline.com.evil.example/x/v2.0', claimsOf(work)), 400)
       t.equal(await native({ ...claimsOf(work), tid: undefined }), 400, 'no tenant')
-      t.equal(await native({ ...claimsOf('x'), tid: 'x' }), 400, 'a tenant that is none')
+      t.equal(await native({ ...claimsOf('x'), tid: 'x' }), 400, 'not the id of a tenant')
       t.equal(await native({ ...claimsOf(work), iss: `${microsoft}/{tenantid}/v2.0` }), 400, 'the placeholder')
       t.equal(await native(claimsOf(work), 'personal'), 400, 'signed by the key of another tenant')
       t.equal(await native(claimsOf(personal), 'personal'), 200)

@@ -32,7 +32,7 @@ t.test('sessions and users', async (t) => {
   }
   const person = { email: 'ann@example.org', password: 'a long password' }
   check('post', '/auth/v1/signup', await call('POST', '/auth/v1/signup', { body: person }))
-  check('post', '/auth/v1/signup', await call('POST', '/auth/v1/signup', { body: { data: { name: 'Nobody' } } }))
+  check('post', '/auth/v1/signup', await call('POST', '/auth/v1/signup', { body: { data: { name: 'Ann' } } }))
   const signedIn = await call('POST', '/auth/v1/token?grant_type=password', { body: person })
   check('post', '/auth/v1/token', signedIn)
   const { access_token: token, user } = signedIn.body as { access_token: string; user: { id: string } }

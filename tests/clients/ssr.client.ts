@@ -103,7 +103,7 @@ async function useApp(t: Test, app: string): Promise<void> {
     const session = Buffer.from(value.slice('base64-'.length), 'base64url').toString()
     const changes: readonly (readonly [what: string, pattern: RegExp, text: string])[] = [
       ['an unsigned token', /("access_token":"[^.]*\.[^.]*\.)[^"]*"/, '$1AAAA"'],
-      ['the claims of nobody', /("access_token":"[^.]*\.)[^.]*/, '$1eyJyb2xlIjoic2VydmljZV9yb2xlIn0'],
+      ['changed claims', /("access_token":"[^.]*\.)[^.]*/, '$1eyJyb2xlIjoic2VydmljZV9yb2xlIn0'],
       [
         'an expired session with another refresh token',
         /"expires_at":\d+(.*)"refresh_token":"[^"]*"/,

@@ -110,7 +110,7 @@ const publicSettings = (settings: AuthSettings): object => ({
   passkeys_enabled: settings.authPasskeyEnabled,
 })
 
-/** The algorithms of the published keys; HS256 if there are none. */
+/** The algorithms of the published keys; HS256 without published keys. */
 function algorithmsOf({ accessTokens }: AuthContext): readonly string[] {
   const { keys } = JSON.parse(accessTokens.jwks()) as { readonly keys: readonly { readonly alg: string }[] }
   const algorithms = new Set(keys.map(({ alg }) => alg))

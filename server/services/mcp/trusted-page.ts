@@ -13,7 +13,7 @@ export function isTrustedPage(origin: string, { allowedOrigins, apiExternalUrl }
   if (allowedOrigins.includes(origin)) return true
   try {
     const url = new URL(origin)
-    // A text that is not an origin, such as one with a path, is none of a browser.
+    // Browsers send no other text than an origin, such as one with a path.
     if (url.origin !== origin) return false
     if (apiExternalUrl !== null && new URL(apiExternalUrl).origin === origin) return true
     return /^https?:$/.test(url.protocol) && isLoopbackHost(url.hostname.replace(/^\[(.*)\]$/, '$1'))

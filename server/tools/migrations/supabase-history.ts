@@ -33,8 +33,8 @@ export const digestOf = (statements: string): string =>
   `pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(coalesce(${statements}::text, ''), 'UTF8')), 'hex')`
 
 /**
- * What is listed of a file, or undefined if its name is none for Supabase's command line, which does not see such a file:
- * `1_tasks.sql` is one, `1.sql` and `1-tasks.sql` are none.
+ * What is listed of a file, or undefined if Supabase's command line does not take its name for that of a migration: it reads
+ * `1_tasks.sql`, but neither `1.sql` nor `1-tasks.sql`.
  */
 export function listingOf({ name, statements }: Pick<MigrationFile, 'name' | 'statements'>): Listing | undefined {
   const [, version, rest] = /^(\d+)_(.*)\.sql$/s.exec(name) ?? []

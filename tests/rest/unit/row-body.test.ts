@@ -7,7 +7,7 @@ import { chooseEncoding, encodings } from '../../../server/rest/extensions/expor
 import { StreamedRows } from '../../../server/rest/encode/streamed-rows.ts'
 import { RowBody } from '../../../server/rest/extensions/exports/row-body.ts'
 
-const nobody: Caller = { isGone: false, onGone: () => () => undefined }
+const waiting: Caller = { isGone: false, onGone: () => () => undefined }
 const columns = ['headers', 'status', 'iso', 'total', 'page', 'source', 'row', 'text'].map((name) => ({
   name: Buffer.from(name),
   type: 25,
@@ -32,7 +32,7 @@ const settle = async (): Promise<void> => {
 /** A body with its database, and a reader that takes `takes` writes and then stops. */
 function open(takes: number) {
   const state = { isPaused: false, isCancelled: false, ended: undefined as Error | undefined | null }
-  const body = new RowBody('ndjson', true, nobody, (described, pass) =>
+  const body = new RowBody('ndjson', true, waiting, (described, pass) =>
     StreamedRows.of({ format: 'ndjson', isScalar: false }, described, noTypes, pass),
   )
   const flow = { pause: () => (state.isPaused = true), resume: () => (state.isPaused = false) }

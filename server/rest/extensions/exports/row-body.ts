@@ -48,7 +48,7 @@ export class RowBody implements RowReceiver, StreamedBody, Caller {
   readonly namesOf: { readonly text: string } | undefined
   /** Resolves when the body is too large to be kept until it is complete. */
   readonly opened: Promise<'opened'>
-  /** The fields of the first row that precede its columns; undefined as long as there is none. */
+  /** The fields of the first row that precede its columns; undefined before it has arrived. */
   first: LeadingFields | undefined
   /** Whether the rows cannot be encoded, which was found before the body began. */
   isRefused = false

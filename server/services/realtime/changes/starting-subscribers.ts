@@ -84,7 +84,7 @@ export class StartingSubscribers {
     return number
   }
 
-  /** Passes transactions of the buffer to a new subscriber, until there is none that it has not seen. */
+  /** Passes transactions of the buffer to a new subscriber, until it has seen all. */
   async #catchUp(subscriber: Subscriber, first: number): Promise<void> {
     const { buffer, onFailure, onError } = this.#options
     try {
