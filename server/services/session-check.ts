@@ -1,10 +1,23 @@
 // Whether the session of a token is active, for services that run no statement of the caller.
+import type { ApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
+import type { Identity } from '../identity/identity.ts'
+import type { JwtVerifier } from '../identity/jwt/jwt.ts'
 import { resetRole, setReadOnly, SettingsText } from '../identity/settings-text.ts'
 import { sqlState } from '../postgres/database-error.ts'
 import type { Database } from '../postgres/database.ts'
 import { JsonStatement } from '../postgres/json-statement.ts'
 import type { SettingsStatement } from '../rest/database.ts'
-import { requireSession, sessionValues, type NamedSession } from '../rest/sql/session.ts'
+import { namedSession, requireSession, sessionValues, type NamedSession } from '../rest/sql/session.ts'
+
+/** What the keys and tokens of requests are verified with. */
+export type CredentialChecks = {
+  /** Read at each use, because the settings can be reloaded. */
+  readonly verifier: () => JwtVerifier
+  readonly lookupApiKey: ApiKeyLookup
+  readonly database: Pick<Database, 'runWith'>
+  /** Whether the database has `auth.check_session`. */
+  readonly checksSessions: () => boolean
+}
 
 const checkText = new SettingsText([setReadOnly, resetRole, requireSession])
 
@@ -32,4 +45,17 @@ export async function isActiveSession(session: NamedSession, database: Pick<Data
     if (sqlState(error) === 'PGRST') return false
     throw error
   }
+}
+
+/**
+ * Whether the session of verified credentials is active, if they name one.
+ *
+ * @throws the error of the database
+ */
+export async function hasActiveSession(
+  identity: Identity,
+  { database, checksSessions }: Pick<CredentialChecks, 'database' | 'checksSessions'>,
+): Promise<boolean> {
+  const session = checksSessions() ? namedSession(identity) : undefined
+  return session === undefined || isActiveSession(session, database)
 }

@@ -8,7 +8,8 @@ import { noteRole, noteRoute, requestIdFor } from '../../http/request-log.ts'
 import { callHeaders, originOfRequest, setsOwnCookie } from './call-headers.ts'
 import { callTargetOf, type CallTarget } from './call-target.ts'
 import { functionsCrossOrigin, functionsPath, sendFunctionError } from './dialect.ts'
-import { identifyCaller, type FunctionCallersOptions } from './function-callers.ts'
+import type { CredentialChecks } from '../session-check.ts'
+import { identifyCaller } from './function-callers.ts'
 import { FunctionError, functionErrors } from './function-error.ts'
 import type { FunctionDefinition } from './function-project.ts'
 import { callBody } from './request-body.ts'
@@ -17,7 +18,7 @@ import type { FunctionResponse } from './runtime/function-source.ts'
 import type { CallOutcome, FunctionStatistics } from './statistics.ts'
 
 export type CallParts = {
-  readonly callers: FunctionCallersOptions
+  readonly callers: CredentialChecks
   /** Finds a function. @throws FunctionError 404 when no function has this name, 503 when the files cannot be read */
   readonly find: (name: string) => Promise<FoundFunction>
   readonly allowedOrigins: () => readonly string[]

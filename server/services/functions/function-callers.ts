@@ -1,26 +1,13 @@
 // Who calls a function: the token or API key that `verify_jwt` asks for.
 import type { IncomingMessage } from 'node:http'
-import type { ApiKeyLookup } from '../../identity/api-key/api-key-lookup.ts'
 import { isApiKey } from '../../identity/api-key/api-key.ts'
 import { authenticate } from '../../identity/authenticate.ts'
 import { bearerToken } from '../../identity/bearer.ts'
 import { CredentialError } from '../../identity/credential-error.ts'
 import type { Identity } from '../../identity/identity.ts'
-import type { JwtVerifier } from '../../identity/jwt/jwt.ts'
 import { isUnreachable } from '../../postgres/database-error.ts'
-import type { Database } from '../../postgres/database.ts'
-import { namedSession } from '../../rest/sql/session.ts'
-import { isActiveSession } from '../session-check.ts'
+import { hasActiveSession, type CredentialChecks } from '../session-check.ts'
 import { functionErrors } from './function-error.ts'
-
-export type FunctionCallersOptions = {
-  /** Read at each call, because the settings can be reloaded. */
-  readonly verifier: () => JwtVerifier
-  readonly lookupApiKey: ApiKeyLookup
-  readonly database: Pick<Database, 'runWith'>
-  /** Whether the database has `auth.check_session`. */
-  readonly checksSessions: () => boolean
-}
 
 /**
  * The caller of a function with `verify_jwt`.
@@ -30,7 +17,7 @@ export type FunctionCallersOptions = {
  *
  * @throws FunctionError 401, 503
  */
-export async function identifyCaller(request: IncomingMessage, options: FunctionCallersOptions): Promise<Identity> {
+export async function identifyCaller(request: IncomingMessage, options: CredentialChecks): Promise<Identity> {
   const { authorization, apikey } = request.headers
   const key = Array.isArray(apikey) ? apikey[0] : apikey
   const hasKey = key !== undefined && isApiKey(key)
@@ -44,8 +31,7 @@ export async function identifyCaller(request: IncomingMessage, options: Function
       options.verifier(),
       options.lookupApiKey,
     )
-    const session = options.checksSessions() ? namedSession(identity) : undefined
-    if (session && !(await isActiveSession(session, options.database))) throw functionErrors.invalidToken()
+    if (!(await hasActiveSession(identity, options))) throw functionErrors.invalidToken()
     return identity
   } catch (error) {
     if (error instanceof CredentialError) throw functionErrors.invalidToken(error)

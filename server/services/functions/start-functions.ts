@@ -2,7 +2,7 @@
 import type { FunctionsSettings } from './settings.ts'
 import type { CallParts, FoundFunction } from './answer-call.ts'
 import type { FunctionFault, FunctionsService } from './functions-service.ts'
-import type { FunctionCallersOptions } from './function-callers.ts'
+import type { CredentialChecks } from '../session-check.ts'
 import { functionErrors } from './function-error.ts'
 import { createProxy } from './function-proxy.ts'
 import { ProjectReader, type ProjectReaderOptions } from './project-reader.ts'
@@ -12,7 +12,7 @@ import type { FunctionLimits, FunctionLogEntry } from './runtime/function-source
 import type { FunctionStatistics } from './statistics.ts'
 import type { Upstream } from './upstream.ts'
 
-export type FunctionsOptions = FunctionCallersOptions &
+export type FunctionsOptions = CredentialChecks &
   Omit<ProjectReaderOptions, 'onError'> & {
     /** Read at each call, because they can be reloaded. */
     readonly settings: () => FunctionsSettings

@@ -7,7 +7,8 @@ import { noteRole, noteRoute } from '../../http/request-log.ts'
 import { readJsonBytes } from '../../text/json-text.ts'
 import { goneSignal } from '../client-gone.ts'
 import { mcpCrossOrigin, mcpPath, sendMcpError } from './dialect.ts'
-import { identifyMcpCaller, type McpCallersOptions } from './mcp-callers.ts'
+import type { CredentialChecks } from '../session-check.ts'
+import { identifyMcpCaller } from './mcp-callers.ts'
 import { McpError, mcpErrors } from './mcp-error.ts'
 import type { McpParts } from './mcp-parts.ts'
 import { createMcpServer, type ToolSchemas } from './mcp-server.ts'
@@ -17,7 +18,7 @@ import { isTrustedPage } from './trusted-page.ts'
 
 export type McpAnswerParts = {
   readonly parts: McpParts
-  readonly callers: McpCallersOptions
+  readonly callers: CredentialChecks
   readonly schemas: ToolSchemas
   readonly resource: () => ResourceSettings
   readonly allowedOrigins: () => readonly string[]

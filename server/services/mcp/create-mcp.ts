@@ -6,15 +6,15 @@ import { bodyReceiver } from '../../http/json-body.ts'
 import type { SchemaFile } from '../../validation/schema-directory.ts'
 import type { DtoValidator } from '../../validation/validator.ts'
 import { mcpPath, metadataPath, sendMcpError } from './dialect.ts'
-import type { McpCallersOptions } from './mcp-callers.ts'
+import type { CredentialChecks } from '../session-check.ts'
 import { mcpErrors } from './mcp-error.ts'
 import type { McpParts } from './mcp-parts.ts'
 import { metadataOf, resourceOf, type ResourceSettings } from './protected-resource.ts'
 import { McpStatistics, type McpFigures } from './statistics.ts'
 
 export type McpOptions = McpParts &
-  McpCallersOptions & {
-    readonly database: McpParts['database'] & McpCallersOptions['database']
+  CredentialChecks & {
+    readonly database: McpParts['database'] & CredentialChecks['database']
     readonly validator: { readonly forDto: (id: string) => DtoValidator }
     /** The schemas of the program. */
     readonly readSchemas: () => Promise<readonly SchemaFile[]>

@@ -1,27 +1,14 @@
 // Who calls: the key or token of a request, verified as for all services.
 import type { IncomingMessage } from 'node:http'
-import type { ApiKeyLookup } from '../../identity/api-key/api-key-lookup.ts'
 import { hashApiKey, isApiKey } from '../../identity/api-key/api-key.ts'
 import { authenticate } from '../../identity/authenticate.ts'
 import { bearerToken } from '../../identity/bearer.ts'
 import { CredentialError } from '../../identity/credential-error.ts'
 import { lastingClaims, type Identity } from '../../identity/identity.ts'
-import type { JwtVerifier } from '../../identity/jwt/jwt.ts'
 import { isUnreachable } from '../../postgres/database-error.ts'
-import type { Database } from '../../postgres/database.ts'
-import { namedSession } from '../../rest/sql/session.ts'
-import { isActiveSession } from '../session-check.ts'
+import { hasActiveSession, type CredentialChecks } from '../session-check.ts'
 import { mcpErrors } from './mcp-error.ts'
 import { challengeOf, type Resource } from './protected-resource.ts'
-
-export type McpCallersOptions = {
-  /** Read at each request, because the settings can be reloaded. */
-  readonly verifier: () => JwtVerifier
-  readonly lookupApiKey: ApiKeyLookup
-  readonly database: Pick<Database, 'runWith'>
-  /** Whether the database has `auth.check_session`. */
-  readonly checksSessions: () => boolean
-}
 
 export type McpCaller = {
   readonly identity: Identity
@@ -42,7 +29,7 @@ export const ownerRole = 'service_role'
 export async function identifyMcpCaller(
   { headers: { authorization, apikey } }: IncomingMessage,
   resource: Resource,
-  { verifier, lookupApiKey, database, checksSessions }: McpCallersOptions,
+  checks: CredentialChecks,
 ): Promise<McpCaller> {
   const refused = (problem: string, cause?: unknown): Error =>
     mcpErrors.unauthorized(problem, challengeOf(resource, problem), cause)
@@ -54,10 +41,9 @@ export async function identifyMcpCaller(
   }
   if (authorization !== undefined && (bearer ?? '') === '') throw refused("Authorization is not 'Bearer {token}'")
   try {
-    const identity = await authenticate(authorization, key, verifier(), lookupApiKey)
+    const identity = await authenticate(authorization, key, checks.verifier(), checks.lookupApiKey)
     if (!isMeantFor(identity, resource)) throw refused('The token is meant for another resource')
-    const session = checksSessions() ? namedSession(identity) : undefined
-    if (session && !(await isActiveSession(session, database))) throw refused('The session of the token has ended')
+    if (!(await hasActiveSession(identity, checks))) throw refused('The session of the token has ended')
     const keys = [bearer, key].filter((it) => it !== undefined && isApiKey(it)).map((it) => hashApiKey(it ?? ''))
     return {
       identity,

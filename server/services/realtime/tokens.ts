@@ -1,6 +1,5 @@
 // Whose connections and channels are: API keys and JWTs.
 import { hashApiKey, isApiKey } from '../../identity/api-key/api-key.ts'
-import type { ApiKeyLookup } from '../../identity/api-key/api-key-lookup.ts'
 import { CredentialError } from '../../identity/credential-error.ts'
 import type { Identity } from '../../identity/identity.ts'
 import { permitted } from '../../identity/internal-role.ts'
@@ -8,7 +7,7 @@ import type { JwtVerifier } from '../../identity/jwt/jwt.ts'
 import type { Database } from '../../postgres/database.ts'
 import { namedSession, type NamedSession } from '../../rest/sql/session.ts'
 import { TracelessError } from '../../common/traceless-error.ts'
-import { isActiveSession } from '../session-check.ts'
+import { isActiveSession, type CredentialChecks } from '../session-check.ts'
 import { ChannelRefused, RealtimeError, type JoinCode } from './realtime-error.ts'
 
 /** A valid API key or JWT. */
@@ -65,20 +64,12 @@ export function handshakeError(error: unknown): RealtimeError {
 export const expiredText = (expiresAt: number, now: number): string =>
   `Token has expired ${Math.max(0, Math.floor(now / 1000) - expiresAt)} seconds ago`
 
-export type TokensOptions = {
-  readonly verifier: () => JwtVerifier
-  readonly lookupApiKey: ApiKeyLookup
-  readonly database: Pick<Database, 'runWith'>
-  /** Whether the database has `auth.check_session`. */
-  readonly checksSessions: () => boolean
-}
-
 export type Tokens = {
   /** @throws TokenRefused */
   readonly verify: (token: string | undefined) => Promise<Credential>
 }
 
-export const createTokens = (options: TokensOptions): Tokens => ({
+export const createTokens = (options: CredentialChecks): Tokens => ({
   verify: async (given) => {
     const token = cleaned(given)
     if (token === undefined || token === '') throw new TokenRefused('missing', 'API key is missing')
@@ -111,7 +102,7 @@ const noClaims = (): TokenRefused => new TokenRefused('no claims', 'Fields `role
 const hasRole = ({ claims, role }: Identity, { settings }: JwtVerifier): boolean =>
   claims.role !== undefined || role !== settings.dbAnonRole
 
-async function keyCredential(token: string, { lookupApiKey }: TokensOptions): Promise<Credential> {
+async function keyCredential(token: string, { lookupApiKey }: CredentialChecks): Promise<Credential> {
   const identity = await refusing(async () => permitted(await lookupApiKey(token)))
   return {
     token,
