@@ -32,6 +32,8 @@ await fixture.query(`
     $$ select n, repeat(chr(n), bytes), array_fill('a"b'::text, array[bytes / 20]),
       (repeat(E' \\n', bytes) || '{"a":' || repeat(E'\\n', n) || '1}')::json, convert_to(repeat('b', bytes / 2), 'UTF8')
       from generate_series(1, 3) n $$;
+  create function public.waiting_rows() returns table (n int, waited text) volatile language sql as
+    $$ select n, case n when 2 then pg_sleep(60)::text end from generate_series(1, 3) n $$;
   create table public.bare ();
   insert into public.bare default values; insert into public.bare default values;
   create role ${role}_dmy nologin; grant ${role} to ${role}_dmy; alter role ${role}_dmy set datestyle to 'SQL, DMY';
@@ -188,4 +190,23 @@ t.test('exports and encoded rows at the same time', async (t) => {
       }
     }),
   )
+})
+
+t.test('a connection that ends before the first row was sent', async (t) => {
+  for (const accept of [ndjson, csv]) {
+    const asked = ask('/rpc/waiting_rows', accept, { Prefer: 'stream=rows' }).then(
+      async (response) => [response.status, await response.text().catch(() => 'broken off')] as const,
+    )
+    const ended = await until(async () => {
+      const { rowCount } = await fixture.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity
+         where datname = current_database() and wait_event = 'PgSleep' and query like '%waiting_rows%'`,
+      )
+      return rowCount === 1
+    })
+    t.ok(ended)
+    const [status, text] = await asked
+    t.ok(status >= 500 || text === 'broken off', `${accept}: ${status} ${text}`)
+    t.equal((await ask('/said', accept)).status, 200)
+  }
 })
