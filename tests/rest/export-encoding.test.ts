@@ -198,11 +198,11 @@ t.test('a connection that ends before the first row was sent', async (t) => {
       async (response) => [response.status, await response.text().catch(() => 'broken off')] as const,
     )
     const ended = await until(async () => {
-      const { rowCount } = await fixture.query(
+      const { rows } = await fixture.query(
         `select pg_terminate_backend(pid) from pg_stat_activity
          where datname = current_database() and wait_event = 'PgSleep' and query like '%waiting_rows%'`,
       )
-      return rowCount === 1
+      return rows.length === 1
     })
     t.ok(ended)
     const [status, text] = await asked
