@@ -21,6 +21,8 @@ const applicationName = 'rowhouse schedules'
 const startLimit = 30_000
 /** Bytes of results that a run may send. They are not kept, but take time of the server. */
 const maxReceived = 256 * 1024 * 1024
+/** Milliseconds that a run waits for its session to end after it was ended. */
+const terminationLimit = 10_000
 /** Milliseconds between two looks at the received bytes. */
 const interval = 250
 
@@ -94,9 +96,9 @@ export class JobSession {
     const { timeLimit } = this.#options
     this.#terminate = async () => {
       client.abandon()
-      await withClient(config, (other) => other.query('select pg_catalog.pg_terminate_backend($1)', [pid])).catch(
-        () => undefined,
-      )
+      await withClient(config, (other) =>
+        other.query('select pg_catalog.pg_terminate_backend($1, $2)', [pid, terminationLimit]),
+      ).catch(() => undefined)
     }
     const socket = connectionSocket(client)
     const watch = setInterval(() => {
