@@ -1,6 +1,6 @@
 // Runs the tests: `npm test` those that every change should pass in a few minutes, `npm run test:browser` those that need
 // Chromium, `npm run test:long` those that measure or take a minute, `npm run test:rest` all others, and `npm run test:all` all.
-// Further arguments go to tap.
+// `npm run test:ci` runs those of `.ci/run` at once. The first argument names the parts, with commas; further ones go to tap.
 import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -43,7 +43,8 @@ const partOf = (file: string): string =>
         : 'rest'
 
 const [which = 'short', ...options] = process.argv.slice(2)
-const chosen = files.filter((file) => partOf(file) === which)
+const parts = which.split(',')
+const chosen = files.filter((file) => parts.includes(partOf(file)))
 const { status } = spawnSync('tap', [...options, ...joinFiles(chosen)], { stdio: 'inherit' })
 
 if (which === 'short') {
