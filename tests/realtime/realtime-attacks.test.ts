@@ -46,7 +46,7 @@ t.test('too many joins', async (t) => {
 t.test('too many messages end the channel, then the connection', async (t) => {
   const client = await open(t)
   await client.join('room')
-  for (let n = 0; n < 5200; n++) client.sendRaw(push('room', 'e', {}))
+  for (let n = 0; n < 12_000; n++) client.sendRaw(push('room', 'e', {}))
   t.match(await client.next('system'), {
     payload: { extension: 'system', status: 'error', message: 'Too many messages per second', channel: 'room' },
   })
@@ -129,6 +129,45 @@ t.test('topics of ten kilobytes, and strange ones', async (t) => {
   for (const name of ['__proto__', 'constructor', ' ', "'; drop table x; --", '\u0000']) {
     t.match(await client.join(name), { status: 'ok' }, name)
   }
+})
+
+t.test('a burst that is larger than the buffer does not close clients that read', async (t) => {
+  const { url } = await startRealtimeServer(t, { REALTIME_MAX_BUFFERED_BYTES: '100000' })
+  const [sender, receiver] = [await dial(t, url, { token }), await dial(t, url, { token })]
+  await Promise.all([sender, receiver].map(({ opened }) => opened))
+  await sender.join('room')
+  await receiver.join('room')
+  sender.sendRaw(push('room', 'e', { text: 'x'.repeat(4_000_000 - 1_100_000) }))
+  t.match(await receiver.next('broadcast'), { payload: { event: 'e' } })
+  t.equal(receiver.socket.readyState, WebSocket.OPEN)
+})
+
+t.test('the presence of a topic fits into the buffer of a client', async (t) => {
+  const track = (client: RealtimeClient, text: string): void =>
+    client.send('presence', 'realtime:full', { type: 'presence', event: 'track', payload: { text } })
+  const clients: RealtimeClient[] = []
+  for (let n = 0; n < 12; n++) {
+    const client = await open(t)
+    await client.join('full', { presence: { key: `k${n}`, enabled: true } })
+    track(client, 'x'.repeat(90_000))
+    clients.push(client)
+    const reply = await client.next('phx_reply')
+    if (n < 11) t.match(reply.payload, { status: 'ok' }, `${n}`)
+    else {
+      t.match(reply.payload, { status: 'error', response: { reason: /at most 1000000 bytes/ } })
+      track(client, 'short')
+      t.match((await client.next('phx_reply')).payload, { status: 'ok' })
+    }
+  }
+  const [first] = clients
+  if (first) track(first, 'y'.repeat(90_000))
+  t.match((await first?.next('phx_reply'))?.payload, { status: 'ok' }, 'its own former entry does not count')
+  const newcomer = await open(t)
+  await newcomer.join('full', { presence: { key: 'new', enabled: true } })
+  const { payload } = await newcomer.next('presence_state')
+  t.equal(Object.keys(payload as object).length, 12)
+  for (const client of [...clients, newcomer]) client.socket.close()
+  await Promise.all([...clients, newcomer].map(({ closed }) => closed))
 })
 
 t.test('a client that never reads is closed', async (t) => {

@@ -193,3 +193,20 @@ t.test('a table that inherits has policies of its own', async (t) => {
   await insertBoth(witness)
   t.strictSame(dataOf(client), [])
 })
+
+t.test('a signed token of a role that the server may not act as gets no rows', async (t) => {
+  await database.query(`
+    do $$ begin if not exists (select from pg_roles where rolname = 'rowhouse_stranger') then
+      create role rowhouse_stranger bypassrls;
+    end if; end $$;
+    grant usage on schema public to rowhouse_stranger;
+    grant select on public.letters to rowhouse_stranger;`)
+  t.teardown(() => database.query('drop owned by rowhouse_stranger; drop role rowhouse_stranger'))
+  const stranger = await listen(t, await hourToken('rowhouse_stranger', { sub: ann }))
+  t.match((await stranger.next('system')).payload, {
+    status: 'error',
+    message: /^Unable to subscribe to changes with given parameters/,
+  })
+  await insertBoth(witness)
+  t.strictSame(dataOf(stranger), [])
+})

@@ -102,11 +102,20 @@ export class ChannelPresence {
       this.#channel.end('Track message size exceeded')
       return
     }
+    const { presence } = this.#channel.room
+    const isChanged = json !== this.#tracked
+    // A client that joins gets all of it at once.
+    const most = this.#parts.settings().realtimeMaxBufferedBytes
+    if (isChanged && presence.lengthWith(this.#channel, { key: this.#key, members: json }) > most) {
+      this.#parts.statistics.drop('payload too large')
+      const reason = `The presence of a topic has at most ${most} bytes, and there is no room for this one`
+      this.#channel.reply(ref, 'error', JSON.stringify({ reason }))
+      return
+    }
     const isNew = !this.#isEnabled
     this.#isEnabled = true
-    if (json !== this.#tracked) {
+    if (isChanged) {
       this.#tracked = json
-      const { presence } = this.#channel.room
       presence.set(this.#channel, presenceEntry(this.#key, json, presence.entryOf(this.#channel)))
       this.#parts.hub.tracked(this.#channel)
     }

@@ -29,6 +29,9 @@ function metaOf({ ref, previousRef, members }: PresenceEntry): string {
   return `{${members}${members.trim() === '' ? '' : ','}"phx_ref":${JSON.stringify(ref)}${previous}}`
 }
 
+/** Characters of an entry that its client has chosen. */
+const lengthOf = ({ key, members }: Pick<PresenceEntry, 'key' | 'members'>): number => key.length + members.length
+
 /** `{"key":{"metas":[…]}}` */
 function groupedJson(entries: Iterable<PresenceEntry>): string {
   const groups = new Map<string, string[]>()
@@ -45,6 +48,7 @@ export class PresenceList {
   readonly #entries = new Map<object, PresenceEntry>()
   readonly #joins = new Map<string, PresenceEntry>()
   readonly #leaves = new Map<string, PresenceEntry>()
+  #length = 0
 
   get size(): number {
     return this.#entries.size
@@ -54,10 +58,17 @@ export class PresenceList {
     return this.#entries.get(owner)
   }
 
+  /** Characters of all entries, if that of an owner is replaced. */
+  lengthWith(owner: object, entry: Pick<PresenceEntry, 'key' | 'members'>): number {
+    const before = this.#entries.get(owner)
+    return this.#length - (before ? lengthOf(before) : 0) + lengthOf(entry)
+  }
+
   /** Sets the entry of an owner. */
   set(owner: object, entry: PresenceEntry): void {
     const before = this.#entries.get(owner)
     if (before?.ref === entry.ref) return
+    this.#length = this.lengthWith(owner, entry)
     if (before) this.#leave(before)
     this.#entries.set(owner, entry)
     this.#joins.set(entry.ref, entry)
@@ -68,6 +79,7 @@ export class PresenceList {
     const before = this.#entries.get(owner)
     if (!before) return false
     this.#entries.delete(owner)
+    this.#length -= lengthOf(before)
     this.#leave(before)
     return true
   }

@@ -69,14 +69,15 @@ export class ClientSocket {
     return this.#channels.values()
   }
 
-  /** Sends a frame, unless the connection is closing. Closes it if too much waits for the client. */
+  /** Sends a frame, unless the connection is closing. Closes it if too much waits for the client already: a single frame may be larger. */
   write(frame: Buffer): void {
     if (this.#closedAt !== undefined || this.#socket.readyState !== this.#socket.OPEN) return
-    this.#parts.statistics.delivered++
-    this.#carrier.write(frame)
     if (this.#carrier.writableLength > this.#parts.settings().realtimeMaxBufferedBytes) {
       this.#reject('slow client', closeCodes.tryAgainLater, 'The client reads too slowly')
+      return
     }
+    this.#parts.statistics.delivered++
+    this.#carrier.write(frame)
   }
 
   reply(joinRef: Ref, ref: Ref, topic: string, status: 'ok' | 'error', response: string): void {

@@ -187,8 +187,12 @@ const described = `json_build_object(
   'policies', case when c.relrowsecurity then ${policies} else '[]' end
 )`
 
+/** Whether the login of the server may act as the role `r`. Where no policy is evaluated, nothing else would find out. */
+const mayBecome = `pg_catalog.pg_has_role(session_user, r.oid,
+    case when pg_catalog.current_setting('server_version_num')::int < 160000 then 'member' else 'set' end)`
+
 const from = `from (select $1::text) as role(name)
-  join pg_catalog.pg_roles r on r.rolname = role.name,
+  join pg_catalog.pg_roles r on r.rolname = role.name and ${mayBecome},
   pg_catalog.pg_class c
   join pg_catalog.pg_namespace n on n.oid = c.relnamespace
   left join pg_catalog.pg_constraint k on k.conrelid = c.oid and k.contype = 'p'`
@@ -263,7 +267,7 @@ function conditionOf(all: readonly Policy[], command: 'r' | 'a'): RowCondition {
   }
 }
 
-/** Describes a table for a role. Undefined if the table or the role does not exist. */
+/** Describes a table for a role. Undefined if the table or the role does not exist, or the server may not act as the role. */
 export async function describeRelation(
   database: Pick<Database, 'runWith'>,
   role: string,
