@@ -85,6 +85,10 @@ t.test('a cookie alone, from elsewhere, or of another name', async (t) => {
     const answer = await send(server.url, 'GET', path, headers)
     t.equal(answer.status, status, what)
     t.notMatch(answer.text, /sb_secret/, what)
+    if (!/page|origin|DNS|proxy/.test(what)) continue
+    const withToken = await send(server.url, 'GET', '/console/api/session', headers)
+    t.equal(withToken.status, status, `${what}: the session with its token`)
+    t.notMatch(withToken.text, session.token, what)
   }
   t.equal((await send(server.url, 'GET', '/console/', { Host: 'evil.example' })).status, 404)
   const crossSite = await signIn(server, { code: await codeOf(server) }, { Origin: 'https://evil.example' })

@@ -5,7 +5,7 @@ import { done, dto, failure, success } from '../../http/service-response.ts'
 import { withoutPassword } from '../../postgres/connection/connection-string.ts'
 import { authAdmin } from '../auth/auth-database.ts'
 import type { ConsoleCaller, ConsoleParts, ConsoleSettings } from './console-settings.ts'
-import type { ConsoleSessions } from './console-sessions.ts'
+import { requireOwnPage, type ConsoleSessions } from './console-sessions.ts'
 import type { ChangeNote, ConsoleSession, ConsoleSignIn, Overview, TokenRequest } from './protocol.ts'
 import { createViewerTokens, viewerRoles } from './viewer.ts'
 
@@ -23,8 +23,14 @@ export function sessionRoutes(parts: ConsoleParts, sessions: ConsoleSessions): r
       summary: 'The session of the cookie',
       access: open,
       success: success(200, 'The session.', { type: 'object' }),
-      errors: { 401: failure('You are not signed in to the console.') },
-      handler: async ({ request }) => ({ details: await sessionOf(parts, await sessions.find(request)) }),
+      errors: {
+        401: failure('You are not signed in to the console.'),
+        403: failure('The request comes from a page of another site.'),
+      },
+      handler: async ({ request }) => {
+        requireOwnPage(request)
+        return { details: await sessionOf(parts, await sessions.find(request)) }
+      },
     }),
     defineEnvelopeRoute({
       method: 'post',
