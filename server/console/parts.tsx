@@ -152,7 +152,7 @@ type TableProps = Children & {
 
 /** A table of a few rows, which are its children. */
 export const Table = ({ head, class: name = '', children }: TableProps) => (
-  <div class="table">
+  <Scrollable>
     <table class={name}>
       <thead>
         <tr>
@@ -165,8 +165,27 @@ export const Table = ({ head, class: name = '', children }: TableProps) => (
       </thead>
       <tbody>{children}</tbody>
     </table>
-  </div>
+  </Scrollable>
 )
+
+/** What may be wider than the page. The keyboard reaches it while it is: arrow keys scroll it then. */
+export function Scrollable({ children }: Children) {
+  const place = useRef<HTMLDivElement>(null)
+  const [isWide, setWide] = useState(false)
+  useLayoutEffect(() => {
+    const box = place.current
+    if (!box) return undefined
+    const observer = new ResizeObserver(() => setWide(box.scrollWidth > box.clientWidth))
+    observer.observe(box)
+    for (const child of box.children) observer.observe(child)
+    return () => observer.disconnect()
+  }, [])
+  return (
+    <div class="table" ref={place} {...(isWide ? { tabIndex: 0, role: 'group', 'aria-label': 'Wide table' } : {})}>
+      {children}
+    </div>
+  )
+}
 
 type Tab<Key extends string> = { readonly key: Key; readonly label: string }
 

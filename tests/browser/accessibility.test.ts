@@ -30,7 +30,16 @@ async function addressesOf(page: Page): Promise<readonly string[]> {
   return [
     ...links.filter((link) => link.startsWith('#')),
     '#/tables/public/profiles',
-    '#/api/public/profiles',
+    '#/api/table/public/profiles',
+    '#/api/function/public/estimate_report',
+    '#/api/types',
+    '#/policies/findings',
+    '#/policies/tests',
+    '#/users/mailbox',
+    '#/requests/statements',
+    '#/realtime/channels',
+    '#/reports/queue',
+    ...['migrations', 'keys', 'settings', 'backups', 'changes'].map((part) => `#/operations/${part}`),
     '#/webhooks/calls',
     '#/schedules/runs',
   ]

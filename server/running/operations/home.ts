@@ -4,6 +4,7 @@ import Negotiator from 'negotiator'
 import { pageStyle } from '../../http/page-style.ts'
 import type { ServiceName } from '../../config/config.ts'
 import { authPath } from '../../services/auth/dialect.ts'
+import { functionsPath } from '../../services/functions/dialect.ts'
 import { mcpPath } from '../../services/mcp/dialect.ts'
 import { realtimePath } from '../../services/realtime/dialect.ts'
 import { storagePath } from '../../services/storage/dialect.ts'
@@ -38,6 +39,7 @@ function servicesOf({ services, restBasePath, entrypoint }: Home): string {
     [services.includes('auth-v1') ? 'auth-v1' : 'auth', authPath, 'Sign-in.'],
     ['storage', storagePath, 'Files.'],
     ['realtime', realtimePath, 'Channels, and changes of rows.'],
+    ['functions', functionsPath, 'Functions of the project.'],
     ['mcp', mcpPath, 'Tools for agents.'],
     ['reports', '/report', 'Vehicle valuation reports.'],
     ['analysis', entrypoint.api_prefix, 'Image analysis.'],

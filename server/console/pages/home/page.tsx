@@ -1,7 +1,7 @@
 // What runs, the keys, snippets, and what to do first.
 import type { ConsoleSession, Overview } from '../../../services/console/protocol.ts'
 import { consoleApi, serverUrl } from '../../api.ts'
-import { Badge, Copy, Loading, Problem, Snippet, useLoaded } from '../../parts.tsx'
+import { Badge, Copy, Loading, Problem, Scrollable, Snippet, useLoaded } from '../../parts.tsx'
 import { href } from '../../router.ts'
 import { useSession } from '../../session.tsx'
 
@@ -136,13 +136,15 @@ function Services({ session: { services, restPath, analysisPath, hasMailbox } }:
     ['auth-v1', '/auth/v1', 'Sign-in'],
     ['storage', '/storage/v1', 'Files'],
     ['realtime', '/realtime/v1', 'Realtime'],
+    ['functions', '/functions/v1', 'Functions'],
+    ['mcp', '/mcp', 'Tools for agents'],
     ['reports', '/report', 'Valuations'],
     ['analysis', analysisPath ?? '', 'Image analysis'],
   ]
   return (
     <section class="card">
       <h2>What runs</h2>
-      <div class="table">
+      <Scrollable>
         <table>
           <tbody>
             {rows
@@ -160,7 +162,7 @@ function Services({ session: { services, restPath, analysisPath, hasMailbox } }:
               ))}
           </tbody>
         </table>
-      </div>
+      </Scrollable>
       <p>
         <a href={`${serverUrl}docs/`}>API reference</a> · <a href={`${serverUrl}docs/guide/`}>Guides</a>
         {hasMailbox && (
