@@ -1,7 +1,20 @@
 // Values as people read them.
 
-const dateAndTime = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' })
+const dateAndTime = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
+const date = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium' })
+const timeOfDay = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' })
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' })
+
+type Moment = string | number | Date
+
+/** `30 Nov 2026, 14:05:09`, in the time zone of the browser. */
+export const dateTimeText = (at: Moment): string => dateAndTime.format(new Date(at))
+
+/** `30 Nov 2026` */
+export const dateText = (at: Moment): string => date.format(new Date(at))
+
+/** `14:05:09` */
+export const timeText = (at: Moment): string => timeOfDay.format(new Date(at))
 
 /** Seconds of the units in which times are told. */
 const units = [
@@ -22,10 +35,10 @@ export function relativeTime(at: Date, now = Date.now()): string {
 /** A time, with its date when the pointer is on it. */
 export function Time({ at }: { readonly at: string | Date | null | undefined }) {
   if (at === undefined || at === null) return <span class="faint">never</span>
-  const date = new Date(at)
+  const moment = new Date(at)
   return (
-    <time dateTime={date.toISOString()} title={dateAndTime.format(date)}>
-      {relativeTime(date)}
+    <time dateTime={moment.toISOString()} title={dateTimeText(moment)}>
+      {relativeTime(moment)}
     </time>
   )
 }
@@ -53,6 +66,10 @@ const longUnits = [
   ['hr', 3600],
   ['min', 60],
 ] as const
+
+/** `1 row` or `2 rows`, for nouns with a regular plural. */
+export const countText = (count: number, noun: string): string =>
+  `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`
 
 /** The set with the value, or without it if it was there. */
 export function toggled(values: ReadonlySet<string>, value: string): ReadonlySet<string> {

@@ -42,7 +42,7 @@ export function ViewerPicker() {
         onClick={() => setOpen(true)}
         title="As whom you look"
       >
-        <span class="faint">as</span> {viewerLabel(viewer)}
+        <span class="faint">as</span> <b>{viewerLabel(viewer)}</b>
       </button>
       {isOpen && <ViewerDialog onClose={() => setOpen(false)} />}
     </>

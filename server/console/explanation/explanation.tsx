@@ -1,6 +1,7 @@
 // Why a request returns these rows, or none: runs it as the viewer without effect, and shows what decided its result.
 import { useState } from 'preact/hooks'
 import type { ShownExplanation, ShownRelation } from '../../services/console/policy-protocol.ts'
+import { countText } from '../values.tsx'
 import { consoleApi, type Viewer } from '../api.ts'
 import { Badge, Button, Loading, Problem, Snippet, useLoaded } from '../parts.tsx'
 import { useSession } from '../session.tsx'
@@ -139,16 +140,26 @@ function Summary({ explanation, viewer }: { readonly explanation: ShownExplanati
       <strong>{viewerLabel(viewer)}</strong>
       {request.role !== viewerLabel(viewer) && <span class="faint"> ({request.role})</span>}{' '}
       {rows.after !== null && rows.before !== null
-        ? `gets ${rows.after} of ${rows.before} ${rows.before === 1 ? 'row' : 'rows'}.`
+        ? `${verbOf(request)} ${rows.after} of ${countText(rows.before, 'row')}${limitOf(request)}.`
         : rows.after !== null
-          ? `gets ${rows.after} ${rows.after === 1 ? 'row' : 'rows'}.`
+          ? `${verbOf(request)} ${countText(rows.after, 'row')}${limitOf(request)}.`
           : rows.before !== null && response && response.status >= 400
-            ? `is refused, for ${rows.before} ${rows.before === 1 ? 'row' : 'rows'}.`
+            ? `is refused, for ${countText(rows.before, 'row')}.`
             : ''}{' '}
       {hidden > 0 && <Badge kind="warning">{hidden} hidden by policies</Badge>}
     </p>
   )
 }
+
+type Explainable = ShownExplanation['request']
+
+const isRead = ({ method }: Explainable): boolean => method === 'GET' || method === 'HEAD'
+
+const verbOf = (request: Explainable): string => (isRead(request) ? 'gets' : 'writes')
+
+/** All rows that match are counted, not only those of the page that a read asks for. */
+const limitOf = (request: Explainable): string =>
+  isRead(request) && /[?&](?:limit|offset)=/.test(request.target) ? ', before limit and offset' : ''
 
 type RefusedProps = Pick<ExplainedProps, 'onTrust'> & Pick<ShownExplanation, 'effects'>
 

@@ -40,6 +40,7 @@ function Chosen({ all, kind, schema, name }: ChosenProps) {
     const routines = all.routines.filter((it) => it.schema === schema && it.name === name)
     if (kind === 'function' && routines.length > 0) return <RoutinePage key={key} all={all} routines={routines} />
   }
+  if (kind !== undefined) return <Empty title="There is no such table or function" />
   return (
     <Empty title="Choose a table or a function">
       <p>
@@ -60,12 +61,10 @@ function Names({ schema, chosen }: NamesProps) {
   const wanted = search.trim().toLowerCase()
   const matching = <T extends { readonly name: string }>(items: readonly T[]): readonly T[] =>
     items.filter(({ name }) => name.toLowerCase().includes(wanted))
-  const functions = matching(
-    schema.routines.filter(
-      (routine, index, all) =>
-        all.findIndex(({ schema: of, name }) => of === routine.schema && name === routine.name) === index,
-    ),
-  )
+  // Those of the same name have one page.
+  const functions = matching([
+    ...new Map(schema.routines.map((routine) => [`${routine.schema}.${routine.name}`, routine])).values(),
+  ])
   const groups = [
     { kind: 'table', title: 'Tables and views', items: matching(schema.relations) },
     { kind: 'function', title: 'Functions', items: functions },

@@ -41,7 +41,7 @@ export function RelationPage({ all, schema, name }: Props) {
         <Badge>{relation.kind}</Badge>
         <a href={href(['tables', schema, name])}>Rows</a>
       </header>
-      {relation.comment !== null && <p>{relation.comment}</p>}
+      {relation.comment !== null && <p class="comment">{relation.comment}</p>}
       <Requests place={place} relation={relation} sample={sample.isLoading ? undefined : sample.value} />
       <h2>Columns</h2>
       <p class="small faint">
@@ -109,7 +109,7 @@ const Columns = ({ relation }: { readonly relation: RelationDetails }) => (
         <td>
           <small>{valueText(column, relation)}</small> <Reference column={column.name} relation={relation} />
         </td>
-        <td>{column.comment}</td>
+        <td class="comment">{column.comment}</td>
         <td>
           <small class="faint">{otherRights(column, relation).join('; ')}</small>
         </td>

@@ -32,7 +32,7 @@ export function RoutinePage({ all, routines }: Props) {
             <Badge>{routine.volatility}</Badge> returns {routine.returns.isSet ? 'rows of ' : ''}
             <code>{routine.returns.type}</code>
           </p>
-          {routine.comment !== null && <p>{routine.comment}</p>}
+          {routine.comment !== null && <p class="comment">{routine.comment}</p>}
           <Parameters routine={routine} />
           <RequestBuilder place={place} isCall example={{ method: 'POST', parameters: [], body: callBody(routine) }} />
         </section>

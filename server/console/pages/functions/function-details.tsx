@@ -3,6 +3,7 @@ import type { FunctionEntry, FunctionLogLine, FunctionLogs } from '../../../serv
 import { consoleApi } from '../../api.ts'
 import { Badge, Problem, Snippet } from '../../parts.tsx'
 import { usePolled } from '../../polling.ts'
+import { timeText } from '../../values.tsx'
 import { CallForm } from './call-form.tsx'
 
 /** Milliseconds between two looks. */
@@ -55,7 +56,7 @@ const kinds = { debug: 'plain', info: 'plain', warn: 'warning', error: 'bad' } a
 
 const Line = ({ line: { at, level, requestId, message } }: { readonly line: FunctionLogLine }) => (
   <li>
-    <span class="small faint">{new Date(at).toLocaleTimeString()}</span> <Badge kind={kinds[level]}>{level}</Badge>{' '}
+    <span class="small faint">{timeText(at)}</span> <Badge kind={kinds[level]}>{level}</Badge>{' '}
     <code class="message">{message}</code>
     {requestId !== null && (
       <>

@@ -2,6 +2,7 @@
 import type { BackupReport, ReplicaState } from '../../../services/console/operation-protocol.ts'
 import { consoleApi } from '../../api.ts'
 import { Badge, Button, Empty, Loading, Problem, Snippet, Table, useLoaded } from '../../parts.tsx'
+import { dateTimeText } from '../../values.tsx'
 
 export function Backups() {
   const { value, error, isLoading, reload } = useLoaded(
@@ -73,7 +74,7 @@ function BackupList({ report: { isEmbedded, folder, backups, archivedUntil } }: 
             <td>
               <code>{name}</code>
             </td>
-            <td>{new Date(stoppedAt).toLocaleString()}</td>
+            <td>{dateTimeText(stoppedAt)}</td>
             <td>PostgreSQL {majorVersion}</td>
             <td>{mebibytes(bytes)}</td>
           </tr>
@@ -85,8 +86,8 @@ function BackupList({ report: { isEmbedded, folder, backups, archivedUntil } }: 
           'There is no archive of the log: each backup can be restored, but no time between them.'
         ) : (
           <>
-            Any time from <strong>{new Date(first.stoppedAt).toLocaleString()}</strong> to{' '}
-            <strong>{new Date(archivedUntil).toLocaleString()}</strong> can be restored. Stop the server first.
+            Any time from <strong>{dateTimeText(first.stoppedAt)}</strong> to{' '}
+            <strong>{dateTimeText(archivedUntil)}</strong> can be restored. Stop the server first.
           </>
         )}
       </p>

@@ -2,6 +2,7 @@
 import type { LogEntry } from '../../../services/console/operation-protocol.ts'
 import { consoleApi } from '../../api.ts'
 import { Button, Empty, Loading, Problem, Table, useLoaded } from '../../parts.tsx'
+import { dateTimeText } from '../../values.tsx'
 
 export function Changes() {
   const { value, error, isLoading, reload } = useLoaded(
@@ -25,7 +26,7 @@ export function Changes() {
         <Table head={['When', 'Who', 'What', 'With']}>
           {value.map(({ id, at, actor, action, details }) => (
             <tr key={id}>
-              <td class="faint">{new Date(at).toLocaleString()}</td>
+              <td class="faint">{dateTimeText(at)}</td>
               <td>{actor}</td>
               <td>{action}</td>
               <td>

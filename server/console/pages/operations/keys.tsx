@@ -4,6 +4,7 @@ import type { CreatedKey, KeyReport, KeyState } from '../../../services/console/
 import { consoleApi } from '../../api.ts'
 import { Confirm } from '../../forms.tsx'
 import { Badge, Button, Dialog, Empty, Loading, Problem, Snippet, Table, useLoaded } from '../../parts.tsx'
+import { dateText } from '../../values.tsx'
 import { KeyForm, LimitsForm } from './key-forms.tsx'
 
 type Open =
@@ -95,12 +96,10 @@ const Created = ({
   </Dialog>
 )
 
-const day = (time: string): string => new Date(time).toLocaleDateString()
-
 function validity({ revokedAt, expiresAt }: KeyState): string {
-  if (revokedAt !== null) return `revoked ${day(revokedAt)}`
+  if (revokedAt !== null) return `revoked ${dateText(revokedAt)}`
   if (expiresAt === null) return 'always'
-  return `${new Date(expiresAt) <= new Date() ? 'expired' : 'until'} ${day(expiresAt)}`
+  return `${new Date(expiresAt) <= new Date() ? 'expired' : 'until'} ${dateText(expiresAt)}`
 }
 
 const KeyTable = ({ keys, onOpen }: { readonly keys: readonly KeyState[]; readonly onOpen: (open: Open) => void }) => (

@@ -3,6 +3,7 @@ import type { MigrationFile, MigrationReport } from '../../../services/console/o
 import { consoleApi } from '../../api.ts'
 import { Badge, Button, Empty, Loading, Problem, Snippet, Table, useLoaded } from '../../parts.tsx'
 import { href } from '../../router.ts'
+import { dateTimeText } from '../../values.tsx'
 
 export function Migrations() {
   const { value, error, isLoading, reload } = useLoaded(
@@ -69,7 +70,7 @@ function Report({ report: { folder, files, seeds, ignored, server } }: { readonl
                 <td>
                   <Badge kind={kindOf(file)}>{stateText(file)}</Badge>
                 </td>
-                <td class="faint">{file.appliedAt === null ? '' : new Date(file.appliedAt).toLocaleString()}</td>
+                <td class="faint">{file.appliedAt === null ? '' : dateTimeText(file.appliedAt)}</td>
               </tr>
             ))}
           </Table>

@@ -21,7 +21,7 @@ export default function PoliciesPage() {
   return (
     <div class="policies-page">
       <h1>Policies</h1>
-      <nav class="parts" aria-label="Parts of this page">
+      <nav class="tabs" aria-label="Parts of this page">
         {parts.map(([name, title]) => (
           <a
             key={name}

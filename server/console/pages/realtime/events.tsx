@@ -5,6 +5,7 @@ import { consoleApi, type Viewer } from '../../api.ts'
 import { Explanation } from '../../explanation/explanation.tsx'
 import { Badge, Dialog, Empty, Loading, Problem, Snippet, useLoaded } from '../../parts.tsx'
 import { useSession } from '../../session.tsx'
+import { timeText } from '../../values.tsx'
 import { viewerLabel } from '../../viewer.tsx'
 import type { WatchEvent, WatchState, Wish } from './watch.ts'
 
@@ -46,7 +47,7 @@ export function Events({ wish, viewers, state: { events } }: EventsProps) {
           <li key={event.key} class="card">
             <p>
               <Badge>{event.type}</Badge> <strong>{event.title}</strong>{' '}
-              <span class="faint small">{new Date(event.at).toLocaleTimeString()}</span>{' '}
+              <span class="faint small">{timeText(event.at)}</span>{' '}
               {viewers.map((viewer, index) => (
                 <Receiver
                   key={index}

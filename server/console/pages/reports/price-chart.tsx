@@ -74,7 +74,7 @@ function optionsOf(colors: Colors): Omit<uPlot.Options, 'width' | 'height'> {
   }
 }
 
-const compact = new Intl.NumberFormat('en', { notation: 'compact' })
+const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 2 })
 const compactText = (value: number): string => compact.format(value)
 
 export function PriceChart({ reports, curve }: ChartProps) {

@@ -3,6 +3,7 @@ import type { RequestDetails, RequestEntry, RequestStage } from '../../../servic
 import { consoleApi } from '../../api.ts'
 import { PlanView } from '../../explanation/plan-view.tsx'
 import { Badge, Dialog, Loading, Problem, Snippet, useLoaded } from '../../parts.tsx'
+import { timeText } from '../../values.tsx'
 import { ExplainLink } from './explain-link.tsx'
 
 type DetailsProps = { readonly entry: RequestEntry; readonly onClose: () => void }
@@ -35,7 +36,7 @@ const Facts = ({ entry }: { readonly entry: RequestEntry }) => (
       {entry.aborted && ', the client disconnected'}
       <br />
       <small class="faint">
-        {new Date(entry.at).toLocaleTimeString()} · request id <code>{entry.requestId}</code>
+        {timeText(entry.at)} · request id <code>{entry.requestId}</code>
         {entry.route !== null && (
           <>
             {' '}

@@ -5,6 +5,7 @@ import { serverUrl } from '../../api.ts'
 import { Badge, Button, Empty, Loading, Problem, Snippet, Table, Tabs } from '../../parts.tsx'
 import { go, useRoute } from '../../router.ts'
 import { useSession } from '../../session.tsx'
+import { timeText } from '../../values.tsx'
 import { Details, statusKind } from './details.tsx'
 import { filterOf, Filters } from './filters.tsx'
 import { Statements } from './statements.tsx'
@@ -128,7 +129,7 @@ const RequestTable = ({ entries, onChoose }: RequestTableProps) => (
   <Table class="request-table" head={['Time', 'Status', 'Request', 'Role', 'Duration', 'Database', 'Rows']}>
     {entries.map((entry) => (
       <tr key={entry.number}>
-        <td class="faint">{new Date(entry.at).toLocaleTimeString()}</td>
+        <td class="faint">{timeText(entry.at)}</td>
         <td>
           <Badge kind={statusKind(entry.status)}>{entry.status}</Badge>
         </td>

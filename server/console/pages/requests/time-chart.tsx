@@ -2,6 +2,7 @@
 import { useMemo } from 'preact/hooks'
 import type uPlot from 'uplot'
 import { axis, Plot, type Colors } from '../../plot.tsx'
+import { timeText } from '../../values.tsx'
 
 export type Series = {
   readonly label: string
@@ -41,7 +42,12 @@ export const TimeChart = ({ label, unit, series, data, isPaused }: TimeChartProp
 const alignedData = (columns: readonly (readonly (number | null)[])[]): uPlot.AlignedData =>
   columns as unknown as uPlot.AlignedData
 
-const timeText = (seconds: number): string => new Date(seconds * 1000).toLocaleTimeString()
+/** Values without a neighbour, which a line does not show. */
+const lonely: uPlot.Series.Points.Filter = (chart, series) => {
+  const values = chart.data[series] ?? []
+  const isShown = (index: number): boolean => typeof values[index] === 'number'
+  return [...values.keys()].filter((index) => isShown(index) && !isShown(index - 1) && !isShown(index + 1))
+}
 
 const optionsOf =
   (unit: string, series: readonly Series[]) =>
@@ -50,7 +56,11 @@ const optionsOf =
     cursor: { show: false },
     scales: { y: { range: (_chart, _min, max) => [0, Math.max(1, max * 1.1)] } },
     axes: [
-      axis(colors, { size: 24, space: 90, values: (_chart, splits) => splits.map(timeText) }),
+      axis(colors, {
+        size: 24,
+        space: 70,
+        values: (_chart, splits) => splits.map((seconds) => timeText(seconds * 1000)),
+      }),
       axis(colors, { size: 56, values: (_chart, splits) => splits.map((value) => `${value} ${unit}`) }),
     ],
     series: [
@@ -60,7 +70,7 @@ const optionsOf =
         stroke: colors(color),
         width: 1.5,
         spanGaps: true,
-        points: { show: false },
+        points: { show: true, size: 4, filter: lonely },
       })),
     ],
   })

@@ -11,6 +11,7 @@ export function BoxedImage({ run, viewer, isLarge = false }: ImageProps) {
   const { url, fault } = useKeptImage(run.image_uri, viewer, isSeen)
   const { image_width: width = 4, image_height: height = 3 } = run.analysis ?? {}
   const boxes = boxesOf(run)
+  const isAbsent = fault !== undefined || keptImagePath(run.image_uri) === undefined
   // Strokes and texts are as large on every image.
   const unit = Math.max(width, height) / (isLarge ? 500 : 250)
   return (
@@ -23,6 +24,11 @@ export function BoxedImage({ run, viewer, isLarge = false }: ImageProps) {
       >
         <rect class="ground" width={width} height={height} />
         {url !== undefined && <image href={url} width={width} height={height} />}
+        {isAbsent && boxes.length === 0 && (
+          <text class="absent" x={width / 2} y={height / 2} font-size={12 * unit}>
+            no image
+          </text>
+        )}
         {boxes.map(({ x1, y1, x2, y2, confidence }, index) => (
           <g key={index}>
             <rect
@@ -41,7 +47,7 @@ export function BoxedImage({ run, viewer, isLarge = false }: ImageProps) {
           </g>
         ))}
       </svg>
-      {isLarge && (fault !== undefined || keptImagePath(run.image_uri) === undefined) && (
+      {isLarge && isAbsent && (
         <figcaption class="faint small">
           {fault === undefined
             ? 'The image is not kept here: the boxes are drawn on a frame of its size.'

@@ -94,7 +94,7 @@ export function SqlEditor({ initial, schema, defaultSchema, onReady, onChange, o
           drawSelection(),
           bracketMatching(),
           closeBrackets(),
-          autocompletion(),
+          autocompletion({ icons: false }),
           EditorView.lineWrapping,
           EditorView.contentAttributes.of({ 'aria-label': 'SQL' }),
           EditorView.updateListener.of((update) => {

@@ -1,6 +1,7 @@
 // The history of the editor.
 import { useState } from 'preact/hooks'
 import { Button, Dialog, Empty } from '../../parts.tsx'
+import { dateTimeText } from '../../values.tsx'
 import { forgetRuns, pastRuns } from './history.ts'
 
 type HistoryProps = { readonly onChoose: (sql: string) => void; readonly onClose: () => void }
@@ -19,7 +20,7 @@ export function HistoryDialog({ onChoose, onClose }: HistoryProps) {
                 <button type="button" onClick={() => onChoose(sql)}>
                   <code>{sql.length > 300 ? `${sql.slice(0, 300)}…` : sql}</code>
                   <small class="faint">
-                    as {as}, {new Date(at).toLocaleString()}
+                    as {as}, {dateTimeText(at)}
                   </small>
                 </button>
               </li>

@@ -40,13 +40,22 @@ const overscan = 8
 const firstWidth = 52
 const narrowest = 60
 
-const wideTypes = new Set(['int8', 'numeric', 'timestamptz'])
+/** Pixels in which every value of a type fits, or the usual ones. */
+const widthsOfTypes: Readonly<Record<string, number>> = {
+  int8: 160,
+  numeric: 160,
+  float8: 170,
+  date: 110,
+  timestamp: 210,
+  timestamptz: 245,
+  uuid: 290,
+}
 
 function widthOf({ name, details }: GridColumn): number {
   const named = Math.min(name.length * 8 + 44, 260)
   if (!details) return Math.max(150, named)
   const { baseType, category } = details
-  const width = wideTypes.has(baseType) ? 180 : ({ B: 100, S: 220 }[category] ?? (baseType === 'uuid' ? 130 : 150))
+  const width = widthsOfTypes[baseType] ?? { B: 100, S: 220, N: 110 }[category] ?? 150
   return Math.max(width, named)
 }
 

@@ -6,6 +6,7 @@ import { Badge, Button, Dialog, Empty, Loading, Problem, Snippet, Table } from '
 import type { Parameter } from '../../rest/filter.ts'
 import type { Place } from '../../rest/relation.ts'
 import { href } from '../../router.ts'
+import { countText } from '../../values.tsx'
 import { viewerLabel } from '../../viewer.tsx'
 import { countRows, type Rows } from './rows.ts'
 
@@ -54,10 +55,10 @@ export function Count({ place, viewer, parameters, estimate }: CountProps) {
     )
   }
   if (state.error !== undefined) return <Problem error={state.error} />
-  if (state.count !== undefined) return <Badge kind="good">{state.count.toLocaleString('en')} rows</Badge>
+  if (state.count !== undefined) return <Badge kind="good">{countText(state.count, 'row')}</Badge>
   return (
     <>
-      {estimate !== null && <small class="faint">≈ {estimate.toLocaleString('en')} rows in all</small>}
+      {estimate !== null && <small class="faint">≈ {countText(estimate, 'row')} in all</small>}
       <Button onClick={count} {...(state.isBusy ? { isBusy: true } : {})} title="Count the rows that this viewer sees">
         Count
       </Button>

@@ -9,6 +9,7 @@ import { orderOf, orderText, type Parameter } from '../../rest/filter.ts'
 import { keyFilters, keyText, readOf, type Place } from '../../rest/relation.ts'
 import { go, href, useRoute } from '../../router.ts'
 import { useSession } from '../../session.tsx'
+import { countText } from '../../values.tsx'
 import { useViewer, viewerLabel } from '../../viewer.tsx'
 import { CellEditor } from './cell-editor.tsx'
 import { Filters, RequestLine } from './filter-bar.tsx'
@@ -147,7 +148,6 @@ function TableRows({ place, viewer, relation, detailsError, parameters, isHidden
         {relation && !relation.kind.endsWith('view') && (
           <Button onClick={() => setShown({ kind: 'policies' })}>Policies ({relation.policies.length})</Button>
         )}
-        {rows.time !== undefined && <small class="faint">{Math.round(rows.time)} ms</small>}
       </header>
       <div class="bar">
         <Button onClick={() => setFiltersOpen(!filtersOpen)}>
@@ -237,7 +237,8 @@ function TableRows({ place, viewer, relation, detailsError, parameters, isHidden
         />
       </Content>
       <p class="table-foot faint small" role="status">
-        {rows.rows.length} rows loaded
+        {countText(rows.rows.length, 'row')} loaded
+        {rows.time !== undefined && !rows.isLoading && ` in ${Math.round(rows.time)} ms`}
         {withHidden && `, ${rows.rows.filter(({ isHidden }) => isHidden).length} of them hidden`}
         {rows.isLoading ? ', loading …' : rows.rows.length >= maxRows ? '. Filter to find the others.' : '.'}
         {rows.rows.length > 0 && ' Enter edits, Space selects, Ctrl+Enter follows a reference, Ctrl+C copies.'}

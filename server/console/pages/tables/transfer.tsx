@@ -6,6 +6,7 @@ import { useAction } from '../../forms.tsx'
 import { Button, Dialog, Field, Problem } from '../../parts.tsx'
 import type { Parameter } from '../../rest/filter.ts'
 import { profile, readOf, relationPath, sendAs, totalOf, type Place } from '../../rest/relation.ts'
+import { countText } from '../../values.tsx'
 
 const formats = {
   csv: { label: 'CSV', type: 'text/csv' },
@@ -130,7 +131,9 @@ export function ImportDialog({ viewer, place, relation, onDone, onClose }: Impor
         </form>
       ) : (
         <>
-          <p role="status">{count} rows were imported.</p>
+          <p role="status">
+            {countText(count, 'row')} {count === 1 ? 'was' : 'were'} imported.
+          </p>
           <div class="actions">
             <Button kind="primary" onClick={onClose}>
               Close

@@ -114,7 +114,7 @@ function Users({ found: { users, appRoles }, filter }: { readonly found: UserPag
     <Table head={['User', 'State', 'Signs in with', 'Created', 'Last sign-in']}>
       {users.map((user) => (
         <tr key={user.id}>
-          <td>
+          <td class="user-name">
             <a href={href(['users', user.id])}>{nameOf(user)}</a>
             {fullName(user) !== '' && <div class="faint small">{fullName(user)}</div>}
           </td>
