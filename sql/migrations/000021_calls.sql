@@ -431,7 +431,7 @@ as $$
 $$;
 comment on function rowhouse.is_trusted_function(oid) is 'Whether a function belongs to a superuser or to the current role.';
 
-create function rowhouse.refuse_foreign_casts(relation oid) returns void
+create function rowhouse.refuse_foreign_casts(relation oid) returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -441,7 +441,7 @@ begin
   if not exists (
     select from pg_catalog.pg_cast where oid >= 16384 and castfunc <> 0 and not rowhouse.is_trusted_function(castfunc)
   ) then
-    return;
+    return true;
   end if;
   with recursive used (type) as (
     select atttypid from pg_catalog.pg_attribute where attrelid = relation and attnum > 0 and not attisdropped
@@ -460,10 +460,11 @@ begin
       message = pg_catalog.format('the rows of %s cannot be sent: a column has a type with a cast to another one, by the function %s', relation::pg_catalog.regclass, foreign_cast),
       hint = 'The function would run with the rights of webhooks. It must belong to a superuser, or to the owner of the webhooks.';
   end if;
+  return true;
 end
 $$;
 comment on function rowhouse.refuse_foreign_casts(oid) is
-  'Refuses tables with types that others have given casts: these would run, when rows become JSON, with the rights of triggers.';
+  'Refuses tables with types that others have given casts: these would run, when rows become JSON, with the rights of triggers. True.';
 
 -- How calls are sent. Only the process that has the lease `calls` claims them.
 

@@ -186,6 +186,94 @@ t.test('conditions', async (t) => {
   )
 })
 
+t.test('columns with the names that the trigger uses, in statements with one row and with several', async (t) => {
+  const names = [
+    'c',
+    'o',
+    'new',
+    'old',
+    'whole',
+    'place',
+    'places',
+    'records',
+    'target',
+    'tg_relid',
+    'oid',
+    'body',
+    'key',
+  ]
+  const table = await newTable(t, `id int, ${names.map((name) => `"${name}" text`).join(', ')}`)
+  await addWebhook(table, { key: ['id', 'c'] })
+  await addWebhook(table, { name: 'chosen', when: 'true' })
+  const values = (id: number): string => `(${id}, ${names.map((name) => `'${name}'`).join(', ')})`
+  const whole = (id: number): Record<string, unknown> => ({
+    id,
+    ...Object.fromEntries(names.map((name) => [name, name])),
+  })
+  const [one, two, three] = [1, 2, 3].map(whole)
+  await database.query(`insert into ${table} values ${values(1)}`)
+  await database.query(`insert into ${table} values ${values(2)}, ${values(3)}`)
+  await database.query(`update ${table} set c = 'changed' where id = 1`)
+  await database.query(`update ${table} set c = 'c'`)
+  await database.query(`update ${table} set c = 'never' where id > 3`)
+  await database.query(`delete from ${table} where id = 1`)
+  await database.query(`delete from ${table}`)
+  const calls = await callsOf(table)
+  for (const webhook of ['changes', 'chosen']) {
+    t.strictSame(
+      calls
+        .filter((call) => call.webhook.endsWith(webhook))
+        .map(({ payload: { type, record, old_record: old } }) => [type, record, old]),
+      [
+        ['INSERT', one, null],
+        ['INSERT', two, null],
+        ['INSERT', three, null],
+        ['UPDATE', { ...one, c: 'changed' }, one],
+        ['UPDATE', two, two],
+        ['UPDATE', three, three],
+        ['UPDATE', one, { ...one, c: 'changed' }],
+        ['DELETE', null, one],
+        ['DELETE', null, two],
+        ['DELETE', null, three],
+      ],
+      webhook,
+    )
+  }
+  t.strictSame(
+    new Set(calls.map(({ key }) => key?.split(':')[1])),
+    new Set(['1,c', '1,changed', '2,c', '3,c', undefined]),
+  )
+})
+
+t.test('conditions of statements with one row', async (t) => {
+  const table = await newTable(t)
+  await addWebhook(table, { name: 'big', events: ['insert'], when: 'new.total > 100 -- a comment' })
+  await addWebhook(table, { name: 'crossed', events: ['update'], when: 'new.total > 100 and old.total <= 100' })
+  await addWebhook(table, { name: 'gone', events: ['delete'], when: 'old.total > 100' })
+  for (const total of [100, 101, null]) {
+    await database.query(`insert into ${table} values (1, ${total})`)
+    await database.query(`update ${table} set total = 1`)
+    for (const next of [100, 200, 300]) await database.query(`update ${table} set total = ${next}`)
+    await database.query(`delete from ${table}`)
+  }
+  t.strictSame(
+    (await callsOf(table)).map(({ webhook, payload: { record, old_record: old } }) => [
+      webhook.split('.')[2],
+      record?.total,
+      old?.total,
+    ]),
+    [
+      ['crossed', 200, 100],
+      ['gone', undefined, 300],
+      ['big', 101, undefined],
+      ['crossed', 200, 100],
+      ['gone', undefined, 300],
+      ['crossed', 200, 100],
+      ['gone', undefined, 300],
+    ],
+  )
+})
+
 t.test('rows of partitions, of upserts, of COPY and of MERGE', async (t) => {
   await database.query(`
     create table parted (id int, part int, primary key (id, part)) partition by list (part);
