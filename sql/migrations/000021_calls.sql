@@ -169,7 +169,7 @@ end
 $$;
 comment on function rowhouse.refuse_calls(boolean) is 'Raises the error of the limit of calls, or of their bytes.';
 
-create function rowhouse.count_calls(calls bigint, bytes bigint) returns boolean
+create function rowhouse.count_more_calls(calls bigint, bytes bigint) returns boolean
 language plpgsql
 as $$
 declare
@@ -188,6 +188,24 @@ begin
   return pg_catalog.set_config('rowhouse.calls_counted', transaction || ' ' || calls || ' ' || bytes, true) is not null
     and pg_catalog.pg_notify('rowhouse_calls', '') is not null;
 end
+$$;
+comment on function rowhouse.count_more_calls(bigint, bigint) is
+  'Adds to what the transaction causes, fails above its limits, and wakes the process that sends. True.';
+
+create function rowhouse.count_calls(calls bigint, bytes bigint) returns boolean
+language sql
+as $$
+  -- It becomes part of expressions that call it. Most transactions cause one call, of at most 16 MiB.
+  select case
+    when calls = 1 and coalesce(
+      nullif(pg_catalog.current_setting('rowhouse.calls_counted', true), ''),
+      nullif(pg_catalog.current_setting('rowhouse.calls_per_transaction', true), ''),
+      nullif(pg_catalog.current_setting('rowhouse.call_bytes_per_transaction', true), '')
+    ) is null
+      then pg_catalog.set_config('rowhouse.calls_counted', pg_catalog.concat_ws(' ', pg_catalog.pg_current_xact_id(), 1, bytes), true) is not null
+        and pg_catalog.pg_notify('rowhouse_calls', '') is not null
+    else rowhouse.count_more_calls(calls, bytes)
+  end
 $$;
 comment on function rowhouse.count_calls(bigint, bigint) is
   'Adds to what the transaction causes, fails above its limits, and wakes the process that sends. True.';
@@ -210,6 +228,14 @@ end
 $$;
 comment on function rowhouse.new_call_id() is 'A UUID of version 7: later ones are greater.';
 alter table rowhouse.calls alter column id set default rowhouse.new_call_id();
+do $migration$
+begin
+  -- PostgreSQL 18 and later have a faster one.
+  if to_regprocedure('pg_catalog.uuidv7()') is not null then
+    alter table rowhouse.calls alter column id set default pg_catalog.uuidv7();
+  end if;
+end
+$migration$;
 
 create function rowhouse.call_depth() returns integer
 language plpgsql stable
