@@ -254,7 +254,7 @@ const coreSettings: AuthSettingTable<CoreKey> = {
     description: `Requests for sign-in with a wallet ${perFiveMinutes}`,
   }),
   authRateLimitPasskey: auth('GOTRUE_RATE_LIMIT_PASSKEY', authTypes.count, 30, {
-    description: `Requests for sign-in with a passkey ${perFiveMinutes}`,
+    description: `Requests to sign in with a passkey, and requests to add one, ${perFiveMinutes}`,
   }),
   authRateLimitOAuthDynamicClientRegister: auth(
     'GOTRUE_RATE_LIMIT_OAUTH_DYNAMIC_CLIENT_REGISTER',

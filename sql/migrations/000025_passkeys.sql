@@ -216,6 +216,26 @@ $$;
 comment on function auth.begin_passkey_registration(uuid, uuid, text, interval, integer) is
   E'Begins to add a passkey to an account that has fewer than `most`.\n\nReturns {challenge: {id, expires_at}, existing: [{id, transports}], display_name}.';
 
+-- As in GoTrue, who may not add a passkey does not use up the challenge.
+create function auth.take_passkey_registration(user_id uuid, session_id uuid, challenge_id uuid) returns json
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+  account auth.users;
+  refused text;
+begin
+  select users.* into account from auth.users where users.id = $1;
+  refused := auth.refused_passkey_manager(account, $2);
+  if refused is not null then
+    return json_build_object('refused', refused);
+  end if;
+  return auth.take_passkey_challenge($3, 'registration', $1);
+end
+$$;
+comment on function auth.take_passkey_registration(uuid, uuid, uuid) is
+  E'Uses up the challenge of a new passkey, unless the session may not add one.\n\nReturns {challenge}.';
+
 create function auth.add_passkey(user_id uuid, session_id uuid, credential jsonb, most integer, ip text) returns json
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -541,6 +561,7 @@ grant execute on function
   auth.take_passkey_challenge(uuid, text, uuid),
   auth.refused_passkey_manager(auth.users, uuid),
   auth.begin_passkey_registration(uuid, uuid, text, interval, integer),
+  auth.take_passkey_registration(uuid, uuid, uuid),
   auth.add_passkey(uuid, uuid, jsonb, integer, text),
   auth.rename_passkey(uuid, uuid, text, text),
   auth.remove_passkey(uuid, uuid, uuid, text),

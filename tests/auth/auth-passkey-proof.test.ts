@@ -95,4 +95,21 @@ t.test('wrong answers are limited per network, right ones are not', async (t) =>
   t.strictSame(await statuses(verify, wrong, '203.0.113.1'), [400, 400, 400, 400, 429, 429])
   t.strictSame(await statuses('/passkeys/authentication/options', {}, '203.0.113.2'), [200, 200, 200, 200, 429, 429])
   t.equal((await limited('POST', verify, { headers: from('203.0.113.3'), body: wrong })).status, 400, 'elsewhere')
+  const garbage = { challenge_id: crypto.randomUUID(), credential: {} }
+  t.strictSame(await statuses(verify, garbage, '203.0.113.4'), [400, 400, 400, 400, 429, 429], 'of any form')
+})
+
+t.test('challenges of new passkeys are limited per network, and do not use up those of sign-ins', async (t) => {
+  const limit = 3
+  const { ask: limited } = await startAnother({ TRUSTED_PROXIES: '1', GOTRUE_RATE_LIMIT_PASSKEY: String(limit) })
+  const { access_token: token } = await proveByMail(newAddress())
+  const headers = { 'X-Forwarded-For': '203.0.113.9' }
+  const begin = async (path: string) => limited('POST', path, { token, headers, body: {} })
+  for (let n = 0; n < limit; n++) t.equal((await begin('/passkeys/registration/options')).status, 200)
+  const refused = await begin('/passkeys/registration/options')
+  t.match(
+    [refused.status, refused.body.error_code, refused.body.msg],
+    [429, 'over_request_rate_limit', /RATE_LIMIT_PASSKEY/],
+  )
+  t.equal((await begin('/passkeys/authentication/options')).status, 200)
 })

@@ -162,8 +162,8 @@ t.test('requests that are refused', async (t) => {
       { ...unknown, credential: { ...credential, id: 'not base64url!' } },
       undefined,
       400,
-      'bad_json',
-      /credential\/id/,
+      'webauthn_challenge_not_found',
+      /not found/,
     ],
     ['PATCH', path, {}, token, 400, 'validation_failed', /friendly_name is required/],
     ['PATCH', path, { friendly_name: long }, token, 400, 'validation_failed', /120 characters or less/],
@@ -218,10 +218,11 @@ t.test('new credentials that are not valid', async (t) => {
     t.match(answer.body.msg, /^Credential verification failed: /, label)
   }
   const large = { id: 'AA', response: { clientDataJSON: 'AA', attestationObject: 'A'.repeat(65_537) } }
-  const tooLarge = await answerRegistration(ask, token, randomUUID(), large)
-  t.match(failure(tooLarge), [400, 'bad_json', /attestationObject/], 'its decoding would take long')
+  const tooLarge = await answerRegistration(ask, token, (await beginRegistration(ask, token)).challengeId, large)
+  const code = 'webauthn_verification_failed'
+  t.match(failure(tooLarge), [400, code, /credential\.response\.attestationObject/], 'its decoding would take long')
   const longId = new SoftAuthenticator({ origin, rpId, id: randomBytes(1024) })
-  t.match(failure(await register(ask, token, longId)).slice(0, 2), [400, 'bad_json'])
+  t.match(failure(await register(ask, token, longId)), [400, code, /credential\.id/])
   const { challengeId, options } = await beginRegistration(ask, token)
   const honest = newKey().create(options)
   const swapped = { ...honest, id: randomBytes(32).toString('base64url') }
@@ -321,6 +322,31 @@ t.test('a passkey that can be copied stays one, and is one from the beginning', 
   t.equal((await signInWith(ask, bound)).status, 200)
   const answer = await register(ask, token, impossible, { flags: created | isBackedUp })
   t.match(failure(answer), [400, 'webauthn_verification_failed'], 'a copy of what cannot be copied')
+})
+
+t.test('a credential of the wrong form is a wrong answer, as in GoTrue', async (t) => {
+  const { key, token } = await member()
+  const { access_token: stranger } = await signUp(ask)
+  const forms = [{}, { garbage: true }, [], 'x', 7, { id: 'not base64url!', response: { clientDataJSON: 'AA' } }]
+  for (const form of forms) {
+    const label = JSON.stringify(form)
+    const signIn = await beginSignIn(ask)
+    t.match(
+      failure(await answerSignIn(ask, signIn.challengeId, form)),
+      [400, 'webauthn_verification_failed', /credential/],
+      label,
+    )
+    const late = await answerSignIn(ask, signIn.challengeId, key.get(signIn.options))
+    t.equal(codeOf(late), 'webauthn_challenge_not_found', `${label} has used up the challenge`)
+    const begun = await beginRegistration(ask, token)
+    const foreign = await answerRegistration(ask, stranger, begun.challengeId, form)
+    t.equal(codeOf(foreign), 'webauthn_challenge_not_found', label)
+    const answer = await answerRegistration(ask, token, begun.challengeId, form)
+    t.match(failure(answer), [400, 'webauthn_verification_failed', /credential/], label)
+    t.equal(codeOf(await answerSignIn(ask, randomUUID(), form)), 'webauthn_challenge_not_found', label)
+    const noId = await answerRegistration(ask, token, 'not-a-uuid', form)
+    t.match(failure(noId), [400, 'validation_failed', /challenge_id must be a valid UUID/], label)
+  }
 })
 
 t.test('challenges belong to one user and one purpose', async (t) => {
@@ -511,6 +537,8 @@ t.test('with a second factor, a session without it neither adds nor deletes pass
   }
   const late = await answerRegistration(ask, low.access_token, early.challengeId, newKey().create(early.options))
   t.match(failure(late), [403, 'insufficient_aal'], 'begun before the factor')
+  const kept = await answerRegistration(ask, session.access_token, early.challengeId, newKey().create(early.options))
+  t.equal(kept.status, 200, 'the refused request has not used up the challenge')
   t.equal((await register(ask, session.access_token, newKey())).status, 200)
   t.equal((await ask('DELETE', `/passkeys/${passkeyId}`, { token: session.access_token })).status, 204)
 })

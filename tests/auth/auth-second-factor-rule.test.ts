@@ -187,6 +187,10 @@ t.test('by the functions: a change -> refused for a session at aal1, and without
         "select auth.begin_passkey_registration($1, $2, 'x', interval '1 min', 9)",
         [id, session],
       ],
+      take_passkey_registration: [
+        'select auth.take_passkey_registration($1, $2, $3)',
+        [id, session, crypto.randomUUID()],
+      ],
       add_passkey: ["select auth.add_passkey($1, $2, '{}', 9, null)", [id, session]],
       remove_passkey: ['select auth.remove_passkey($1, $2, $3, null)', [id, session, crypto.randomUUID()]],
       answer_oauth_authorization: [
@@ -220,6 +224,7 @@ t.test('by the functions: a change -> refused for a session at aal1, and without
   const asking = Object.fromEntries(
     [
       ...['enroll_factor', 'create_recovery_codes', 'begin_passkey_registration', 'add_passkey'],
+      'take_passkey_registration',
       'answer_oauth_authorization',
     ].map((name) => [name, 'session_not_found']),
   )

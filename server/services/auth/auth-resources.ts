@@ -14,6 +14,7 @@ import type { Sessions } from './sessions.ts'
 import type { AuthSettings } from './settings.ts'
 import type { Passwords } from '../accounts/password.ts'
 import type { RelyingParty } from './webauthn/relying-party.ts'
+import type { DtoValidator } from '../../validation/validator.ts'
 import type { AttemptLimits } from '../accounts/attempt-limit.ts'
 import type { IncomingMessage } from 'node:http'
 
@@ -44,6 +45,8 @@ export type AuthResources = {
   readonly credentialRole: CredentialRole
   /** The site that passkeys and security keys are for. */
   readonly relyingParty: () => RelyingParty
+  /** What is wrong with an answer of an authenticator, by `schemas/auth-public-key-credential-dto.json`. */
+  readonly credentialFaults: DtoValidator
   /** The claim `iss` of access tokens. */
   readonly issuer: () => string
   /** Public URL of `/auth/v1` for a request, without a slash at the end. */

@@ -1,6 +1,7 @@
 // Puts the parts of `/auth/v1` together.
 import { crossOriginGuard } from '../../http/cross-origin.ts'
 import { createRouter, type Router } from '../../http/router.ts'
+import { dto } from '../../http/service-response.ts'
 import type { ApiKeyLookup } from '../../identity/api-key/api-key-lookup.ts'
 import type { JwtVerifier } from '../../identity/jwt/jwt.ts'
 import type { TokenSigner } from '../../identity/jwt/token-signer.ts'
@@ -113,6 +114,7 @@ export function createAuth(options: AuthOptions): AuthService {
     callers: createCallers({ settings, database, accessTokens }),
     credentialRole: credentialRole({ verifier, lookupApiKey }),
     relyingParty: () => relyingPartyOf(settings(), options.ownOrigin),
+    credentialFaults: (credential) => options.validator.forDto(dto('AuthPublicKeyCredentialDto').$ref)(credential),
     issuer,
     externalUrl: (request) => settings().apiExternalUrl ?? externalUrlOf(request, ownUrl),
     trustedProxies,

@@ -70,10 +70,10 @@ function limitedClient(request: IncomingMessage, header: string | null, trustedP
 }
 
 /**
- * As in GoTrue, each route that may send mails has a count of its own. All other limits are for guesses or for accounts, of
- * which all routes together permit only so many.
+ * As in GoTrue, each route that may send mails has a count of its own, and challenges of new passkeys do not use up those of
+ * sign-ins. All other limits are for guesses or for accounts, of which all routes together permit only so many.
  */
-const perRoute: ReadonlySet<ClientLimit> = new Set(['otp'])
+const perRoute: ReadonlySet<ClientLimit> = new Set(['otp', 'passkey'])
 
 const limitOf = (name: string, { events, period }: Rate): Limit => ({
   name: `auth-${name}`,

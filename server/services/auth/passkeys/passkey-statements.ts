@@ -12,7 +12,7 @@ export const passkeyStatements = {
   beginSignIn: write(
     `select auth.add_passkey_challenge(null, 'authentication', $1::text, $2::float8 * interval '1 second')`,
   ),
-  takeRegistration: write(`select auth.take_passkey_challenge($1::uuid, 'registration', $2::uuid)`),
+  takeRegistration: write('select auth.take_passkey_registration($1::uuid, $2::uuid, $3::uuid)'),
   add: write('select auth.add_passkey($1::uuid, $2::uuid, $3::jsonb, $4::integer, $5::text)'),
   find: write('select auth.find_passkey($1::uuid, $2::bytea)'),
   startSession: write('select auth.start_passkey_session($1::bytea, $2::bigint, $3::boolean, $4::text, $5::text)'),

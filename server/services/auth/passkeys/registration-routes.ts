@@ -1,5 +1,6 @@
 // `/passkeys/registration`: a user who is signed in adds a passkey.
 import { dto } from '../../../http/service-response.ts'
+import { AuthError } from '../auth-error.ts'
 import { defineAuthRoute, type AuthRoute } from '../dialect.ts'
 import { notify } from '../mail/notices.ts'
 import { factorOwner } from '../mfa/factor-caller.ts'
@@ -7,7 +8,7 @@ import { originOf } from '../request-origin.ts'
 import type { KnownCredential } from '../webauthn/credential.ts'
 import { creationOptions, newChallenge } from '../webauthn/options.ts'
 import { verifyCreation } from '../webauthn/verification.ts'
-import { readAnswer, type PasskeyAnswerDto } from './passkey-answer.ts'
+import { readAnswer, readCredential, type PasskeyAnswerDto } from './passkey-answer.ts'
 import { defaultName, nameOfProduct, type NamedPasskey } from './passkey-names.ts'
 import { failedVerification, granted, requirePasskeys } from './passkey-refusal.ts'
 import { passkeyStatements } from './passkey-statements.ts'
@@ -33,6 +34,7 @@ export const registrationRoutes: readonly AuthRoute[] = [
     summary: 'Begin to add a passkey',
     description: 'The options are for `navigator.credentials.create`.',
     caller: 'user',
+    limit: 'passkey',
     success: [200, 'The challenge, which expires at a time in seconds since 1970, and the options.'],
     schema: dto('AuthPasskeyChallengeDto'),
     errors: refused,
@@ -74,9 +76,12 @@ export const registrationRoutes: readonly AuthRoute[] = [
     handler: async ({ caller, body, context, request }) => {
       requirePasskeys(context.settings())
       const owner = factorOwner(caller)
-      const { challengeId, credential } = readAnswer(body)
-      const [taken] = await context.database.ask(passkeyStatements.takeRegistration, [challengeId, owner.id])
+      const { challengeId, credential: given } = readAnswer(body)
+      const values = [owner.id, owner.session.id, challengeId]
+      const [taken] = await context.database.ask(passkeyStatements.takeRegistration, values)
       const { challenge } = granted<{ readonly challenge: string }>(taken)
+      const credential = readCredential(context, given)
+      if (credential instanceof AuthError) throw credential
       const expected = { party: context.relyingParty(), challenge, verifiesUser: true }
       const created = await verifyCreation(credential, expected).catch((error: unknown) => {
         throw failedVerification(error)

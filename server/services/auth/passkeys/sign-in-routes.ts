@@ -9,7 +9,7 @@ import { originOf } from '../request-origin.ts'
 import type { CredentialDto } from '../webauthn/credential.ts'
 import { newChallenge, requestOptions, userHandleOf } from '../webauthn/options.ts'
 import { verifyRequest } from '../webauthn/verification.ts'
-import { readAnswer, type PasskeyAnswerDto } from './passkey-answer.ts'
+import { readAnswer, readCredential, type PasskeyAnswerDto } from './passkey-answer.ts'
 import { failedVerification, granted, requirePasskeys, verificationFailed } from './passkey-refusal.ts'
 import { passkeyStatements } from './passkey-statements.ts'
 
@@ -87,10 +87,13 @@ export const passkeySignInRoutes: readonly AuthRoute[] = [
 ]
 
 async function signIn({ body, context, request }: AuthCall<'anyone', PasskeyAnswerDto>): Promise<AuthReply> {
-  const { challengeId, credential } = readAnswer(body)
-  const credentialId = Buffer.from(credential.id, 'base64url')
-  const [found] = await context.database.ask(passkeyStatements.find, [challengeId, credentialId])
-  const { account, signCount, backedUp } = await verified(context, credential, granted<Found>(found))
+  const { challengeId, credential: given } = readAnswer(body)
+  const credential = readCredential(context, given)
+  const credentialId = Buffer.from(credential instanceof AuthError ? '' : credential.id, 'base64url')
+  const [result] = await context.database.ask(passkeyStatements.find, [challengeId, credentialId])
+  const found = granted<Found>(result)
+  if (credential instanceof AuthError) throw credential
+  const { account, signCount, backedUp } = await verified(context, credential, found)
   // Only the owner of the passkey learns these.
   if (account.banned) throw authErrors.userBanned(403)
   if (account.has_email) await requireConfirmed('email', account, context, 403)
