@@ -1,12 +1,12 @@
 // The Postgres cluster shared by all test files: started before them (`before.ts`), stopped after them (`after.ts`).
 import { spawn } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { asUser, databaseUser } from '../../server/postgres/embedded/system-user.ts'
+import { freePort } from './free-port.ts'
 import { createCluster, testBinaries } from './postgres-versions.ts'
 
 type Cluster = {
@@ -27,16 +27,6 @@ export const uriOf = (port: number, database: string, login = `${user}:${passwor
 export async function readCluster(): Promise<Cluster> {
   return JSON.parse(await readFile(stateFile, 'utf8')) as Cluster
 }
-
-const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
-    })
-  })
 
 async function accepts(port: number): Promise<boolean> {
   const client = new pg.Client({ connectionString: uriOf(port, 'postgres') })

@@ -1,6 +1,7 @@
 // A TCP proxy in front of the database, or of the program, that can be closed.
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import type { Test } from 'tap'
+import { freePort } from './free-port.ts'
 
 export type Gate = {
   readonly port: number
@@ -20,7 +21,7 @@ export async function createGate(t: Pick<Test, 'teardown'>, target: number | (()
   const sockets = new Set<Socket>()
   const pairs = new Set<{ readonly near: Socket; readonly far: Socket }>()
   let server: Server | undefined
-  let port = 0
+  const port = await freePort()
   const keep = (socket: Socket): void => {
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket)).on('error', () => undefined)
@@ -36,8 +37,6 @@ export async function createGate(t: Pick<Test, 'teardown'>, target: number | (()
       far.on('close', () => pairs.delete(pair))
     })
     await new Promise<void>((resolve) => server?.listen(port, '127.0.0.1', resolve))
-    const address = server.address()
-    if (typeof address === 'object' && address) port = address.port
   }
   const shut = async (): Promise<void> => {
     for (const socket of sockets) socket.destroy()
@@ -47,9 +46,6 @@ export async function createGate(t: Pick<Test, 'teardown'>, target: number | (()
   const mute = (): void => {
     for (const { near, far } of pairs) far.unpipe(near).resume()
   }
-  // Listens once to find a free port.
-  await open()
-  await shut()
   t.teardown(shut)
   return { port, open, shut, mute }
 }

