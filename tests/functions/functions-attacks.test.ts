@@ -46,7 +46,16 @@ const ask = (name: string, init: RequestInit = {}): Promise<Response> =>
   fetch(`${url}/functions/v1/${name}`, { ...init, headers: { authorization, ...(init.headers as object) } })
 const running = (): number | undefined => service.functions?.figures().running
 
+/** Waits until the process of a function has started, which may take longer than a call may. */
+const started = (name: string): Promise<boolean> =>
+  until(async () => {
+    const response = await ask(name)
+    await response.arrayBuffer()
+    return response.status === 200
+  })
+
 t.test('a session that has ended calls nothing', async (t) => {
+  t.ok(await started('echo'))
   const client = clientWith(url, await signToken({ role: 'anon' }))
   const { data } = await client.auth.signUp({ email: newAddress(), password })
   const token = data.session?.access_token ?? ''
@@ -89,6 +98,7 @@ t.test('calls of many users at the same time keep apart', async (t) => {
       answers.push(`${user} ${await response.text()}`)
     }
   }
+  t.ok(await started('who'))
   await Promise.all([1, 2, 3, 4].map(work))
   t.equal(answers.length, 40)
   t.strictSame(
@@ -98,6 +108,7 @@ t.test('calls of many users at the same time keep apart', async (t) => {
 })
 
 t.test('a flood of one function leaves room for others', async (t) => {
+  t.ok((await started('slow')) && (await started('echo')))
   const flood = Array.from({ length: 100 }, async () => {
     const response = await ask('slow')
     await response.arrayBuffer()

@@ -1,7 +1,6 @@
 // Calls that are passed on to a server of one's own (`FUNCTIONS_URL`), which sees what the client has sent.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import { setTimeout as pause } from 'node:timers/promises'
 import { FunctionsHttpError, FunctionsRelayError } from '@supabase/supabase-js'
 import t from 'tap'
 import { certificate, privateKey } from '../support/certificate.ts'
@@ -219,12 +218,16 @@ t.test('the end of the client ends the call', async (t) => {
   t.ok(await until(() => hasEnded), 'the server sees it')
 
   hasEnded = false
-  handle = (_request, response) => void response.on('close', () => (hasEnded = true))
+  let hasBegun = false
+  handle = (_request, response) => {
+    response.on('close', () => (hasEnded = true))
+    hasBegun = true
+  }
   const waiting = new AbortController()
-  const call = ask('hello', { signal: waiting.signal })
-  await pause(100)
+  const rejected = t.rejects(ask('hello', { signal: waiting.signal }))
+  t.ok(await until(() => hasBegun))
   waiting.abort()
-  await t.rejects(call)
+  await rejected
   t.ok(await until(() => hasEnded), 'also before the response')
 })
 
