@@ -1,5 +1,6 @@
 // Nothing is lost, and nothing comes twice: the beginning of subscriptions, positions, large transactions, values that the log leaves
 // out, changes of tables, and an interrupted log.
+import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { withClient } from '../support/database.ts'
 import { longestTurnDuring } from '../support/longest-turn.ts'
@@ -289,7 +290,7 @@ t.test('an interrupted log is a gap', async (t) => {
 })
 
 t.test('the log is read while there are subscribers', async (t) => {
-  const { database, listen, feed } = await start(t, { lingering: 50 })
+  const { database, listen, feed } = await start(t, { lingering: 50, replaySeconds: 0 })
   const slots = async (): Promise<unknown> =>
     (await database.query('select from pg_replication_slots where database = current_database()')).rowCount
   t.equal(await slots(), 0)
@@ -301,6 +302,24 @@ t.test('the log is read while there are subscribers', async (t) => {
   const again = await listen([binding])
   t.equal(await slots(), 1)
   again.subscription.end()
+})
+
+t.test('the last client that comes back gets what it has missed, while changes are kept', async (t) => {
+  const { database, listen, settled, feed } = await start(t, { lingering: 50, replaySeconds: 2 })
+  const one = await listen([binding])
+  one.subscription.end()
+  await pause(1000)
+  t.equal(feed.state?.kind, 'reading')
+  await database.query('insert into items (id) values (1)')
+  const again = await listen([binding], undefined, { since: one.subscription.position })
+  await settled()
+  t.strictSame(
+    again.data().map(({ record }) => record?.id),
+    [1],
+  )
+  t.strictSame(again.failures, [])
+  again.subscription.end()
+  t.ok(await until(() => feed.state?.kind === 'stopped'), 'and not for ever')
 })
 
 t.test('a publication that is created when the log is read already', async (t) => {

@@ -97,11 +97,12 @@ export class Relay implements HubObserver {
     this.#keepListening()
   }
 
-  /** Call this when the process gets its first subscriber to changes of rows, and when it has lost its last one. */
+  /** Call this when the process gets its first subscriber to changes of rows, and when it keeps no changes any more after its last one. */
   onSubscribers(hasSubscribers: boolean): void {
     this.#hasSubscribers = hasSubscribers
     this.#send({ kind: 'subscribers', hasSubscribers })
     if (this.#isListening) this.#noticePeers()
+    this.#keepListening()
   }
 
   /** Call this when the process begins to read the log. */
@@ -143,7 +144,7 @@ export class Relay implements HubObserver {
 
   #keepListening(): void {
     clearTimeout(this.#lingering)
-    if (this.#isUsed || this.#arePeersSubscribed) return
+    if (this.#isUsed || this.#hasSubscribers || this.#arePeersSubscribed) return
     this.#lingering = setTimeout(() => void this.#stopListening(), lingering).unref()
   }
 

@@ -33,7 +33,7 @@ export type RowChangesOptions = {
   readonly checksSessions: () => boolean
   /** Read at each use. */
   readonly settings: () => { readonly realtimeReplayBytes: number; readonly realtimeReplaySeconds: number }
-  /** Called with true when the first subscription begins, and with false after the last one. */
+  /** Called with true when the first subscription begins, and with false when no changes are kept any more after the last one. */
   readonly onUse?: (isUsed: boolean) => void
   /** For the log. */
   readonly onError: (error: unknown) => void
@@ -82,6 +82,9 @@ class Changes implements RunningRowChanges {
   #checks = 0
   #checkedRows = 0
   #uses = 0
+  /** Ends the reading of the log; undefined while it is not read for this. */
+  #endReading: (() => void) | undefined
+  #lingering: NodeJS.Timeout | undefined
   #isStopped = false
 
   constructor(options: RowChangesOptions) {
@@ -190,21 +193,35 @@ class Changes implements RunningRowChanges {
     this.#isStopped = true
     this.#publication.stop()
     for (const subscriber of [...this.#audiences.subscribers]) this.#end(subscriber, () => undefined)
+    clearTimeout(this.#lingering)
     await this.#options.feed.stop()
   }
 
   /** Reads the log for a subscription. @returns a function that ends it */
   #use(): () => void {
-    const { feed, onUse } = this.#options
-    const endReading = feed.use()
-    if (++this.#uses === 1) onUse?.(true)
+    this.#uses++
+    clearTimeout(this.#lingering)
+    if (!this.#endReading) {
+      this.#endReading = this.#options.feed.use()
+      this.#options.onUse?.(true)
+    }
     let isUsed = true
     return () => {
       if (!isUsed) return
       isUsed = false
-      endReading()
-      if (--this.#uses === 0) onUse?.(false)
+      if (--this.#uses === 0) this.#endReadingLater()
     }
+  }
+
+  /** The last client may come back, and gets what it has missed as long as changes are kept. */
+  #endReadingLater(): void {
+    const { realtimeReplayBytes: bytes, realtimeReplaySeconds: seconds } = this.#options.settings()
+    const end = (): void => {
+      this.#endReading?.()
+      this.#endReading = undefined
+      this.#options.onUse?.(false)
+    }
+    this.#lingering = setTimeout(end, bytes === 0 ? 0 : seconds * 1000).unref()
   }
 
   #end(subscriber: Subscriber, release: () => void): void {
