@@ -3,6 +3,7 @@ import { render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { ConsoleSession } from '../services/console/protocol.ts'
 import { onSessionEnd, useSessionForRequests, type Viewer } from './api.ts'
+import { keepViewer, keptViewer } from './kept-viewer.ts'
 import { Loading } from './parts.tsx'
 import { isLink, openSession, SessionProvider, SignIn } from './session.tsx'
 import { Shell } from './shell.tsx'
@@ -42,11 +43,14 @@ function Console() {
 type SignedInProps = { readonly session: ConsoleSession; readonly onSignedOut: () => void }
 
 function SignedIn({ session, onSignedOut }: SignedInProps) {
-  // The role with the fewest rights: people choose another themselves.
-  const [viewer, choose] = useState<Viewer>(() => ({
-    kind: 'role',
-    role: session.anonymousRole ?? session.roles[0] ?? 'anon',
-  }))
+  // At first the role with the fewest rights: people choose another themselves.
+  const [viewer, setViewer] = useState<Viewer>(
+    () => keptViewer(session.roles) ?? { kind: 'role', role: session.anonymousRole ?? session.roles[0] ?? 'anon' },
+  )
+  const choose = (chosen: Viewer): void => {
+    keepViewer(chosen)
+    setViewer(chosen)
+  }
   return (
     <SessionProvider value={session}>
       <ViewerProvider value={{ viewer, choose }}>

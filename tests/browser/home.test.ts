@@ -12,6 +12,14 @@ t.test('a link opens the console once', async (t) => {
   await lookAs(page, 'service_role')
   t.ok(await page.$('.viewer.danger'), 'the role that bypasses policies is marked')
 
+  await page.reload()
+  await page.waitForSelector('.viewer')
+  t.equal(await page.$eval('.viewer', (it) => it.textContent), 'as anon', 'it is chosen each time')
+  await lookAs(page, 'authenticated')
+  await page.reload()
+  await page.waitForSelector('.viewer')
+  t.equal(await page.$eval('.viewer', (it) => it.textContent), 'as authenticated', 'others remain')
+
   const link = await server.link()
   await page.goto(link)
   const other = await (await browser.createBrowserContext()).newPage()

@@ -11,9 +11,13 @@ type FindingsProps = { readonly report: CheckReport; readonly onChange: () => vo
 
 const levelBadges = { ERROR: 'bad', WARN: 'warning', INFO: 'plain' } as const
 
+/** Number of findings that are drawn at first, and with each step. */
+const firstFindings = 100
+
 export function Findings({ report: { findings, ignored, unseen }, onChange }: FindingsProps) {
   const { isDevelopment } = useSession()
   const [category, setCategory] = useState<CheckFinding['category']>()
+  const [limit, setLimit] = useState(firstFindings)
   const [fixing, setFixing] = useState<readonly string[]>()
   const shown = findings.filter((it) => category === undefined || it.category === category)
   const mendable = shown.filter(({ fix }) => fix !== null)
@@ -44,13 +48,16 @@ export function Findings({ report: { findings, ignored, unseen }, onChange }: Fi
           <Button onClick={onChange}>Check again</Button>
         </div>
       )}
-      {shown.map((finding) => (
+      {shown.slice(0, limit).map((finding) => (
         <Finding
           key={finding.key}
           finding={finding}
           {...(isDevelopment ? { onFix: () => setFixing([finding.key]) } : {})}
         />
       ))}
+      {shown.length > limit && (
+        <Button onClick={() => setLimit(limit + firstFindings)}>Show more of {shown.length}</Button>
+      )}
       {ignored > 0 && (
         <p class="faint small">
           {ignored} {ignored === 1 ? 'finding is' : 'findings are'} accepted in <code>.rowhouse/check.json</code>.

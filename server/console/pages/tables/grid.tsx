@@ -51,12 +51,15 @@ const widthsOfTypes: Readonly<Record<string, number>> = {
   uuid: 290,
 }
 
-function widthOf({ name, details }: GridColumn): number {
+/** Pixels of the arrow to another row. */
+const linkWidth = 24
+
+function widthOf({ name, details, linkOf }: GridColumn): number {
   const named = Math.min(name.length * 8 + 44, 260)
   if (!details) return Math.max(150, named)
   const { baseType, category } = details
   const width = widthsOfTypes[baseType] ?? { B: 100, S: 220, N: 110 }[category] ?? 150
-  return Math.max(width, named)
+  return Math.max(width + (linkOf ? linkWidth : 0), named)
 }
 
 export function Grid(props: Props) {
