@@ -301,7 +301,7 @@ begin
 
   -- The columns are those of pg_cron, and `missed`.
   create table cron.job (
-    jobid bigint primary key default pg_catalog.nextval('cron.jobid_seq'),
+    jobid bigint primary key,
     schedule text not null,
     command text not null,
     nodename text not null default 'localhost',
@@ -390,10 +390,15 @@ begin
           using errcode = 'insufficient_privilege';
       end if;
     end if;
+    -- Refused jobs take no number.
+    if new.jobid is null then
+      new.jobid := pg_catalog.nextval('cron.jobid_seq');
+    end if;
     return new;
   end
   $$;
-  comment on function rowhouse.check_job() is 'Trigger: refuses jobs with an invalid schedule, or that could not connect.';
+  comment on function rowhouse.check_job() is
+    'Trigger: refuses jobs with an invalid schedule, or that could not connect, and numbers the others.';
   create trigger check_job before insert or update on cron.job
     for each row execute function rowhouse.check_job();
 

@@ -145,7 +145,16 @@ t.test('errors in the words of pg_cron', async (t) => {
       'database "no_such_database" does not exist',
     ],
   ]
+  const nextNumber = async (): Promise<number> => {
+    const { rows } = await database.query("select cron.schedule('0 5 * * *', 'select 1') as number")
+    return Number(rows[0]?.number)
+  }
+  const last = await nextNumber()
   for (const [text, message] of cases) await t.rejects(database.query(text), { message }, text)
+  await t.rejects(database.query("select cron.schedule('* * * *', 'select 1')"), {
+    message: 'invalid schedule: * * * *',
+  })
+  t.equal(await nextNumber(), last + 1, 'jobs that are refused take no number')
   await database.query(
     `revoke connect on database ${database.name} from public; grant connect on database ${database.name} to authenticator`,
   )
