@@ -183,7 +183,7 @@ t.test('a pool ends although the server refuses the requests that wait', async (
 })
 
 t.test('a request that gave up keeps no connection', async (t) => {
-  const { pool, attempts } = heldPool(t, 2, { connectionTimeoutMillis: 200 })
+  const { pool, attempts } = heldPool(t, 2, { connectionTimeoutMillis: 3000 })
   const requests = Array.from({ length: 2 }, () => pool.connect())
   t.ok(await accepting(attempts, () => pool.totalCount === 2 && pool.openingCount === 0))
   const [one, two] = await Promise.all(requests)

@@ -10,7 +10,7 @@ import type { StreamedField } from '../../server/postgres/protocol/streamed-fiel
 import { runPipeline, StatementError } from '../../server/postgres/protocol/pipeline.ts'
 import type { PipelineStatement, RawRow } from '../../server/rest/database.ts'
 import { withConnection } from '../../server/postgres/lending.ts'
-import { createPool, flushPool, type ConnectionPool } from '../../server/postgres/pool.ts'
+import { createPool, flushPool, type ConnectionPool, type PoolSettings } from '../../server/postgres/pool.ts'
 import { StatementStats } from '../../server/common/statement-stats.ts'
 import { mayBegin } from '../../server/postgres/sharing/gate.ts'
 import { sharingPolicy } from '../../server/postgres/sharing/policy.ts'
@@ -24,8 +24,14 @@ const { config } = loadConfig({ env: { DATABASE_URL: database.adminUri } })
 const connection = toPoolConfig(database.adminUri, {})
 t.teardown(() => database.drop())
 
-function poolOf(t: Test, dbPool = 4, options: pg.PoolConfig = connection, seconds = 2): ConnectionPool {
-  const pool = createPool(options, { ...config, dbPool, dbPoolAcquisitionTimeout: seconds })
+function poolOf(
+  t: Test,
+  dbPool = 4,
+  options: pg.PoolConfig = connection,
+  seconds = 10,
+  settings: Partial<PoolSettings> = {},
+): ConnectionPool {
+  const pool = createPool(options, { ...config, dbPool, dbPoolAcquisitionTimeout: seconds, ...settings })
   t.teardown(async () => {
     await pool.shared.end()
     await pool.end()
@@ -120,6 +126,14 @@ function share(
   return { outcome, wasTaken, isMoved: () => wasMoved }
 }
 
+/** Has statements wait for the one ahead of them, however slow the machine is. */
+function waitLong(t: Test): void {
+  const { patience } = sharingPolicy
+  const before = { ...patience }
+  Object.assign(patience, { read: 60_000, write: 60_000 })
+  t.teardown(() => Object.assign(patience, before))
+}
+
 /** Like a statement of the services, which have a reserve. */
 const hasReserve = { waitsForPool: false }
 
@@ -153,6 +167,7 @@ t.test('statements that have been fast are trusted to be fast', async (t) => {
 })
 
 t.test('a statement that a busy process may only think slow shares connections when there are no others', async (t) => {
+  waitLong(t)
   const pool = poolOf(t, 1)
   const statsOf = (least: number): StatementStats => {
     const stats = new StatementStats()
@@ -275,6 +290,7 @@ t.test('reads on a lost connection are retried', async (t) => {
 })
 
 t.test('deallocated statements are prepared again', async (t) => {
+  waitLong(t)
   const pool = poolOf(t, 1)
   const part = [pidAnd('x')]
   await share(t, pool, part).outcome
@@ -436,6 +452,7 @@ async function occupy(pool: ConnectionPool, count: number): Promise<() => void> 
 }
 
 t.test('statements that find no free connection wait for one together', async (t) => {
+  waitLong(t)
   const pool = poolOf(t, 1)
   const leave = await occupy(pool, 1)
   const reads = Array.from({ length: 30 }, (_, index) => share(t, pool, [pidAnd(String(index))]))
@@ -531,7 +548,9 @@ for (const [name, known] of [
   ],
 ] as const)
   t.test(`under more load than the pool can serve, statements ${name} share connections`, async (t) => {
-    const pool = poolOf(t, 2)
+    waitLong(t)
+    // A busy machine must not refuse any of them, nor end their wait.
+    const pool = poolOf(t, 2, connection, 60, { loadSheddingWait: 0 })
     const stats = known()
     let taken = 0
     let started = 0

@@ -98,8 +98,10 @@ type Crowd = { readonly callers: number; readonly steps: number; readonly pool: 
  * @param crowd `interrupt`: whether other requests occupy the connections of the pool all the time
  */
 async function compare(t: Test, { callers, steps, pool, interrupt = false }: Crowd): Promise<void> {
-  const sharing = await start({ DB_POOL_SHARING: 'all', PGRST_DB_POOL: pool })
-  const servers = [sharing, await start({ DB_POOL_SHARING: 'none' })]
+  // A busy machine must not refuse any request, nor end its wait.
+  const patient = { LOAD_SHEDDING_WAIT: '0', PGRST_DB_POOL_ACQUISITION_TIMEOUT: '300' }
+  const sharing = await start({ ...patient, DB_POOL_SHARING: 'all', PGRST_DB_POOL: pool })
+  const servers = [sharing, await start({ ...patient, DB_POOL_SHARING: 'none' })]
   let isDone = false
   const naps = Array.from({ length: interrupt ? Number(pool) : 0 }, async () => {
     while (!isDone) await sharing.call('POST', '/rest/v1/rpc/nap', { body: { seconds: 0.02 } })
