@@ -34,19 +34,26 @@ t.test('a thousand channels on one socket, and one more', async (t) => {
   t.equal(client.socket.readyState, WebSocket.OPEN)
 })
 
+/** Sends until the server ends the connection. A busy machine handles fewer at a time, to which the limits apply. */
+async function flood(client: RealtimeClient, send: (n: number) => void): Promise<void> {
+  for (let n = 0; client.socket.readyState === WebSocket.OPEN; n++) {
+    // The server lags behind, and is not made to read more than it can before it ends the connection.
+    if (client.socket.bufferedAmount < 1_000_000) send(n)
+    else await pause(5)
+    if (n % 500 === 499) await pause(5)
+  }
+}
+
 t.test('too many joins', async (t) => {
   const client = await open(t)
-  for (let n = 0; n < 2500; n++) {
-    client.send('phx_join', 'realtime:again', {}, { ref: String(n), joinRef: String(n) })
-    if (n % 500 === 0) await pause(20)
-  }
+  await flood(client, (n) => client.send('phx_join', 'realtime:again', {}, { ref: String(n), joinRef: String(n) }))
   t.match(await client.closed, { code: /1008|1013/ })
 })
 
 t.test('too many messages end the channel, then the connection', async (t) => {
   const client = await open(t)
   await client.join('room')
-  for (let n = 0; n < 12_000; n++) client.sendRaw(push('room', 'e', {}))
+  await flood(client, () => client.sendRaw(push('room', 'e', {})))
   t.match(await client.next('system'), {
     payload: { extension: 'system', status: 'error', message: 'Too many messages per second', channel: 'room' },
   })
@@ -68,7 +75,7 @@ t.test('a message of more than five megabytes', async (t) => {
 
 t.test('pings', async (t) => {
   const client = await open(t)
-  for (let n = 0; n < 7000; n++) client.socket.ping()
+  await flood(client, () => client.socket.ping())
   t.match(await client.closed, { code: 1008 })
 })
 
@@ -180,7 +187,7 @@ t.test('a client that never reads is closed', async (t) => {
     sender.sendRaw(push('room', 'e', payload))
     await pause(20)
   }
-  t.equal(server.service.realtime?.figures().counts.drops.get('slow client'), 1)
+  t.ok(await until(() => server.service.realtime?.figures().counts.drops.get('slow client') === 1))
   t.strictSame(await sender.events(), [], 'the sender goes on')
   slow.socket.resume()
   await slow.closed
