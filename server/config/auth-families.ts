@@ -43,6 +43,8 @@ const hookNames: readonly HookName[] = [
 ]
 const mailKinds: readonly CustomMailKind[] = [
   ...(['invite', 'confirmation', 'recovery', 'email_change', 'magic_link', 'reauthentication'] as const),
+  ...(['password_changed_notification', 'email_changed_notification', 'phone_changed_notification'] as const),
+  ...(['identity_linked_notification', 'identity_unlinked_notification'] as const),
   ...(['mfa_factor_enrolled_notification', 'mfa_factor_unenrolled_notification'] as const),
   ...(['passkey_added_notification', 'passkey_removed_notification'] as const),
 ]

@@ -29,6 +29,36 @@ export const authMailSettings: AuthSettingTable<MailKey> = {
   authMailerExternalHosts: auth('GOTRUE_MAILER_EXTERNAL_HOSTS', types.emptyableList, [], {
     description: 'Further hosts of this service that links in mails may name, if the request came to one of them.',
   }),
+  authMailerNotificationsPasswordChangedEnabled: auth(
+    'GOTRUE_MAILER_NOTIFICATIONS_PASSWORD_CHANGED_ENABLED',
+    types.boolean,
+    false,
+    { description: 'Whether users get a mail about a new password.' },
+  ),
+  authMailerNotificationsEmailChangedEnabled: auth(
+    'GOTRUE_MAILER_NOTIFICATIONS_EMAIL_CHANGED_ENABLED',
+    types.boolean,
+    false,
+    { description: 'Whether users get a mail about a new e-mail address, at the old one.' },
+  ),
+  authMailerNotificationsPhoneChangedEnabled: auth(
+    'GOTRUE_MAILER_NOTIFICATIONS_PHONE_CHANGED_ENABLED',
+    types.boolean,
+    false,
+    { description: 'Whether users get a mail about a new phone number.' },
+  ),
+  authMailerNotificationsIdentityLinkedEnabled: auth(
+    'GOTRUE_MAILER_NOTIFICATIONS_IDENTITY_LINKED_ENABLED',
+    types.boolean,
+    false,
+    { description: 'Whether users get a mail about an account at a provider, or a phone number, that was linked.' },
+  ),
+  authMailerNotificationsIdentityUnlinkedEnabled: auth(
+    'GOTRUE_MAILER_NOTIFICATIONS_IDENTITY_UNLINKED_ENABLED',
+    types.boolean,
+    false,
+    { description: 'Whether users get a mail about an account at a provider, or a phone number, that was unlinked.' },
+  ),
   authMailerNotificationsMfaFactorEnrolledEnabled: auth(
     'GOTRUE_MAILER_NOTIFICATIONS_MFA_FACTOR_ENROLLED_ENABLED',
     types.boolean,
@@ -39,7 +69,7 @@ export const authMailSettings: AuthSettingTable<MailKey> = {
     'GOTRUE_MAILER_NOTIFICATIONS_MFA_FACTOR_UNENROLLED_ENABLED',
     types.boolean,
     false,
-    { description: 'Whether users get a mail about a second factor that they remove.' },
+    { description: 'Whether users get a mail about a second factor that was removed.' },
   ),
   authMailerNotificationsPasskeyAddedEnabled: auth(
     'GOTRUE_MAILER_NOTIFICATIONS_PASSKEY_ADDED_ENABLED',
@@ -51,7 +81,7 @@ export const authMailSettings: AuthSettingTable<MailKey> = {
     'GOTRUE_MAILER_NOTIFICATIONS_PASSKEY_REMOVED_ENABLED',
     types.boolean,
     false,
-    { description: 'Whether users get a mail about a passkey that they remove.' },
+    { description: 'Whether users get a mail about a passkey that was removed.' },
   ),
   authSmtpHost: auth('GOTRUE_SMTP_HOST', types.optionalText, null, {
     description: 'Mail server. In development, mails are printed if there is none.',

@@ -404,6 +404,8 @@ declare
   found_code json := auth.find_code(request);
   kind text := request ->> 'type';
   account auth.users;
+  earlier auth.users;
+  changed jsonb;
   issued json;
 begin
   if found_code ->> 'error' = 'otp_expired' then
@@ -413,6 +415,7 @@ begin
     return found_code;
   end if;
   select * into account from auth.users where id = (found_code ->> 'user_id')::uuid;
+  earlier := account;
   if kind = 'email' then
     kind := case found_code ->> 'purpose' when 'confirmation_token' then 'signup' else 'magiclink' end;
   end if;
@@ -435,6 +438,11 @@ begin
     account := auth.confirm_address(account, 'phone');
     perform auth.clear_codes(account.id);
   elsif kind = 'phone_change' then
+    if coalesce(earlier.phone, '') <> '' then
+      changed := jsonb_build_object('kind', 'phone_changed', 'old', earlier.phone);
+    elsif not exists (select from auth.identities where user_id = account.id and provider = 'phone') then
+      changed := '{"kind": "identity_linked"}';
+    end if;
     begin
       update auth.users set phone = phone_change, phone_change = '', updated_at = now()
       where id = account.id returning * into account;
@@ -468,6 +476,13 @@ begin
     account := auth.adopt_address(account, 'email');
     perform auth.record_audit(account, 'user_modified', 'user', null, request ->> 'ip');
     perform auth.clear_codes(account.id);
+    if earlier.email_confirmed_at is not null and earlier.email <> account.email then
+      changed := jsonb_build_object('kind', 'email_changed', 'old', earlier.email);
+    end if;
+  end if;
+  if changed is not null then
+    select * into account from auth.users where id = account.id;
+    changed := changed || jsonb_build_object('user', auth.user_object(account));
   end if;
 
   if (request ->> 'pkce')::boolean then
@@ -477,10 +492,11 @@ begin
         400, 'flow_state_not_found', 'No associated flow state found. No valid flow state found for user.'
       );
     end if;
-    return issued;
+    return issued::jsonb || jsonb_build_object('changed', changed);
   end if;
   return json_build_object(
     'type', kind,
+    'changed', changed,
     'session', auth.start_session(
       account.id, 'otp', request ->> 'ip', request ->> 'user_agent',
       jsonb_build_object('provider', case when kind in ('sms', 'phone_change') then 'phone' else 'email' end)
@@ -489,7 +505,7 @@ begin
 end
 $$;
 comment on function auth.use_code(json) is
-  E'Uses up a code or link: confirms what it stands for, and starts a session or issues an authorization code. Of concurrent requests with the same code, one succeeds.\n\nMembers of the request: those of find_code; secure (whether a new address needs both confirmations); pkce; ip and user_agent.';
+  E'Uses up a code or link: confirms what it stands for, and starts a session or issues an authorization code. Of concurrent requests with the same code, one succeeds.\n\nWhat the owner of the account may be told of is in `changed`: kind (phone_changed, email_changed, identity_linked, by the names of notices), old (what the account had before), user.\n\nMembers of the request: those of find_code; secure (whether a new address needs both confirmations); pkce; ip and user_agent.';
 
 create function auth.use_nonce(request json) returns json
 language plpgsql set search_path = pg_catalog, pg_temp

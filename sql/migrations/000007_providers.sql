@@ -495,7 +495,10 @@ begin
   elsif account.is_anonymous and address is null then
     update auth.users set is_anonymous = false where users.id = account.id returning * into account;
   end if;
-  result := json_build_object('outcome', 'linked', 'auth_code', auth.finish_flow(request, account.id));
+  select * into account from auth.users where users.id = account.id;
+  result := json_build_object(
+    'outcome', 'linked', 'auth_code', auth.finish_flow(request, account.id), 'user', auth.user_object(account)
+  );
   started := auth.start_unless_flow(request, account.id);
 end
 $$;

@@ -330,23 +330,26 @@ create function auth.admin_delete_passkey(user_id uuid, passkey_id uuid, actor t
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
+declare
+  removed auth.webauthn_credentials;
 begin
   perform from auth.users where users.id = $1 for no key update;
   if not found then
     return null;
   end if;
-  delete from auth.webauthn_credentials where webauthn_credentials.id = $2 and webauthn_credentials.user_id = $1;
+  delete from auth.webauthn_credentials where webauthn_credentials.id = $2 and webauthn_credentials.user_id = $1
+  returning webauthn_credentials.* into removed;
   if not found then
     return '{"refused": "passkey_not_found"}';
   end if;
   perform auth.record_audit(
     auth.admin_account($3), 'passkey_deleted', 'user', jsonb_build_object('user_id', $1, 'passkey_id', $2), $4
   );
-  return '{}';
+  return auth.passkey_object(removed);
 end
 $$;
 comment on function auth.admin_delete_passkey(uuid, uuid, text, text) is
-  'Deletes a passkey for an administrator. `actor` is the role of the administrator, for the audit log. Null if there is no such account.';
+  'Deletes a passkey for an administrator, and returns it. `actor` is the role of the administrator, for the audit log. Null if there is no such account.';
 
 -- Sign-in
 

@@ -60,6 +60,7 @@ export const noRules: AccountRules = {
   admitPassword: () => undefined,
   reportAttempt: undefined,
   confirmsAddresses: () => false,
+  watchChange: () => Promise.resolve(() => undefined),
   addressChanged: () => undefined,
   customClaims: () => Promise.resolve(undefined),
 }

@@ -80,6 +80,7 @@ export function accountRoutes(settings: AccountSettings): readonly Route[] {
         const passwordHash = await confirmPassword(request, caller, body.currentPassword)
         const hashing = passwords.for(workClient(request, trustedProxies))
         const newPasswordHash = body.password === undefined ? undefined : await hashing.hash(body.password)
+        const tellOwner = await rules.watchChange(request, userId)
         const changed = await changeAccount(query, {
           userId,
           sessionId: caller.id,
@@ -90,7 +91,9 @@ export function accountRoutes(settings: AccountSettings): readonly Route[] {
           ip: clientAddress(request, trustedProxies),
         })
         if (!changed) throw failures.wrongPassword()
-        if (changed.email !== normalisedEmail(oldEmail)) {
+        const hasNewAddress = changed.email !== normalisedEmail(oldEmail)
+        tellOwner({ hasNewPassword: newPasswordHash !== undefined, hasNewAddress })
+        if (hasNewAddress) {
           rules.addressChanged(request, { id: userId, passwordHash: newPasswordHash ?? passwordHash })
         }
         const { createdAt } = changed

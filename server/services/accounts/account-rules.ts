@@ -37,6 +37,14 @@ export type AccountRules = {
   /** Sends a mail for confirming the address, in the background, if the server can. */
   readonly addressChanged: (request: IncomingMessage, account: UnconfirmedAccount) => void
   /**
+   * Call this before the address or the password of an account changes, and the result afterwards: it tells the owner by mail, if the
+   * settings want that.
+   */
+  readonly watchChange: (
+    request: IncomingMessage,
+    userId: string,
+  ) => Promise<(change: { readonly hasNewPassword: boolean; readonly hasNewAddress: boolean }) => void>
+  /**
    * The claims of an access token as the hook for access tokens returns them, as JSON text; undefined without a hook, or
    * when the session has just ended.
    */

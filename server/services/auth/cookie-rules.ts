@@ -7,6 +7,7 @@ import { announceUser, requireOpenSignUp, requireSignInWith, requireSignUpWith }
 import type { AuthContext } from './auth-context.ts'
 import { AuthError } from './auth-error.ts'
 import { draftUser } from './draft-user.ts'
+import { confirmedAddress, isNoticed, notify } from './mail/notices.ts'
 import { requireStrong } from './password-rules.ts'
 import { originOf } from './request-origin.ts'
 
@@ -47,6 +48,7 @@ export function cookieRules(context: AuthContext): AccountRules {
     },
     reportAttempt: async (attempt) => asFailure(async () => context.hooks.passwordVerificationAttempt?.(attempt)),
     confirmsAddresses: () => settings().authMailerAutoconfirm,
+    watchChange: (request, userId) => watchChange(context, request, userId),
     addressChanged: (request, account) => sendConfirmation(context, request, account),
     customClaims: ({ id, account }, times) =>
       asFailure(async () => {
@@ -77,6 +79,27 @@ async function admitSignUp(
   const user = draftUser({ id, audience, role, email, provider: 'email', metadata: JSON.stringify(names) })
   await announceUser(context, { email }, user, originOf(request, context).ip)
   return { id, audience, role, confirms }
+}
+
+/** The owner is told at the address that was confirmed before the change. */
+async function watchChange(
+  context: AuthContext,
+  request: Parameters<AccountRules['watchChange']>[0],
+  userId: string,
+): ReturnType<AccountRules['watchChange']> {
+  const { database, background } = context
+  if (!isNoticed(context, 'password_changed') && !isNoticed(context, 'email_changed')) return () => undefined
+  const [[before] = []] = await database.askRows(findUser, [userId])
+  const to = confirmedAddress(before ?? '{}')
+  if (to === undefined) return () => undefined
+  return ({ hasNewPassword, hasNewAddress }) => {
+    background(async () => {
+      const [[user] = []] = await database.askRows(findUser, [userId])
+      const after = user ?? before ?? '{}'
+      if (hasNewPassword) notify(context, request, after, { kind: 'password_changed' }, { to })
+      if (hasNewAddress) notify(context, request, after, { kind: 'email_changed', oldEmail: to }, { to })
+    })
+  }
 }
 
 const joined = (...names: readonly (string | null)[]): string => names.filter((name) => name !== null).join(' ')

@@ -53,6 +53,11 @@ export type CustomMailKind =
   | 'email_change'
   | 'magic_link'
   | 'reauthentication'
+  | 'password_changed_notification'
+  | 'email_changed_notification'
+  | 'phone_changed_notification'
+  | 'identity_linked_notification'
+  | 'identity_unlinked_notification'
   | 'mfa_factor_enrolled_notification'
   | 'mfa_factor_unenrolled_notification'
   | 'passkey_added_notification'
@@ -115,7 +120,12 @@ export type AuthSettings = {
   readonly authMailerVerifyButton: boolean
   /** Further hosts that links in mails may point to. */
   readonly authMailerExternalHosts: readonly string[]
-  /** Whether accounts get a mail about a new second factor, and so on. */
+  /** Whether accounts get a mail about a new password, and so on. */
+  readonly authMailerNotificationsPasswordChangedEnabled: boolean
+  readonly authMailerNotificationsEmailChangedEnabled: boolean
+  readonly authMailerNotificationsPhoneChangedEnabled: boolean
+  readonly authMailerNotificationsIdentityLinkedEnabled: boolean
+  readonly authMailerNotificationsIdentityUnlinkedEnabled: boolean
   readonly authMailerNotificationsMfaFactorEnrolledEnabled: boolean
   readonly authMailerNotificationsMfaFactorUnenrolledEnabled: boolean
   readonly authMailerNotificationsPasskeyAddedEnabled: boolean

@@ -7,6 +7,7 @@ import { workClient } from '../accounts/work-client.ts'
 import { readChannel, readEmail, readPhone } from './addresses.ts'
 import { AuthError, authErrors } from './auth-error.ts'
 import type { AuthCall, AuthReply } from './dialect.ts'
+import { confirmedAddress, notify } from './mail/notices.ts'
 import { chosenData } from './metadata.ts'
 import { checkPassword } from './password-rules.ts'
 import { readChallenge } from './pkce.ts'
@@ -81,6 +82,11 @@ export async function updateUser(call: Call): Promise<AuthReply> {
     originOf(request, context).ip,
   ])
   let text = row?.[0] ?? ''
+  if (hashes !== undefined) {
+    const to = confirmedAddress(caller.text)
+    notify(context, request, text, { kind: 'password_changed' }, { to })
+  }
+  if (takesPhone) noteNumber(call, text)
   if (change.email !== undefined && !takesEmail) {
     text = await confirmations.changeEmail(changer, change.email, { request, pkce })
   }
@@ -88,6 +94,13 @@ export async function updateUser(call: Call): Promise<AuthReply> {
     text = await confirmations.changePhone(changer, change.phone)
   }
   return { text }
+}
+
+/** @param user the user object with the new number, as JSON text */
+function noteNumber({ context, caller, request }: Call, user: string): void {
+  const { phone: oldPhone } = caller.row
+  if (isEmpty(oldPhone)) notify(context, request, user, { kind: 'identity_linked', provider: 'phone' })
+  else notify(context, request, user, { kind: 'phone_changed', oldPhone })
 }
 
 function requireRights({ caller: { row, session }, body }: Call, { email, phone, password }: Change): void {

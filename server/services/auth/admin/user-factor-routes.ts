@@ -2,9 +2,10 @@
 import { dto } from '../../../http/service-response.ts'
 import { readPhone } from '../addresses.ts'
 import { defineAuthRoute, type AuthRoute } from '../dialect.ts'
+import { notifyOwner } from '../mail/notices.ts'
 import { factorId, userId } from '../path-ids.ts'
 import { originOf } from '../request-origin.ts'
-import { replyOf } from './admin-result.ts'
+import { replyOf, resultText } from './admin-result.ts'
 import { adminStatements } from './admin-statements.ts'
 
 /** `schemas/auth-admin-factor-dto.json` */
@@ -62,14 +63,16 @@ export const userFactorRoutes: readonly AuthRoute[] = [
     success: [200, 'The factor that was deleted.'],
     schema: factor,
     errors: notFound,
-    handler: async ({ path, caller, context, request }) =>
-      replyOf(
-        await context.database.askRows(adminStatements.deleteFactor, [
-          path.user_id,
-          path.factor_id,
-          caller.role,
-          originOf(request, context).ip,
-        ]),
-      ),
+    handler: async ({ path, caller, context, request }) => {
+      const values = [path.user_id, path.factor_id, caller.role, originOf(request, context).ip]
+      const text = resultText(await context.database.askRows(adminStatements.deleteFactor, values))
+      const { factor_type: factorType, status } = JSON.parse(text) as {
+        readonly factor_type: string
+        readonly status: string
+      }
+      if (status === 'verified')
+        notifyOwner(context, request, path.user_id, { kind: 'mfa_factor_unenrolled', factorType })
+      return { text }
+    },
   }),
 ]

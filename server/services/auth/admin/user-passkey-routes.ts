@@ -1,6 +1,8 @@
 // `/admin/users/{user_id}/passkeys`: passkeys of accounts, for administrators, also while passkeys are disabled.
 import { dto } from '../../../http/service-response.ts'
 import { defineAuthRoute, type AuthRoute } from '../dialect.ts'
+import { notifyOwner } from '../mail/notices.ts'
+import { defaultName } from '../passkeys/passkey-names.ts'
 import { passkeyId, userId } from '../path-ids.ts'
 import { originOf } from '../request-origin.ts'
 import { deletePasskey, listPasskeys } from './user-passkeys.ts'
@@ -29,7 +31,12 @@ export const userPasskeyRoutes: readonly AuthRoute[] = [
     errors: { 404: 'There is no such account, or it has no such passkey.' },
     handler: async ({ path, caller, context, request }) => {
       const administrator = { database: context.database, actor: caller.role, ip: originOf(request, context).ip }
-      await deletePasskey(administrator, path.user_id, path.passkey_id)
+      const { friendly_name: passkeyName = defaultName } = await deletePasskey(
+        administrator,
+        path.user_id,
+        path.passkey_id,
+      )
+      notifyOwner(context, request, path.user_id, { kind: 'passkey_removed', passkeyName })
       return { status: 204, empty: true }
     },
   }),

@@ -1,4 +1,5 @@
 // Passkeys of accounts, for administrators: of `/auth/v1/admin/users`, and on the command line.
+import type { NamedPasskey } from '../passkeys/passkey-names.ts'
 import { granted } from '../passkeys/passkey-refusal.ts'
 import { passkeyStatements } from '../passkeys/passkey-statements.ts'
 import { noSuchUser } from './admin-result.ts'
@@ -29,14 +30,15 @@ export async function listPasskeys(
 /**
  * Deletes a passkey. Sessions that began with it go on.
  *
+ * @returns what was deleted
  * @throws AuthError 404 `user_not_found`, or that the account has no such passkey
  */
 export async function deletePasskey(
   { database, actor, ip }: Pick<UserAdministration, 'database' | 'actor' | 'ip'>,
   userId: string,
   passkeyId: string,
-): Promise<void> {
+): Promise<NamedPasskey> {
   const [removed] = await database.ask(passkeyStatements.adminDelete, [userId, passkeyId, actor, ip])
   if (removed === undefined || removed === null) throw noSuchUser()
-  granted(removed)
+  return granted<NamedPasskey>(removed)
 }

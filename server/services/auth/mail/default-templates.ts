@@ -87,6 +87,46 @@ export const defaultTemplates: Readonly<Record<MailKind, TemplateSource>> = {
       '<p>If you did not ask for this, change your password.</p>',
     ),
   },
+  password_changed_notification: {
+    subject: 'Your password was changed',
+    html: mail(
+      'Your password was changed',
+      '<p>The account {{ .Email }} at {{ .SiteURL }} has a new password.</p>',
+      '<p>If this was not you, reset your password.</p>',
+    ),
+  },
+  email_changed_notification: {
+    subject: 'The address of your account was changed',
+    html: mail(
+      'The address of your account was changed',
+      '<p>The address of your account at {{ .SiteURL }} was changed from {{ .OldEmail }} to {{ .Email }}.</p>',
+      '<p>If this was not you, someone else has access to your account: contact {{ .SiteURL }}.</p>',
+    ),
+  },
+  phone_changed_notification: {
+    subject: 'The phone number of your account was changed',
+    html: mail(
+      'The phone number of your account was changed',
+      '<p>The phone number of the account {{ .Email }} at {{ .SiteURL }} was changed from {{ .OldPhone }} to {{ .Phone }}.</p>',
+      notMe,
+    ),
+  },
+  identity_linked_notification: {
+    subject: 'A way to sign in was added to your account',
+    html: mail(
+      'A way to sign in was added to your account',
+      '<p>The account {{ .Email }} at {{ .SiteURL }} was linked to {{ .Provider }}, which can now sign in to it.</p>',
+      notMe,
+    ),
+  },
+  identity_unlinked_notification: {
+    subject: 'A way to sign in was removed from your account',
+    html: mail(
+      'A way to sign in was removed from your account',
+      '<p>{{ .Provider }} no longer signs in to the account {{ .Email }} at {{ .SiteURL }}.</p>',
+      notMe,
+    ),
+  },
   mfa_factor_enrolled_notification: {
     subject: 'A second factor was added to your account',
     html: mail(

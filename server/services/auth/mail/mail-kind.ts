@@ -9,6 +9,11 @@ const customMailKinds = [
   'invite',
   'email_change',
   'reauthentication',
+  'password_changed_notification',
+  'email_changed_notification',
+  'phone_changed_notification',
+  'identity_linked_notification',
+  'identity_unlinked_notification',
   'mfa_factor_enrolled_notification',
   'mfa_factor_unenrolled_notification',
   'passkey_added_notification',
@@ -38,6 +43,12 @@ export type MailVariables = {
   readonly NewEmail?: string
   /** The mailbox that this mail goes to. */
   readonly SendingTo?: string
+  /** The address, or number, that the account had before. */
+  readonly OldEmail?: string
+  readonly OldPhone?: string
+  readonly Phone?: string
+  /** Of an identity: `google`, `phone` and the like. */
+  readonly Provider?: string
   /** Of a second factor: `totp`, `phone` or `webauthn`. */
   readonly FactorType?: string
   readonly PasskeyName?: string
@@ -57,6 +68,11 @@ export const variablesOf: Readonly<Record<MailKind, readonly (keyof MailVariable
   email_change: [...withLink, 'NewEmail', 'SendingTo'],
   reauthentication: [...everywhere, 'Token'],
   existing_account: everywhere,
+  password_changed_notification: everywhere,
+  email_changed_notification: [...everywhere, 'OldEmail'],
+  phone_changed_notification: [...everywhere, 'Phone', 'OldPhone'],
+  identity_linked_notification: [...everywhere, 'Provider'],
+  identity_unlinked_notification: [...everywhere, 'Provider'],
   mfa_factor_enrolled_notification: [...everywhere, 'FactorType'],
   mfa_factor_unenrolled_notification: [...everywhere, 'FactorType'],
   passkey_added_notification: [...everywhere, 'PasskeyName'],
@@ -74,6 +90,10 @@ export const sampleVariables: Required<MailVariables> = {
   Email: 'ada@example.com',
   NewEmail: 'ada.new@example.com',
   SendingTo: 'ada.new@example.com',
+  OldEmail: 'ada.old@example.com',
+  Phone: '15550100',
+  OldPhone: '15550199',
+  Provider: 'google',
   FactorType: 'totp',
   PasskeyName: 'iCloud Keychain (Managed)',
   Data: { full_name: 'Ada <Example>' },

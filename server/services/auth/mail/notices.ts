@@ -1,37 +1,82 @@
-// Mails that tell the owner of an account that a way to sign in was added or removed, as GoTrue's notifications do.
+// Mails that tell the owner of an account what has changed of the ways into it, as GoTrue's notifications do.
 import type { IncomingMessage } from 'node:http'
+import { JsonStatement } from '../../../postgres/json-statement.ts'
 import { jsonObject } from '../../../text/json-members.ts'
-import type { AuthUser } from '../auth-caller.ts'
 import type { AuthContext } from '../auth-context.ts'
 import { AuthError } from '../auth-error.ts'
 import { redirectRules, redirectTo } from '../request-redirect.ts'
 import type { AuthSettings } from '../settings.ts'
+import type { MailVariables } from './mail-kind.ts'
 
 /** What has happened, by GoTrue's names; those of passkeys are of this server. */
 export type Notice =
+  | { readonly kind: 'password_changed' }
+  | { readonly kind: 'email_changed'; readonly oldEmail: string }
+  | { readonly kind: 'phone_changed'; readonly oldPhone: string }
+  | { readonly kind: 'identity_linked' | 'identity_unlinked'; readonly provider: string }
   | { readonly kind: 'mfa_factor_enrolled' | 'mfa_factor_unenrolled'; readonly factorType: string }
   | { readonly kind: 'passkey_added' | 'passkey_removed'; readonly passkeyName: string }
 
 /** The setting that enables each. */
 const settingOf = {
+  password_changed: 'authMailerNotificationsPasswordChangedEnabled',
+  email_changed: 'authMailerNotificationsEmailChangedEnabled',
+  phone_changed: 'authMailerNotificationsPhoneChangedEnabled',
+  identity_linked: 'authMailerNotificationsIdentityLinkedEnabled',
+  identity_unlinked: 'authMailerNotificationsIdentityUnlinkedEnabled',
   mfa_factor_enrolled: 'authMailerNotificationsMfaFactorEnrolledEnabled',
   mfa_factor_unenrolled: 'authMailerNotificationsMfaFactorUnenrolledEnabled',
   passkey_added: 'authMailerNotificationsPasskeyAddedEnabled',
   passkey_removed: 'authMailerNotificationsPasskeyRemovedEnabled',
 } as const satisfies Readonly<Record<Notice['kind'], keyof AuthSettings>>
 
+/** Whether the settings want a notice. */
+export const isNoticed = ({ settings }: Pick<AuthContext, 'settings'>, kind: Notice['kind']): boolean =>
+  settings()[settingOf[kind]]
+
+/** The members of a user object that notices use. */
+type UserObject = {
+  readonly email?: string | null
+  readonly email_confirmed_at?: string | null
+  readonly phone?: string | null
+  readonly user_metadata?: Record<string, unknown>
+}
+
+const userOf = (text: string): UserObject => JSON.parse(text) as UserObject
+
+/**
+ * The address of a user that is confirmed; undefined without one.
+ *
+ * @param text the user object as JSON text
+ */
+export function confirmedAddress(text: string): string | undefined {
+  const { email, email_confirmed_at: confirmedAt } = userOf(text)
+  return email && confirmedAt ? email : undefined
+}
+
+export type NoticedContext = Pick<
+  AuthContext,
+  'settings' | 'hooks' | 'limits' | 'mailer' | 'externalUrl' | 'background' | 'warn' | 'isDevelopment'
+>
+
 /**
  * Sends a notice to the confirmed address of an account after the response, if the settings want it, or calls the hook that
  * replaces mails. It counts as a mail (GOTRUE_RATE_LIMIT_EMAIL_SENT). The change is done, so a mail that cannot be sent is
  * only logged.
+ *
+ * @param user the user object as JSON text
+ * @param known the confirmed address that the account had before the change, undefined for none; by default that of the user
  */
 export function notify(
-  context: AuthContext,
+  context: NoticedContext,
   request: IncomingMessage,
-  { row: { email, email_confirmed: isConfirmed }, text: user }: Pick<AuthUser, 'row' | 'text'>,
+  user: string,
   notice: Notice,
+  known?: { readonly to: string | undefined },
 ): void {
-  if (!context.settings()[settingOf[notice.kind]] || email === null || email === '' || !isConfirmed) return
+  if (!isNoticed(context, notice.kind)) return
+  const to = known ? known.to : confirmedAddress(user)
+  if (to === undefined) return
   const { siteUrl } = redirectRules(context, request)
   const payload = hookPayload(context, request, user, notice)
   const { kind } = notice
@@ -40,9 +85,9 @@ export function notify(
       const { sendEmail } = context.hooks
       await context.limits.countSent('email_sent')
       if (sendEmail) return await sendEmail(payload)
-      const { user_metadata: data = {} } = JSON.parse(user) as { readonly user_metadata?: Record<string, unknown> }
-      const subject = 'factorType' in notice ? { FactorType: notice.factorType } : { PasskeyName: notice.passkeyName }
-      context.mailer.send(`${kind}_notification`, email, { SiteURL: siteUrl, Email: email, Data: data, ...subject })
+      const { email, phone, user_metadata: data = {} } = userOf(user)
+      const variables = { SiteURL: siteUrl, Email: email ?? '', Data: data, ...variablesOf(notice, phone ?? '') }
+      context.mailer.send(`${kind}_notification`, to, variables)
     } catch (error) {
       if (!(error instanceof AuthError)) throw error
       context.warn(`A mail (${kind}_notification) is not sent: ${error.message}`)
@@ -50,8 +95,46 @@ export function notify(
   })
 }
 
+const findUser = new JsonStatement('select auth.admin_find_user($1)', { access: 'read', hasNoEffect: true })
+
+/** The same for an account whose user object is not known yet, such as that which an administrator changes. */
+export function notifyOwner(
+  context: NoticedContext & Pick<AuthContext, 'database'>,
+  request: IncomingMessage,
+  userId: string,
+  notice: Notice,
+): void {
+  if (!isNoticed(context, notice.kind)) return
+  context.background(async () => {
+    const [[user] = []] = await context.database.askRows(findUser, [userId])
+    if (user !== undefined && user !== null) notify(context, request, user, notice)
+  })
+}
+
+function variablesOf(notice: Notice, phone: string): Partial<MailVariables> {
+  switch (notice.kind) {
+    case 'password_changed':
+      return {}
+    case 'email_changed':
+      return { OldEmail: notice.oldEmail }
+    case 'phone_changed':
+      return { Phone: phone, OldPhone: notice.oldPhone }
+    case 'identity_linked':
+    case 'identity_unlinked':
+      return { Provider: notice.provider }
+    case 'mfa_factor_enrolled':
+    case 'mfa_factor_unenrolled':
+      return { FactorType: notice.factorType }
+    case 'passkey_added':
+    case 'passkey_removed':
+      return { PasskeyName: notice.passkeyName }
+    default:
+      return notice satisfies never
+  }
+}
+
 /** The payload of GoTrue's hook, in which codes are empty. */
-function hookPayload(context: AuthContext, request: IncomingMessage, user: string, notice: Notice): string {
+function hookPayload(context: NoticedContext, request: IncomingMessage, user: string, notice: Notice): string {
   const data = {
     token: '',
     token_hash: '',
@@ -60,9 +143,9 @@ function hookPayload(context: AuthContext, request: IncomingMessage, user: strin
     site_url: context.externalUrl(request),
     token_new: '',
     token_hash_new: '',
-    old_email: '',
-    old_phone: '',
-    provider: '',
+    old_email: 'oldEmail' in notice ? notice.oldEmail : '',
+    old_phone: 'oldPhone' in notice ? notice.oldPhone : '',
+    provider: 'provider' in notice ? notice.provider : '',
     factor_type: 'factorType' in notice ? notice.factorType : '',
     ...('passkeyName' in notice ? { passkey_name: notice.passkeyName } : {}),
   }

@@ -110,8 +110,23 @@ export type UsedCode =
   | { readonly kind: 'error'; readonly error: CodeError }
   /** The first of two confirmations of a new address. */
   | { readonly kind: 'half' }
-  | { readonly kind: 'auth code'; readonly authCode: string }
-  | { readonly kind: 'session'; readonly started: StartedSession; /** What was confirmed. */ readonly type: string }
+  | { readonly kind: 'auth code'; readonly authCode: string; readonly changed: AddressChange | undefined }
+  | {
+      readonly kind: 'session'
+      readonly started: StartedSession
+      /** What was confirmed. */
+      readonly type: string
+      readonly changed: AddressChange | undefined
+    }
+
+/** What a code has changed of an account that had an address, or a number, before. */
+export type AddressChange = {
+  readonly kind: 'email_changed' | 'phone_changed' | 'identity_linked'
+  /** The address or number that the account had; undefined for its first number. */
+  readonly old?: string
+  /** The user object as JSON text. */
+  readonly user: string
+}
 
 const issueStatement = new JsonStatement("select result, result -> 'user' from auth.issue_code($1::json) as result", {
   access: 'write',
@@ -125,9 +140,10 @@ const issueToNewStatement = new JsonStatement(
   from auth.issue_code_to_new_account($1::json) as result`,
   { access: 'write' },
 )
-const useStatement = new JsonStatement("select result, result -> 'session' from auth.use_code($1::json) as result", {
-  access: 'write',
-})
+const useStatement = new JsonStatement(
+  "select result, result -> 'session', result #> '{changed,user}' from auth.use_code($1::json) as result",
+  { access: 'write' },
+)
 const nonceStatement = new JsonStatement('select auth.use_nonce($1::json)', { access: 'write' })
 
 /** A random code that may start with zeros. */
@@ -178,11 +194,14 @@ export class OneTimeCodes {
       readonly half?: true
       readonly auth_code?: string
       readonly type?: string
+      readonly changed?: Omit<AddressChange, 'user'> | null
     }
+    const user = row?.[2] ?? undefined
+    const changed = result.changed && user !== undefined ? { ...result.changed, user } : undefined
     if (result.error !== undefined) return { kind: 'error', error: result.error }
     if (result.half === true) return { kind: 'half' }
-    if (result.auth_code !== undefined) return { kind: 'auth code', authCode: result.auth_code }
-    return { kind: 'session', started: row?.[1] ?? '', type: result.type ?? presented.type }
+    if (result.auth_code !== undefined) return { kind: 'auth code', authCode: result.auth_code, changed }
+    return { kind: 'session', started: row?.[1] ?? '', type: result.type ?? presented.type, changed }
   }
 
   /**

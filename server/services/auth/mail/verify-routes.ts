@@ -10,8 +10,9 @@ import { originOf } from '../request-origin.ts'
 import { redirectTo } from '../request-redirect.ts'
 import { isEmpty } from '../request-text.ts'
 import { bodies, type VerifyBody } from './code-bodies.ts'
-import type { CodeError, PresentedCode, UsedCode } from './one-time-codes.ts'
+import type { AddressChange, CodeError, PresentedCode, UsedCode } from './one-time-codes.ts'
 import { pageWithError, pageWithMessage } from './link-redirect.ts'
+import { notify } from './notices.ts'
 import { verifyPage } from './verify-page.ts'
 
 const halfDone = 'Confirmation link accepted. Please proceed to confirm link sent to the other email'
@@ -107,7 +108,7 @@ function failure(error: CodeError, wasCode: boolean): AuthError {
 /** Types that links may have. */
 const linkTypes: ReadonlySet<string> = new Set(['signup', 'invite', 'recovery', 'magiclink', 'email_change', 'email'])
 
-function use(
+async function use(
   context: AuthContext,
   request: IncomingMessage,
   code: Pick<PresentedCode, 'type' | 'pkce'> &
@@ -120,7 +121,26 @@ function use(
     // As in GoTrue: where addresses need no confirmation, one mailbox is enough.
     secure: settings.authMailerSecureEmailChangeEnabled && !settings.authMailerAutoconfirm,
   }
-  return context.codeFlows.codes.use(presented, originOf(request, context))
+  const used = await context.codeFlows.codes.use(presented, originOf(request, context))
+  if ('changed' in used && used.changed) noteChange(context, request, used.changed)
+  return used
+}
+
+/** Tells the owner of the account, at the address that it had before. */
+function noteChange(context: AuthContext, request: IncomingMessage, { kind, old = '', user }: AddressChange): void {
+  switch (kind) {
+    case 'email_changed':
+      notify(context, request, user, { kind, oldEmail: old }, { to: old })
+      return
+    case 'phone_changed':
+      notify(context, request, user, { kind, oldPhone: old })
+      return
+    case 'identity_linked':
+      notify(context, request, user, { kind, provider: 'phone' })
+      return
+    default:
+      kind satisfies never
+  }
 }
 
 async function verifyCode({ context, body, request }: AuthCall<'anyone', VerifyBody>): Promise<AuthReply> {

@@ -83,7 +83,7 @@ export const enrolmentRoutes: readonly AuthRoute[] = [
       ])
       const json = accepted(result, { protectedAction: { name: 'unenroll verified factor', status: 422 } })
       const factorType = typeOfVerified(owner, path.factor_id)
-      if (factorType !== undefined) notify(context, request, owner, { kind: 'mfa_factor_unenrolled', factorType })
+      if (factorType !== undefined) notify(context, request, owner.text, { kind: 'mfa_factor_unenrolled', factorType })
       return { json }
     },
   }),

@@ -160,7 +160,7 @@ export const verificationRoutes: readonly AuthRoute[] = [
       if (!match) throw wrongCode(attempt.type, reason)
       const raised = await raise(context, owner, { factorId: id, challengeId, ip, ...match })
       if (attempt.status === 'unverified') {
-        notify(context, request, caller, { kind: 'mfa_factor_enrolled', factorType: attempt.type })
+        notify(context, request, caller.text, { kind: 'mfa_factor_enrolled', factorType: attempt.type })
       }
       return raised
     },

@@ -2,6 +2,7 @@
 import { JsonStatement } from '../../../postgres/json-statement.ts'
 import { AuthError, authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthRoute } from '../dialect.ts'
+import { notify } from '../mail/notices.ts'
 import { originOf } from '../request-origin.ts'
 import { requireManualLinking } from './manual-linking.ts'
 import { flowParameters, limitOfFlow } from './oauth-routes.ts'
@@ -71,10 +72,21 @@ export const identityRoutes: readonly AuthRoute[] = [
       const values = [caller.id, id, context.settings().authMailerAutoconfirm, ip, caller.session?.id ?? null]
       const [result] = (await context.database.ask(unlink, values)) as Unlinking[]
       requireUnlinked(result?.outcome ?? 'user_not_found')
+      // To the address that the account had before, which may have been that of the identity.
+      const provider = providerOf(caller.text, id)
+      if (provider !== undefined) notify(context, request, caller.text, { kind: 'identity_unlinked', provider })
       return { json: {} }
     },
   }),
 ]
+
+/** The provider of an identity, before it was removed. */
+function providerOf(user: string, id: string): string | undefined {
+  const { identities = [] } = JSON.parse(user) as {
+    readonly identities?: readonly { readonly identity_id: string; readonly provider: string }[] | null
+  }
+  return identities?.find((identity) => identity.identity_id === id.toLowerCase())?.provider
+}
 
 function requireUnlinked(outcome: Unlinking['outcome']): void {
   switch (outcome) {

@@ -7,6 +7,7 @@ import type { AuthContext } from '../auth-context.ts'
 import { AuthError, authErrors } from '../auth-error.ts'
 import { draftUser } from '../draft-user.ts'
 import type { LinkingTarget } from '../flow-states.ts'
+import { notify, type NoticedContext } from '../mail/notices.ts'
 import { audienceOf } from '../request-origin.ts'
 import type { SessionOrigin, StartedSession } from '../sessions.ts'
 import type { Provider } from './providers.ts'
@@ -18,7 +19,7 @@ const signIn = new JsonStatement('select result, started from auth.sign_in_with_
 })
 const link = new JsonStatement('select result, started from auth.link_identity($1::json)', { access: 'write' })
 
-export type AccountsContext = Pick<AuthContext, 'settings' | 'database' | 'hooks' | 'confirmations'>
+export type AccountsContext = NoticedContext & Pick<AuthContext, 'database' | 'confirmations'>
 
 /** The flow of the client that the sign-in finishes, with the tokens that the client gets from the provider. */
 export type FinishedFlow = {
@@ -51,7 +52,7 @@ type SignInResult =
   | { readonly outcome: 'signup_disabled' | 'user_banned' | 'multiple_accounts' }
 
 type LinkResult =
-  | { readonly outcome: 'linked'; readonly auth_code: string | null }
+  | { readonly outcome: 'linked'; readonly auth_code: string | null; readonly user: object }
   | { readonly outcome: 'needs_verification'; readonly user: AccountOfUser }
   | {
       readonly outcome:
@@ -118,6 +119,7 @@ export async function linkToAccount(
   const { result, started } = await askAccount<LinkResult>(context, link, text)
   switch (result.outcome) {
     case 'linked':
+      notify(context, request, JSON.stringify(result.user), { kind: 'identity_linked', provider: provider.name })
       return signedIn(result.auth_code, started)
     case 'needs_verification':
       await context.confirmations.confirmEmail(JSON.stringify(result.user), { request, passwordHash: null })

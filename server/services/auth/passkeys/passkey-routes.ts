@@ -76,7 +76,7 @@ export const passkeyRoutes: readonly AuthRoute[] = [
       const values = [caller.id, caller.session?.id ?? null, path.passkey_id, originOf(request, context).ip]
       const [removed] = await context.database.ask(passkeyStatements.remove, values)
       const { friendly_name: passkeyName = defaultName } = granted<NamedPasskey>(removed)
-      notify(context, request, caller, { kind: 'passkey_removed', passkeyName })
+      notify(context, request, caller.text, { kind: 'passkey_removed', passkeyName })
       return { status: 204, empty: true }
     },
   }),

@@ -104,7 +104,8 @@ export const registrationRoutes: readonly AuthRoute[] = [
         originOf(request, context).ip,
       ])
       const passkey = granted<NamedPasskey>(added)
-      notify(context, request, caller, { kind: 'passkey_added', passkeyName: passkey.friendly_name ?? defaultName })
+      const passkeyName = passkey.friendly_name ?? defaultName
+      notify(context, request, caller.text, { kind: 'passkey_added', passkeyName })
       return { json: passkey }
     },
   }),
