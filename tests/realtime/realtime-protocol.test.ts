@@ -2,6 +2,7 @@
 import t from 'tap'
 import { dial, hourToken, push, startRealtimeServer, type Frame } from '../support/realtime.ts'
 import { signToken } from '../support/token.ts'
+import { until } from '../support/until.ts'
 
 const server = await startRealtimeServer(t)
 const { url } = server
@@ -219,11 +220,10 @@ for (const { name, version = 2, sends, receives } of rows) {
       client.sendRaw(typeof message === 'string' ? message : JSON.stringify(message))
       await new Promise((resolve) => setTimeout(resolve, 30))
     }
+    const own = (): unknown[] => seen.filter((frame) => !JSON.stringify(frame).includes('"events '))
+    t.ok(await until(() => own().length >= receives.length))
     await client.events()
-    t.strictSame(
-      seen.filter((frame) => !JSON.stringify(frame).includes('"events ')),
-      receives,
-    )
+    t.strictSame(own(), receives)
   })
 }
 

@@ -26,7 +26,7 @@ const { url } = await startApplication(t, uriOf('authenticator:authenticator'), 
 
 type Data = { readonly record: { readonly id: number } }
 
-t.test('a failover', { timeout: 90_000 }, async (t) => {
+t.test('a failover', { timeout: 300_000 }, async (t) => {
   const client = await dial(t, url)
   await client.opened
   const binding = { event: '*', schema: 'public', table: 'items' }
