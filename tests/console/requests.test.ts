@@ -8,6 +8,7 @@ import type {
   SlowStatements,
 } from '../../server/services/console/request-protocol.ts'
 import { signInToConsole, startConsoleServer, type ConsoleClient, type ConsoleServer } from '../support/console.ts'
+import { until } from '../support/until.ts'
 
 type Tail = { readonly text: () => string; readonly entries: () => readonly RequestEntry[]; readonly stop: () => void }
 
@@ -38,10 +39,6 @@ async function follow(
   }
 }
 
-async function until(condition: () => boolean): Promise<void> {
-  for (let time = 0; !condition() && time < 500; time++) await pause(10)
-}
-
 t.test('requests', async (t) => {
   const server = await startConsoleServer(
     t,
@@ -63,7 +60,7 @@ t.test('requests', async (t) => {
     await fetch(`${server.url}/rest/v1/things?select=id&id=gt.7&limit=5`)
     await fetch(`${server.url}/rest/v1/nothing`)
     await fetch(`${server.url}/auth/v1/health`)
-    await until(() => tail.entries().length >= 3)
+    t.ok(await until(() => tail.entries().length >= 3))
     const [read, failed, health] = tail.entries()
     t.match(read, {
       method: 'GET',
@@ -121,8 +118,7 @@ t.test('requests', async (t) => {
       headers: { 'Content-Type': 'application/json' },
       body: JSON.stringify({ email: 'a@example.com', password: 'hunter2' }),
     })
-    await until(() => tail.entries().length > paths.length)
-    t.ok(tail.entries().length > paths.length)
+    t.ok(await until(() => tail.entries().length > paths.length))
     const numbers = tail.entries().map(({ number }) => number)
     const details = await Promise.all(numbers.map((number) => client.call('GET', `requests/${number}`)))
     const { body: statements } = await client.call('GET', 'statements')
@@ -134,15 +130,10 @@ t.test('requests', async (t) => {
   await t.test('are not recorded after the last reader has gone', async (t) => {
     const tail = await follow(t, server, client)
     await fetch(`${server.url}/rest/v1/things`)
-    await until(() => tail.entries().length > 0)
+    t.ok(await until(() => tail.entries().length > 0))
     const number = tail.entries()[0]?.number ?? 0
     tail.stop()
-    let status = 200
-    for (let time = 0; status === 200 && time < 100; time++) {
-      await pause(20)
-      ;({ status } = await client.call('GET', `requests/${number}`))
-    }
-    t.equal(status, 404)
+    t.ok(await until(async () => (await client.call('GET', `requests/${number}`)).status === 404))
   })
 
   await t.test('end for a session that has ended, and with the server', async (t) => {

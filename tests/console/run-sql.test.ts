@@ -4,6 +4,7 @@ import type { SqlRequest, SqlRun } from '../../server/services/console/sql-proto
 import type { SqlIdentity } from '../../server/services/console/database-tools.ts'
 import { runSql, type SqlPlace } from '../../server/tools/console/run-sql.ts'
 import { createTenantsDatabase, tenantUsers } from '../support/tenants.ts'
+import { until } from '../support/until.ts'
 
 const database = await createTenantsDatabase()
 t.teardown(() => database.drop())
@@ -40,9 +41,7 @@ const sessions = async (): Promise<number> =>
   )
 
 async function noSessions(t: Test): Promise<void> {
-  for (let tries = 0; tries < 100 && (await sessions()) > 0; tries++)
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  t.equal(await sessions(), 0, 'no session remains')
+  t.ok(await until(async () => (await sessions()) === 0), 'no session remains')
 }
 
 const tasks = async (): Promise<unknown> =>

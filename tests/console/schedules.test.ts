@@ -111,7 +111,7 @@ t.test('jobs and runs', async (t) => {
     for (const { job } of jobs) t.equal((await client.call('POST', `schedules/${job}/run`)).status, 200)
     const ended = async (): Promise<readonly ScheduleJob[]> =>
       (await report(client)).jobs.filter(({ lastRun }) => ['succeeded', 'failed'].includes(lastRun?.status ?? ''))
-    await until(async () => (await ended()).length === 2)
+    t.ok(await until(async () => (await ended()).length === 2))
     t.match(await ended(), [
       { name: 'fill', lastRun: { status: 'succeeded' } },
       { name: 'fail', lastRun: { status: 'failed', message: /division by zero/ } },

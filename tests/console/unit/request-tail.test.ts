@@ -8,6 +8,7 @@ import { RequestTail } from '../../../server/running/operations/request-tail.ts'
 import { shownTarget } from '../../../server/running/operations/shown-target.ts'
 import type { RequestEvent } from '../../../server/services/console/request-protocol.ts'
 import { streamRequests } from '../../../server/services/console/request-stream.ts'
+import { until } from '../../support/until.ts'
 
 const line = (path: string): RequestLine => ({
   kind: 'request',
@@ -91,18 +92,22 @@ t.test('a slow reader gets fewer requests, and the number of those it lacks', as
   t.ok(response.writableLength + response.readableLength < 500_000, 'the memory is bounded')
   let text = ''
   response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
-  await pause(700)
-  const events = Array.from(
-    text.matchAll(/event: requests\ndata: (.*)\n/g),
-    ([, data = '']) => JSON.parse(data) as RequestEvent,
-  )
-  const shown = events.reduce((sum, { entries }) => sum + entries.length, 0)
-  const lost = events.reduce((sum, event) => sum + event.lost, 0)
+  const counts = (): { readonly shown: number; readonly lost: number } => {
+    const events = Array.from(
+      text.matchAll(/event: requests\ndata: (.*)\n/g),
+      ([, data = '']) => JSON.parse(data) as RequestEvent,
+    )
+    return {
+      shown: events.reduce((sum, { entries }) => sum + entries.length, 0),
+      lost: events.reduce((sum, event) => sum + event.lost, 0),
+    }
+  }
+  t.ok(await until(() => counts().shown + counts().lost >= 10_000))
+  const { shown, lost } = counts()
   t.equal(shown + lost, 10_000)
   t.ok(lost > 5000, `${lost} are lost`)
   response.destroy()
-  await pause(10)
-  t.equal(watched.isWatched, false, 'watching ends with the connection')
+  t.ok(await until(() => !watched.isWatched), 'watching ends with the connection')
 })
 
 t.test('a stream ends with its session, and with the server', async (t) => {
@@ -112,6 +117,5 @@ t.test('a stream ends with its session, and with the server', async (t) => {
   watched.end()
   t.equal(response.writableEnded, true)
   response.destroy()
-  await pause(10)
-  t.equal(watched.isWatched, false)
+  t.ok(await until(() => !watched.isWatched))
 })

@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { Bulkhead } from '../../../server/services/storage/bulkhead.ts'
+import { until } from '../../support/until.ts'
 
 const shared = { isShared: () => true, longestWait: 3_600_000 }
 
@@ -66,7 +67,7 @@ t.test('a task does not wait for long ones', async (t) => {
   const long = bulkhead.run(tasks.task(1))
   t.equal(await bulkhead.run(() => Promise.resolve('brief')), 'brief')
   const waited = [2, 3].map((id) => bulkhead.run(tasks.task(id)))
-  await pause(20)
+  t.ok(await until(() => tasks.begun.length === 3))
   t.strictSame(tasks.begun, [1, 2, 3])
   // Nor does one that ends let more than one begin.
   for (const id of [1, 2, 3]) tasks.end(id)
