@@ -58,7 +58,7 @@ type Opened = { readonly page: Page; readonly faults: readonly string[] }
 
 async function open(address: string): Promise<Opened> {
   const page = await (await browser.createBrowserContext()).newPage()
-  page.setDefaultTimeout(30_000)
+  page.setDefaultTimeout(60_000)
   await page.setViewport({ width: 900, height: 800 })
   const faults: string[] = []
   page.on('pageerror', (error) => faults.push(String(error)))

@@ -32,7 +32,7 @@ await writeFile(join(folder, 'seed.sql'), seed)
 const env = { MIGRATIONS_DIR: migrations, DATA_DIR: join(folder, 'data'), PGRST_DB_ANON_ROLE: 'anon' }
 const [browser, server] = await Promise.all([launchBrowser(t), startConsoleServer(t, env, migration + seed)])
 const { page, faults } = await openConsole(browser, server)
-page.setDefaultTimeout(60_000)
+page.setDefaultTimeout(180_000)
 
 /** Runs `rowhouse test` on the project. */
 const test = (): Promise<{ readonly code: number; readonly out: string }> =>

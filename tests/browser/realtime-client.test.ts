@@ -90,7 +90,7 @@ async function open(): Promise<{ readonly page: Page; readonly id: string }> {
 
 /** Waits until an expression is true in the page. */
 const comes = (page: Page, expression: string): Promise<boolean> =>
-  page.waitForFunction(expression, { timeout: 20_000 }).then(
+  page.waitForFunction(expression, { timeout: 60_000 }).then(
     () => true,
     () => false,
   )

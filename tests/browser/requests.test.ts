@@ -29,7 +29,7 @@ t.test('requests appear as they end, and are explained', async (t) => {
   await fetch(`${server.url}/auth/v1/health`)
   t.ok(await shows(page, '/rest/v1/things?select=id&id=gt.1', '.request-table'))
   t.ok(await shows(page, '/auth/v1/health', '.request-table'))
-  t.ok(await page.$('.uplot canvas'), 'charts are drawn')
+  t.ok(await page.waitForSelector('.uplot canvas'), 'charts are drawn')
   t.equal(await page.$('.request-table img'), null)
 
   await page.select('select[aria-label="Status"]', '4')

@@ -38,6 +38,7 @@ t.test('runs', async (t) => {
   await lookAs(page, 'ann@example.com')
   t.ok(await shows(page, `${attack} 3`, '.run-cards'))
   t.ok(await shows(page, 'Coverage over time'))
+  await page.waitForSelector('.boxed .box')
   const box = await page.$eval('.boxed .box', (it) => it.getAttribute('width'))
   t.equal(box, '200')
   const [frame, drawn] = await page.evaluate(() =>

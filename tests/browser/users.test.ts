@@ -95,7 +95,7 @@ t.test('accounts', async (t) => {
   t.ok(await shows(page, 'ben@example.com', '.viewer'))
   await page.goBack()
   await press(page, 'Delete')
-  t.ok(await page.$('dialog .button.danger:disabled'), 'the address has to be typed first')
+  t.ok(await page.waitForSelector('dialog .button.danger:disabled'), 'the address has to be typed first')
   await fill(page, 'Type ben@example.com to confirm', 'ben@example.com')
   await press(page, 'Delete for ever')
   await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 1)

@@ -39,7 +39,7 @@ export async function openConsole(
 ): Promise<ConsolePage> {
   const context = await browser.createBrowserContext()
   const page = await context.newPage()
-  page.setDefaultTimeout(30_000)
+  page.setDefaultTimeout(60_000)
   await page.setViewport({ width, height })
   await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: isDark ? 'dark' : 'light' }])
   const faults: string[] = []
