@@ -4,6 +4,7 @@ import t from 'tap'
 import { InvalidCredential, type CredentialDto } from '../../../server/services/auth/webauthn/credential.ts'
 import { creationOptions } from '../../../server/services/auth/webauthn/options.ts'
 import { verifyCreation, verifyRequest } from '../../../server/services/auth/webauthn/verification.ts'
+import { cpuTimeUntil } from '../../support/cpu-time.ts'
 import { SoftAuthenticator } from '../../support/soft-authenticator.ts'
 
 const party = { id: 'shop.example', name: 'Shop', origins: ['https://shop.example'] }
@@ -42,10 +43,11 @@ const largest = { attestationObject: 49_152, authenticatorData: 6144, clientData
 
 for (const [label, object] of Object.entries(objectsOf(largest.attestationObject))) {
   t.test(`an attestation object: ${label}`, async (t) => {
-    const start = performance.now()
     const response = { ...honest.response, attestationObject: object.toString('base64url') }
-    await t.rejects(verifyCreation({ ...honest, response }, expected), InvalidCredential)
-    t.ok(performance.now() - start < 1000, 'at once')
+    const time = await cpuTimeUntil(() =>
+      t.rejects(verifyCreation({ ...honest, response }, expected), InvalidCredential),
+    )
+    t.ok(time < 1000, `${time} ms of processor time`)
   })
 }
 
@@ -55,10 +57,11 @@ for (const [label, object] of Object.entries(objectsOf(largest.authenticatorData
     const data = Buffer.from(signed.response.authenticatorData ?? '', 'base64url')
     data[32] = 0x85
     const authenticatorData = Buffer.concat([data, object]).toString('base64url')
-    const start = performance.now()
     const answer = { ...signed, response: { ...signed.response, authenticatorData } }
-    await t.rejects(verifyRequest(answer, { ...expected, publicKey: created.publicKey }), InvalidCredential)
-    t.ok(performance.now() - start < 1000, 'at once')
+    const time = await cpuTimeUntil(() =>
+      t.rejects(verifyRequest(answer, { ...expected, publicKey: created.publicKey }), InvalidCredential),
+    )
+    t.ok(time < 1000, `${time} ms of processor time`)
   })
 }
 
