@@ -11,6 +11,7 @@ import { readMigrations } from '../../server/tools/migrations/migration-file.ts'
 import { planMigrations } from '../../server/tools/migrations/plan.ts'
 import { readRecord } from '../../server/tools/migrations/record.ts'
 import { createDatabase, withClient, type TestDatabase } from '../support/database.ts'
+import { until } from '../support/until.ts'
 
 const database: TestDatabase = await createDatabase()
 t.teardown(database.drop)
@@ -279,7 +280,8 @@ t.test('another program applies a file while this one waits for a lock', async (
   const outcome = await use(async (other) => {
     await other.query('begin; create table a (n int)')
     const pending = apply(folder)
-    await new Promise((resolve) => setTimeout(resolve, 300))
+    const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    t.ok(await until(async () => (await database.query(waiting)).rowCount === 1))
     await other.query(
       "insert into supabase_migrations.schema_migrations (version, name, statements) values ('1', 'a', '{}'); commit",
     )
