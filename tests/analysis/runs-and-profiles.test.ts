@@ -227,7 +227,7 @@ t.test('the secret key can use a table that a migration adds', async (t) => {
     // The event trigger makes the server reload the schema; until then the table is unknown.
     for (let attempt = 0; ; attempt++) {
       const { status } = await call(method, path + query, { body, headers })
-      if (status !== 404 || attempt === 100) return status
+      if (status !== 404 || attempt === 1000) return status
       await new Promise((resolve) => setTimeout(resolve, 50))
     }
   }

@@ -95,7 +95,8 @@ t.test('changes of all kinds, in transactions', async (t) => {
   t.ok(first.commit < first.end && first.end <= second.commit, 'positions are in order')
   const [state] = states
   t.ok(state?.kind === 'reading' && state.from <= first.commit)
-  t.ok(Math.abs(Number(first.time / 1000n) - before) < 5000, 'the time of the commit')
+  const time = Number(first.time / 1000n)
+  t.ok(time > before - 1000 && time < Date.now() + 1000, 'the time of the commit')
   const { rows } = await database.query('insert into a values (9) returning pg_current_xact_id()::text as xid')
   await until(() => transactions.length === 3)
   t.equal(String(transactions[2]?.xid), rows[0]?.xid)
@@ -188,7 +189,7 @@ t.test('a table that is changed is described again', async (t) => {
   )
 })
 
-t.test('100,000 rows in one transaction', { timeout: 60_000 }, async (t) => {
+t.test('100,000 rows in one transaction', { timeout: 300_000 }, async (t) => {
   const database = await publishing(t, 'create table a (id int primary key, name text)')
   const { transactions, reached } = read(t, database)
   await reached('reading')
@@ -201,7 +202,7 @@ t.test('100,000 rows in one transaction', { timeout: 60_000 }, async (t) => {
   t.strictSame(last?.kind === 'insert' && texts(last.row), ['100000', 'name 100000'])
 })
 
-t.test('of a transaction that is too large, no changes are kept', { timeout: 60_000 }, async (t) => {
+t.test('of a transaction that is too large, no changes are kept', { timeout: 300_000 }, async (t) => {
   const database = await publishing(t, 'create table a (id int primary key, name text); create table b (id int)')
   const { transactions, reached } = read(t, database, { mostBytes: () => 1000 })
   await reached('reading')
@@ -216,7 +217,7 @@ t.test('of a transaction that is too large, no changes are kept', { timeout: 60_
   t.equal(transactions[0]?.changes.length, 0)
 })
 
-t.test('a slow receiver gets one transaction after the other, and costs no memory', { timeout: 60_000 }, async (t) => {
+t.test('a slow receiver gets one transaction after the other, and costs no memory', { timeout: 300_000 }, async (t) => {
   const database = await publishing(t, 'create table a (id int primary key, body text)')
   const received: number[] = []
   const release: (() => void)[] = []
@@ -254,7 +255,7 @@ t.test('a slow receiver gets one transaction after the other, and costs no memor
   await until(async () => (await slots(database))[0]?.confirmed !== confirmed)
 })
 
-t.test('the server waits for a receiver that takes longer than its timeout', { timeout: 60_000 }, async (t) => {
+t.test('the server waits for a receiver that takes longer than its timeout', { timeout: 300_000 }, async (t) => {
   const database = await publishing(t, 'create table a (id int primary key, body text)')
   let isFirst = true
   const { states, reached } = read(t, database, {
@@ -272,7 +273,7 @@ t.test('the server waits for a receiver that takes longer than its timeout', { t
   t.equal(states.length, 1, 'nor does it end an idle connection')
 })
 
-t.test('a server that does not respond', { timeout: 60_000 }, async (t) => {
+t.test('a server that does not respond', { timeout: 300_000 }, async (t) => {
   const { primary } = await startReplication(t, 0)
   await primary.query(`create publication ${publication} for all tables`)
   const states: LogState[] = []
@@ -296,7 +297,7 @@ t.test('a server that does not respond', { timeout: 60_000 }, async (t) => {
   await reader.stop()
 })
 
-t.test('what is not published advances the position, too, and is confirmed', { timeout: 30_000 }, async (t) => {
+t.test('what is not published advances the position, too, and is confirmed', { timeout: 300_000 }, async (t) => {
   const database = await publishing(t, 'create table a (id int primary key)')
   await database.query(`drop publication ${publication}; create publication ${publication}`)
   const { reader, transactions, reached } = read(t, database)
@@ -316,7 +317,7 @@ t.test('what is not published advances the position, too, and is confirmed', { t
   t.strictSame(transactions, [])
 })
 
-t.test('a lost connection is replaced, and stop leaves nothing behind', { timeout: 60_000 }, async (t) => {
+t.test('a lost connection is replaced, and stop leaves nothing behind', { timeout: 300_000 }, async (t) => {
   const database = await publishing(t, 'create table a (id int primary key)')
   const { reader, transactions, states, reached } = read(t, database)
   await reached('reading')
@@ -339,7 +340,7 @@ t.test('a lost connection is replaced, and stop leaves nothing behind', { timeou
   t.ok(reader.position >= (transactions[0]?.end ?? 0n), 'the position stays known')
 })
 
-t.test('an error of the receiver is reported, and reading begins again', { timeout: 30_000 }, async (t) => {
+t.test('an error of the receiver is reported, and reading begins again', { timeout: 300_000 }, async (t) => {
   const database = await publishing(t, 'create table a (id int primary key)')
   for (const fail of [
     () => {
@@ -356,7 +357,7 @@ t.test('an error of the receiver is reported, and reading begins again', { timeo
   }
 })
 
-t.test('stop at any time', { timeout: 30_000 }, async (t) => {
+t.test('stop at any time', { timeout: 300_000 }, async (t) => {
   const database = await publishing(t, 'create table a (id int primary key)')
   for (const delay of [0, 1, 5, 10, 20, 40]) {
     const { reader, states } = read(t, database)
@@ -372,7 +373,7 @@ t.test('stop at any time', { timeout: 30_000 }, async (t) => {
   await until(async () => (await slots(database)).length === 0)
 })
 
-t.test('what is missing', { timeout: 60_000 }, async (t) => {
+t.test('what is missing', { timeout: 300_000 }, async (t) => {
   const database = await createDatabase()
   t.teardown(database.drop)
   const message = ({ states }: Reading): string => {

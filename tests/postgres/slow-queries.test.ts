@@ -43,7 +43,8 @@ t.test('a slow statement is logged with its request, but without values', async 
     ...{ level: 'warn', msg: 'Slow query', method: 'GET', path: '/rpc/late', route: '/rpc/late' },
     ...{ role: anonymous, requestId: 'the-id' },
   })
-  t.ok(Number(line.duration) >= 300 && Number(line.duration) < 60_000)
+  // What a busy process reads may have arrived since its last look.
+  t.ok(Number(line.duration) >= 200 && Number(line.duration) < 60_000)
   t.match(line.query, /"late"/)
   t.notMatch(JSON.stringify(line), /a-secret/)
   t.equal(line.plan, undefined, 'a plan must be asked for')

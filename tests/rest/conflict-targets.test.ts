@@ -3,6 +3,7 @@
 import t from 'tap'
 import { exchangeAll, fault, type Exchange } from '../support/request-table.ts'
 import { startWrites } from '../support/writes-service.ts'
+import { until } from '../support/until.ts'
 
 const { url, database } = await startWrites(t, { PGRST_DB_SCHEMAS: 'garage', PGRST_DB_TX_END: 'commit-allow-override' })
 await database.query(`
@@ -115,10 +116,6 @@ const rows: readonly Exchange[] = [
 ]
 
 t.test('conflict targets', async (t) => {
-  for (let attempt = 0; attempt < 100; attempt += 1) {
-    const { status } = await fetch(`${url}/rest/v1/teams`)
-    if (status === 200) break
-    await new Promise((resolve) => setTimeout(resolve, 100))
-  }
+  t.ok(await until(async () => (await fetch(`${url}/rest/v1/teams`)).status === 200))
   await exchangeAll(t, url, rows)
 })

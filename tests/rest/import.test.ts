@@ -224,7 +224,7 @@ t.test('nothing remains when the client hangs up', async (t) => {
   const sent = begin(api.url, '/ages', 5000)
   await copying(1)
   sent.destroy()
-  await until(async () => (await leftovers()) === 0)
+  t.ok(await until(async () => (await leftovers()) === 0))
   t.equal(await count('ages'), 0)
   const again = await send(
     api.url,
@@ -247,7 +247,7 @@ t.test('nothing remains when the connection to the database is lost', async (t) 
   t.equal(await status, 503)
   sent.destroy()
   t.equal(await count('ages'), 0)
-  await until(async () => (await send(api.url, '/ages', ndjson, '{"id":1}')).status === 201)
+  t.ok(await until(async () => (await send(api.url, '/ages', ndjson, '{"id":1}')).status === 201))
 })
 
 t.test('nothing remains when the database cancels the COPY', async (t) => {
@@ -370,7 +370,7 @@ t.test('the Fetch adapter imports, and stops when the request is aborted', async
   await copying(1)
   controller.abort()
   t.not((await answer).status, 201)
-  await until(async () => (await leftovers()) === 0)
+  t.ok(await until(async () => (await leftovers()) === 0))
   t.equal(await count('ages'), 20)
 })
 

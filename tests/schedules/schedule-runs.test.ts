@@ -63,7 +63,7 @@ t.test('a command with transactions of its own', async (t) => {
   t.strictSame((await database.query('select n from public.steps order by n')).rows, [{ n: 1 }, { n: 3 }])
 })
 
-t.test('results are not kept, and too large ones end the run', { timeout: 120_000 }, async (t: Test) => {
+t.test('results are not kept, and too large ones end the run', { timeout: 300_000 }, async (t: Test) => {
   const { runOnce } = await startSchedules(t, database)
   t.match(await runOnce("select repeat('x', 100000) from generate_series(1, 300)"), { message: '300 rows' })
   t.match(await runOnce("select repeat('x', 1000000) from generate_series(1, 100000)"), {
@@ -117,7 +117,7 @@ t.test('to unschedule a job cancels its run', async (t) => {
   t.equal(rowCount, 0, 'its session has ended')
 })
 
-t.test('a job does not run beside itself, and at most so many run at a time', { timeout: 60_000 }, async (t) => {
+t.test('a job does not run beside itself, and at most so many run at a time', { timeout: 300_000 }, async (t) => {
   const { service } = await startSchedules(t, database, { schedulesMaxRunning: 2 })
   await database.query(`
     create table public.log (job integer, began timestamptz, ended timestamptz);

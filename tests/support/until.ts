@@ -2,12 +2,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
 /** Milliseconds after which waiting fails: less than the timeout of a test file. */
-const longest = 60_000
+const longest = 180_000
 
 /**
  * Polls a condition.
  *
- * @returns whether it became true within a minute
+ * @returns whether it became true within three minutes
  */
 export async function until(isSo: () => boolean | Promise<boolean>): Promise<boolean> {
   for (const start = performance.now(); performance.now() - start < longest; await pause(10)) {

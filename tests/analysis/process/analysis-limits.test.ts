@@ -149,7 +149,7 @@ t.test('a hundred concurrent uploads are answered', async (t) => {
     return answers
   }
   // With a small memory budget, uploads wait at their clients until others are finished.
-  const modest = await crowd(await start(t, { IMAGE_BODY_BUDGET: '2mb' }))
+  const modest = await crowd(await start(t, { IMAGE_BODY_BUDGET: '2mb', IMAGE_TIMEOUT: '600' }))
   t.strictSame(new Set(modest.map(({ status }) => status)), new Set([200]))
   // With a large budget, all uploads arrive, and those that do not fit into the queue are refused.
   const answers = await crowd(await start(t, { IMAGE_QUEUE_LIMIT: '4' }))

@@ -47,7 +47,7 @@ const messageOf = async (states: readonly LogState[], kind: LogState['kind']): P
 }
 
 for (const binaries of versions) {
-  t.test(`PostgreSQL ${binaries.majorVersion}`, { timeout: 180_000 }, async (t) => {
+  t.test(`PostgreSQL ${binaries.majorVersion}`, { timeout: 300_000 }, async (t) => {
     const folder = await mkdtemp(join(tmpdir(), 'rowhouse-log-'))
     await chmod(folder, 0o711)
     const cluster = await createCluster(folder, binaries, user)

@@ -9,6 +9,7 @@ import { startApplication } from '../../support/application.ts'
 import { createFilmDatabase } from '../../support/authenticator.ts'
 import { fakePostgres } from '../../support/fake-postgres.ts'
 import { says, startProgram, type Program } from '../../support/program.ts'
+import { until } from '../../support/until.ts'
 
 // Each start compiles the program.
 
@@ -27,12 +28,18 @@ writeFileSync(services, `[films]\nhost=${hostname}\nport=${port}\ndbname=${datab
 const file = join(folder, 'postgrest.conf')
 writeFileSync(file, `db-anon-role = "${anonymous}"\nserver-host = "127.0.0.1"\nlog-level = "error"\n`)
 
+/** Waits for the connection that listens, too, which is opened beside the others. */
 async function connections(): Promise<unknown[]> {
-  const { rows } = await database.query(
-    `select distinct application_name as name, case when query like 'LISTEN %' then query end as listens
-     from pg_stat_activity where datname = '${database.name}' and usename = '${username}' order by 2 nulls first`,
-  )
-  return rows
+  let found: unknown[] = []
+  await until(async () => {
+    const { rows } = await database.query(
+      `select distinct application_name as name, case when query like 'LISTEN %' then query end as listens
+       from pg_stat_activity where datname = '${database.name}' and usename = '${username}' order by 2 nulls first`,
+    )
+    found = rows
+    return rows.length >= 2
+  })
+  return found
 }
 
 /** Sends requests that get 200, 404 and 500, stops the program, and returns its standard output. */

@@ -50,7 +50,7 @@ async function scheduling(servers: readonly Server[]): Promise<readonly Server[]
   return found
 }
 
-t.test('a process that is killed is replaced, and no run overlaps another', { timeout: 180_000 }, async (t) => {
+t.test('a process that is killed is replaced, and no run overlaps another', { timeout: 300_000 }, async (t) => {
   const servers = await start(2)
   await database.query("select cron.schedule('work', '1 second', 'call public.work(0.7)')")
   await until(async () => (await database.query('select from public.log')).rowCount === 4)
@@ -87,7 +87,7 @@ t.test('a process that is killed is replaced, and no run overlaps another', { ti
 
 t.test(
   'a job goes on after its process was killed: it is not started beside itself',
-  { timeout: 180_000 },
+  { timeout: 300_000 },
   async (t) => {
     await database.query('truncate public.log, cron.job_run_details')
     const [first] = await start(1)
@@ -118,7 +118,7 @@ t.test(
   },
 )
 
-t.test('jobs run again after the connections of the server were lost', { timeout: 120_000 }, async (t) => {
+t.test('jobs run again after the connections of the server were lost', { timeout: 300_000 }, async (t) => {
   await database.query('truncate public.log, cron.job_run_details')
   await start(1)
   await database.query("select cron.schedule('work', '1 second', 'call public.work(0.2)')")
