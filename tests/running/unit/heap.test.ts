@@ -40,6 +40,26 @@ stop()
 console.log(JSON.stringify(sizes))
 `
 
+/** Creates as little in a round of the event loop, and keeps as little of it, as a server with twenty connections does. */
+const requests = `
+import { getHeapSpaceStatistics } from 'node:v8'
+import { keepYoungGeneration, YoungGeneration } from ${heap}
+keepYoungGeneration()
+const waiting = []
+let count = 0
+const stop = new YoungGeneration().start()
+const sizes = []
+const later = performance.now() + 1000
+while (performance.now() < later) {
+  for (const end = count + 200; count < end; count++) waiting[count % 200] = { headers: { host: String(count) }, body: [count] }
+  await new Promise(setImmediate)
+  const { space_size } = getHeapSpaceStatistics().find((space) => space.space_name === 'new_space')
+  if (sizes.at(-1) !== space_size) sizes.push(space_size)
+}
+stop()
+console.log(JSON.stringify(sizes))
+`
+
 /** @returns what a program prints */
 function output(code: string, options: readonly string[]): string {
   const { status, stdout, stderr } = spawnSync(process.execPath, [...options, '--input-type=module', '--eval', code], {
@@ -74,6 +94,15 @@ t.test('the young generation is small at rest, grows under load, and most in an 
   t.ok(atRest <= 4 * megabyte, `${atRest} bytes at rest`)
   t.ok(underLoad > 4 * megabyte && underLoad <= 16 * megabyte, `${underLoad} bytes under load`)
   t.ok(inOverload > underLoad, `${inOverload} bytes in an overload, after ${underLoad}`)
+  t.end()
+})
+
+t.test('the young generation grows under load of which nearly nothing survives a collection, once', (t) => {
+  const megabyte = 2 ** 20
+  const sizes = JSON.parse(output(requests, ['--max-semi-space-size=32'])) as number[]
+  t.ok((sizes[0] ?? 0) <= 2 * megabyte, `${sizes[0]} bytes at first`)
+  // V8 counts the second half once it is in use.
+  t.ok([8, 16].includes((sizes.at(-1) ?? 0) / megabyte), `${sizes.join(', ')} bytes`)
   t.end()
 })
 
