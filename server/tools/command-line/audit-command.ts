@@ -4,13 +4,9 @@ import type { AuditedTable } from '../audit/audit.ts'
 import type { RunQuery } from '../audit/audit-tables.ts'
 import type { ConnectionWish, Dependencies } from './dependencies.ts'
 import { CommandError } from './command-error.ts'
+import { printMigration, withMigrationOptions, type MigrationOptions } from './printed-migration.ts'
 
-type Options = {
-  readonly json?: true
-  readonly config?: string
-  readonly write?: true | string
-  readonly months: number
-}
+type Options = MigrationOptions & { readonly months: number }
 
 const owner: ConnectionWish = { role: 'owner', creates: false }
 
@@ -20,19 +16,18 @@ const defaultMonths = 12
 export function addAudit(program: Command, dependencies: Dependencies, setExitCode: (code: number) => void): void {
   const audit = program.command('audit').description('record who changes which rows of a table')
   for (const name of ['enable', 'disable'] as const) {
-    audit
-      .command(name)
-      .description(
-        name === 'enable'
-          ? 'print the migration that records all changes of tables'
-          : 'print the migration that ends this; what was recorded stays',
-      )
-      .argument('<tables...>', 'names such as public.tasks')
-      .option('--write [folder]', "write it to a folder of migrations, by default the project's")
-      .option('-c, --config <file>', 'configuration file')
-      .action(async (tables: readonly string[], _own: unknown, command: Command) => {
-        await printMigration(name, tables, command.optsWithGlobals<Options>(), dependencies)
-      })
+    withMigrationOptions(
+      audit
+        .command(name)
+        .description(
+          name === 'enable'
+            ? 'print the migration that records all changes of tables'
+            : 'print the migration that ends this; what was recorded stays',
+        )
+        .argument('<tables...>', 'names such as public.tasks'),
+    ).action(async (tables: readonly string[], _own: unknown, command: Command) => {
+      await printAuditMigration(name, tables, command.optsWithGlobals<Options>(), dependencies)
+    })
   }
   audit
     .command('status')
@@ -51,25 +46,19 @@ export function addAudit(program: Command, dependencies: Dependencies, setExitCo
     })
 }
 
-async function printMigration(
+async function printAuditMigration(
   kind: 'enable' | 'disable',
   names: readonly string[],
-  { json, config, write }: Options,
-  { loadConfig, withDatabase, print }: Dependencies,
+  options: Options,
+  dependencies: Dependencies,
 ): Promise<void> {
   const { findTables, isSetUp } = await import('../audit/audit-tables.ts')
   const { disablingSql, enablingSql } = await import('../audit/audit.ts')
-  const settings = loadConfig(config)
-  const sql = await withDatabase(settings, owner, async ({ query }) => {
+  const sql = await dependencies.withDatabase(dependencies.loadConfig(options.config), owner, async ({ query }) => {
     const tables = await findAll(findTables, query, names)
     return kind === 'enable' ? enablingSql(tables, await isSetUp(query)) : disablingSql(tables)
   })
-  if (write === undefined) return print(json ? `${JSON.stringify({ sql })}\n` : sql)
-  const { createMigration } = await import('../migrations/new-migration.ts')
-  const { folderForNew } = await import('../../config/project.ts')
-  const folder = write === true ? await folderForNew(settings) : write
-  const file = await createMigration(folder, `audit ${kind} ${names.join(' ')}`, sql)
-  print(json ? `${JSON.stringify({ file })}\n` : `Wrote ${file}.\n`)
+  await printMigration(`audit ${kind} ${names.join(' ')}`, sql, options, dependencies)
 }
 
 async function findAll(

@@ -2,38 +2,25 @@
 import type { Command } from 'commander'
 import { CommandError } from './command-error.ts'
 import type { Dependencies } from './dependencies.ts'
+import { printMigration, withMigrationOptions, type MigrationOptions } from './printed-migration.ts'
 import { printable } from './text-table.ts'
 
-type Options = {
-  readonly json?: true
-  readonly config?: string
-  readonly public?: true
-  readonly write?: true | string
-}
+type Options = MigrationOptions & { readonly public?: true }
 
-export function addStorage(program: Command, { loadConfig, print }: Dependencies): void {
-  program
-    .command('storage')
-    .description('begin to store files')
-    .helpCommand(false)
-    .command('init')
-    .description('print the migration that creates a bucket in which each user has a folder of their own')
-    .argument('[bucket]', 'name of the bucket', 'files')
-    .option('--public', 'everyone reads its files by their addresses')
-    .option('--write [folder]', "write it to a folder of migrations, by default the project's")
-    .option('-c, --config <file>', 'configuration file')
-    .action(async (bucket: string, _own: unknown, command: Command) => {
-      const { json, config, public: isPublic, write } = command.optsWithGlobals<Options>()
-      await requireName(bucket)
-      const { bucketSql } = await import('../storage/bucket-sql.ts')
-      const sql = bucketSql(bucket, isPublic === true)
-      if (write === undefined) return print(json ? `${JSON.stringify({ sql })}\n` : sql)
-      const { createMigration } = await import('../migrations/new-migration.ts')
-      const { folderForNew } = await import('../../config/project.ts')
-      const folder = write === true ? await folderForNew(loadConfig(config)) : write
-      const file = await createMigration(folder, `bucket ${bucket}`, sql)
-      print(json ? `${JSON.stringify({ file })}\n` : `Wrote ${file}. To apply it: rowhouse migrate\n`)
-    })
+export function addStorage(program: Command, dependencies: Dependencies): void {
+  const storage = program.command('storage').description('begin to store files').helpCommand(false)
+  withMigrationOptions(
+    storage
+      .command('init')
+      .description('print the migration that creates a bucket in which each user has a folder of their own')
+      .argument('[bucket]', 'name of the bucket', 'files')
+      .option('--public', 'everyone reads its files by their addresses'),
+  ).action(async (bucket: string, _own: unknown, command: Command) => {
+    const options = command.optsWithGlobals<Options>()
+    await requireName(bucket)
+    const { bucketSql } = await import('../storage/bucket-sql.ts')
+    await printMigration(`bucket ${bucket}`, bucketSql(bucket, options.public === true), options, dependencies)
+  })
 }
 
 /** @throws CommandError for a name that `/storage/v1` refuses */

@@ -3,10 +3,11 @@ import { InvalidArgumentError, type Command } from 'commander'
 import type { CountedWebhook } from '../webhooks/webhook-catalogue.ts'
 import type { WebhookEvent } from '../webhooks/webhook-sql.ts'
 import type { ConnectionWish, Dependencies } from './dependencies.ts'
+import { printMigration, withMigrationOptions, type MigrationOptions } from './printed-migration.ts'
 import { printable, textTable } from './text-table.ts'
 
 type Shared = { readonly json?: true; readonly config?: string }
-type AddOptions = Shared & {
+type AddOptions = MigrationOptions & {
   readonly on: readonly WebhookEvent[]
   readonly url: string
   readonly name?: string
@@ -15,7 +16,6 @@ type AddOptions = Shared & {
   readonly key?: readonly string[]
   readonly header?: Readonly<Record<string, string>>
   readonly timeout?: number
-  readonly write?: true | string
 }
 type SecretOptions = Shared & { readonly replace?: true; readonly validFor: string }
 
@@ -23,23 +23,22 @@ const owner: ConnectionWish = { role: 'owner', creates: false }
 
 export function addWebhook(program: Command, dependencies: Dependencies): void {
   const webhook = program.command('webhook').description('call a URL when rows of a table change').helpCommand(false)
-  webhook
-    .command('add')
-    .description('print the migration that creates a webhook')
-    .argument('<table>', 'a name such as public.orders')
-    .requiredOption('--on <events>', 'insert, update and delete, separated by commas', readEvents)
-    .requiredOption('--url <url>', 'the receiver: http or https')
-    .option('--when <condition>', "SQL about the rows new and old: 'new.total > 100'")
-    .option('--secret <name>', 'sign the calls with the secret of this name, which the migration creates')
-    .option('--key <columns>', 'send calls about rows with the same values one after the other', readColumns)
-    .option('--header <header>', "a header such as 'Authorization: Bearer …'; may be repeated", readHeader)
-    .option('--timeout <ms>', 'how long the receiver may take, in milliseconds; 10000 by default', readTimeout)
-    .option('--name <name>', 'name of the webhook; by default that of the table with _webhook')
-    .option('--write [folder]', "write it to a folder of migrations, by default the project's")
-    .option('-c, --config <file>', 'configuration file')
-    .action(async (table: string, _own: unknown, command: Command) => {
-      await printMigration(table, command.optsWithGlobals<AddOptions>(), dependencies)
-    })
+  withMigrationOptions(
+    webhook
+      .command('add')
+      .description('print the migration that creates a webhook')
+      .argument('<table>', 'a name such as public.orders')
+      .requiredOption('--on <events>', 'insert, update and delete, separated by commas', readEvents)
+      .requiredOption('--url <url>', 'the receiver: http or https')
+      .option('--when <condition>', "SQL about the rows new and old: 'new.total > 100'")
+      .option('--secret <name>', 'sign the calls with the secret of this name, which the migration creates')
+      .option('--key <columns>', 'send calls about rows with the same values one after the other', readColumns)
+      .option('--header <header>', "a header such as 'Authorization: Bearer …'; may be repeated", readHeader)
+      .option('--timeout <ms>', 'how long the receiver may take, in milliseconds; 10000 by default', readTimeout)
+      .option('--name <name>', 'name of the webhook; by default that of the table with _webhook'),
+  ).action(async (table: string, _own: unknown, command: Command) => {
+    await printWebhookMigration(table, command.optsWithGlobals<AddOptions>(), dependencies)
+  })
   webhook
     .command('list')
     .description('list the webhooks of all tables')
@@ -65,23 +64,13 @@ export function addWebhook(program: Command, dependencies: Dependencies): void {
     })
 }
 
-async function printMigration(
-  table: string,
-  options: AddOptions,
-  { loadConfig, withDatabase, print }: Dependencies,
-): Promise<void> {
+async function printWebhookMigration(table: string, options: AddOptions, dependencies: Dependencies): Promise<void> {
   const { newWebhookMigration } = await import('../webhooks/webhook-catalogue.ts')
-  const { json, write, name, on: events, url, when, secret, key, header: headers, timeout: timeoutMs } = options
-  const settings = loadConfig(options.config)
-  const sql = await withDatabase(settings, owner, ({ query }) =>
+  const { name, on: events, url, when, secret, key, header: headers, timeout: timeoutMs } = options
+  const sql = await dependencies.withDatabase(dependencies.loadConfig(options.config), owner, ({ query }) =>
     newWebhookMigration(query, { table, name, events, url, when, secret, key, headers, timeoutMs }),
   )
-  if (write === undefined) return print(json ? `${JSON.stringify({ sql })}\n` : sql)
-  const { createMigration } = await import('../migrations/new-migration.ts')
-  const { folderForNew } = await import('../../config/project.ts')
-  const folder = write === true ? await folderForNew(settings) : write
-  const file = await createMigration(folder, `webhook ${table} ${events.join(' ')}`, sql)
-  print(json ? `${JSON.stringify({ file })}\n` : `Wrote ${file}.\n`)
+  await printMigration(`webhook ${table} ${events.join(' ')}`, sql, options, dependencies)
 }
 
 async function printSecrets(

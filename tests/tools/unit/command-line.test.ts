@@ -712,7 +712,7 @@ t.test('audit writes its migration into the folder of the project, under the nex
   })
   const written = await run(['audit', 'enable', 'public.tasks', '--write'], settings, session)
   const file = join(folder, '002_audit_enable_public_tasks.sql')
-  t.match(written, { code: 0, out: `Wrote ${file}.\n` })
+  t.match(written, { code: 0, out: `Wrote ${file}. To apply it: rowhouse migrate\n` })
   t.equal(await readFile(file, 'utf8'), printed.out)
   const json = await run(['audit', 'disable', 'public.tasks', '--write', folder, '--json'], settings, session)
   t.strictSame(JSON.parse(json.out), { file: join(folder, '003_audit_disable_public_tasks.sql') })
