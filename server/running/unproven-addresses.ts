@@ -16,6 +16,7 @@ export function unprovenAddresses({
     ...(authSmsAutoconfirm ? [['GOTRUE_SMS_AUTOCONFIRM', 'phone numbers'] as const] : []),
   ]
   return settings.map(
-    ([name, addresses]) => `${name} is on: ${addresses} count as confirmed although nobody has proved to own them`,
+    ([name, addresses]) =>
+      `${name} is on: ${addresses} count as confirmed without proof that they belong to the account`,
   )
 }
