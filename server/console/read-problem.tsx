@@ -1,17 +1,24 @@
-// What a viewer who may see no reports can do about it.
-import { serviceRole, type Viewer } from '../../api.ts'
-import { Button, Problem } from '../../parts.tsx'
-import { isSameViewer, useViewer, viewerLabel } from '../../viewer.tsx'
+// What a viewer who may not read something can do about it.
+import { serviceRole } from './api.ts'
+import { Button, Problem } from './parts.tsx'
+import { isSameViewer, useViewer, viewerLabel } from './viewer.tsx'
 
-type RefusalProps = {
+/** A button to look as the role that sees everything, unless it is chosen. */
+export function LookAsServiceRole() {
+  const { viewer, choose } = useViewer()
+  return isSameViewer(viewer, serviceRole) ? null : (
+    <Button onClick={() => choose(serviceRole)}>Look as service_role</Button>
+  )
+}
+
+type ReadProblemProps = {
   readonly error: unknown
-  readonly viewer: Viewer
   /** Who sees more. */
   readonly hint: string
 }
 
-export function Refusal({ error, viewer, hint }: RefusalProps) {
-  const { choose } = useViewer()
+export function ReadProblem({ error, hint }: ReadProblemProps) {
+  const { viewer } = useViewer()
   if (error === undefined) return null
   return (
     <>
@@ -21,7 +28,7 @@ export function Refusal({ error, viewer, hint }: RefusalProps) {
           <span>
             You look as {viewerLabel(viewer)}. {hint}
           </span>
-          <Button onClick={() => choose(serviceRole)}>Look as service_role</Button>
+          <LookAsServiceRole />
         </p>
       )}
     </>

@@ -3,9 +3,10 @@ import { useState } from 'preact/hooks'
 import { serviceRole, type Viewer } from '../../api.ts'
 import { Confirm, FormDialog } from '../../forms.tsx'
 import { Badge, Button, Empty, Field, Loading, Problem, Table, TextField, useLoaded } from '../../parts.tsx'
+import { LookAsServiceRole } from '../../read-problem.tsx'
 import { go, href } from '../../router.ts'
 import { bytesText, Time } from '../../values.tsx'
-import { isSameViewer, useViewer, viewerLabel } from '../../viewer.tsx'
+import { isSameViewer, viewerLabel } from '../../viewer.tsx'
 import { PolicyTemplates } from './policy-templates.tsx'
 import {
   changeBucket,
@@ -86,7 +87,6 @@ function Buckets({ buckets, viewer, onOpen }: BucketsProps) {
 }
 
 function NoBuckets({ viewer }: { readonly viewer: Viewer }) {
-  const { choose } = useViewer()
   if (isSameViewer(viewer, serviceRole)) {
     return (
       <Empty title="There are no buckets yet">
@@ -100,7 +100,7 @@ function NoBuckets({ viewer }: { readonly viewer: Viewer }) {
         Buckets are rows of <code>storage.buckets</code>: without a policy, only <code>service_role</code> sees and
         creates them.
       </p>
-      <Button onClick={() => choose(serviceRole)}>Look as service_role</Button>
+      <LookAsServiceRole />
     </Empty>
   )
 }

@@ -2,9 +2,9 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { Viewer } from '../../api.ts'
 import { Empty, Field, Loading, Problem, useLoaded } from '../../parts.tsx'
+import { ReadProblem } from '../../read-problem.tsx'
 import { go, useRoute } from '../../router.ts'
 import { PriceChart } from './price-chart.tsx'
-import { Refusal } from './refusal.tsx'
 import {
   estimateCurve,
   groupsOf,
@@ -27,7 +27,7 @@ export function Market({ viewer, rest }: MarketProps) {
   const groups = useMemo(() => groupsOf(value ?? []), [value])
   const chosen = groups.find(({ key }) => key === query.get('vehicle')) ?? groups[0]
   if (error !== undefined) {
-    return <Refusal error={error} viewer={viewer} hint="Users see their own reports, service_role sees all." />
+    return <ReadProblem error={error} hint="Users see their own reports, service_role sees all." />
   }
   if (!value) return <Loading />
   if (!chosen) {

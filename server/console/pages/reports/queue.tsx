@@ -2,8 +2,8 @@
 import type { Viewer } from '../../api.ts'
 import { useAction } from '../../forms.tsx'
 import { Badge, Button, Empty, Loading, Problem, Table, useLoaded } from '../../parts.tsx'
+import { ReadProblem } from '../../read-problem.tsx'
 import { Time } from '../../values.tsx'
-import { Refusal } from './refusal.tsx'
 import { listPending, mileageText, priceText, reviewReport, type PendingReport, type Rest } from './reports.ts'
 
 type QueueProps = { readonly viewer: Viewer; readonly rest: Rest }
@@ -12,9 +12,7 @@ export function Queue({ viewer, rest }: QueueProps) {
   const { value, error, reload } = useLoaded(() => listPending(viewer, rest), [viewer])
   const action = useAction()
   if (error !== undefined) {
-    return (
-      <Refusal error={error} viewer={viewer} hint="Administrators review reports: users whose app_role is admin." />
-    )
+    return <ReadProblem error={error} hint="Administrators review reports: users whose app_role is admin." />
   }
   if (!value) return <Loading />
   if (value.length === 0) {

@@ -1,13 +1,14 @@
 // Runs: results of the image analysis, with their boxes, over time and side by side.
 import { useRef, useState } from 'preact/hooks'
-import { serviceRole, type Viewer } from '../../api.ts'
+import type { Viewer } from '../../api.ts'
 import { Confirm, useAction } from '../../forms.tsx'
-import { Badge, Button, Dialog, Empty, Loading, Problem, useLoaded } from '../../parts.tsx'
+import { Badge, Button, Dialog, Empty, Loading, useLoaded } from '../../parts.tsx'
+import { ReadProblem, LookAsServiceRole } from '../../read-problem.tsx'
 import { restPathOf } from '../../rest/relation.ts'
 import { go, href, useRoute } from '../../router.ts'
 import { useSession } from '../../session.tsx'
 import { Time, toggled } from '../../values.tsx'
-import { isSameViewer, useViewer, viewerLabel } from '../../viewer.tsx'
+import { useViewer, viewerLabel } from '../../viewer.tsx'
 import { BoxedImage } from './boxed-image.tsx'
 import { CoverageChart } from './coverage-chart.tsx'
 import { analyse, boxesOf, coverageOf, deleteRun, listRuns, pageSize, riskKind, type Rest, type Run } from './runs.ts'
@@ -26,7 +27,7 @@ export default function Runs() {
         <span class="grow" />
         <AnalyseButton viewer={viewer} onDone={reload} />
       </div>
-      <Problem error={error} />
+      <ReadProblem error={error} hint="Users see their own runs, service_role sees all." />
       {value ? (
         <RunList runs={value} viewer={viewer} rest={rest} onChanged={reload} />
       ) : (
@@ -113,16 +114,13 @@ type Opened =
 function RunList({ runs, viewer, rest, onChanged }: ListProps) {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const [opened, open] = useState<Opened>()
-  const { choose } = useViewer()
   const selected = runs.filter(({ id }) => chosen.has(id))
   const close = (): void => open(undefined)
   if (runs.length === 0) {
     return (
       <Empty title={`${viewerLabel(viewer)} sees no runs`}>
         <p>Users see their own runs. Look as a user and analyse an image, or send one from your app.</p>
-        {!isSameViewer(viewer, serviceRole) && (
-          <Button onClick={() => choose(serviceRole)}>Look as service_role, which sees all</Button>
-        )}
+        <LookAsServiceRole />
       </Empty>
     )
   }

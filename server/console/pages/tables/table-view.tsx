@@ -4,6 +4,7 @@ import type { ConsoleSchema, RelationDetails } from '../../../services/console/s
 import { ApiProblem, consoleApi, type Viewer } from '../../api.ts'
 import { Confirm } from '../../forms.tsx'
 import { Button, Problem, useLoaded } from '../../parts.tsx'
+import { LookAsServiceRole } from '../../read-problem.tsx'
 import type { Row } from '../../rest/cells.ts'
 import { orderOf, orderText, type Parameter } from '../../rest/filter.ts'
 import { keyFilters, keyText, readOf, type Place } from '../../rest/relation.ts'
@@ -197,8 +198,9 @@ function TableRows({ place, viewer, relation, detailsError, parameters, isHidden
       )}
       <Problem error={detailsError ?? rows.error} />
       {rows.error instanceof ApiProblem && (
-        <p>
+        <p class="bar">
           <Button onClick={() => setShown({ kind: 'refused' })}>Explain</Button>
+          <LookAsServiceRole />
         </p>
       )}
       {rows.refusal !== undefined && <Problem error={rows.refusal} />}
