@@ -1,13 +1,15 @@
 // `rowhouse console`: prints a link that opens the console.
 import { InvalidArgumentError, type Command } from 'commander'
+import { chooseDatabase } from '../../config/database-choice.ts'
 import { createConsoleLink } from '../console/console-link.ts'
 import { CommandError } from './command-error.ts'
 import type { Dependencies } from './dependencies.ts'
+import { noticeTo } from './notice.ts'
 
 type Options = { readonly url?: string; readonly json?: true; readonly config?: string }
 
 export function addConsole(program: Command, dependencies: Dependencies): void {
-  const { loadConfig, print, withDatabase } = dependencies
+  const { loadConfig, print, printError, withDatabase } = dependencies
   program
     .command('console')
     .description('print a link that opens the console in a browser, once and within an hour')
@@ -26,6 +28,9 @@ export function addConsole(program: Command, dependencies: Dependencies): void {
         }
         return createConsoleLink(query, address, 'a printed link')
       })
+      if (config.console !== 'on' && chooseDatabase(config, 'owner').kind === 'named') {
+        noticeTo(printError, json === true)('The console is closed unless the server has been started with CONSOLE=on.')
+      }
       print(json ? `${JSON.stringify({ url: link })}\n` : `${link}\n`)
     })
 }

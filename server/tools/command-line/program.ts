@@ -27,9 +27,9 @@ import { addWebhook } from './webhook-command.ts'
 import { addUsers } from './users-command.ts'
 import { messageOf } from './error-message.ts'
 
-const description = `Serves a PostgreSQL database as a REST API, and vehicle valuation reports.
+const description = `Serves a PostgreSQL database to clients of Supabase and PostgREST: tables, sign-in, files, realtime, functions.
 
-Without a command, it serves. Every option that PostgREST takes is taken here, so that it can stand in its place.`
+Without a command, it serves. All options of PostgREST are accepted, so that it is a drop-in replacement.`
 
 /**
  * Runs the command of the arguments. Never throws.

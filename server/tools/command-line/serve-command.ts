@@ -28,7 +28,7 @@ export function addServe(program: Command, dependencies: Dependencies, setExitCo
   const names = (): string[] => program.commands.map((command) => command.name())
   program
     .command('serve', { isDefault: true })
-    .description('serve the API and the reports (the default command)')
+    .description('serve all of it (the default command)')
     .argument('[FILENAME]', "configuration file in PostgREST's format")
     .option('--sample', 'add sample data to a database without reports and runs')
     .option('--migrations <folder>', 'folder of your own migrations (setting MIGRATIONS_DIR)')

@@ -14,6 +14,7 @@ import type { Config } from '../../../server/config/config.ts'
 import { MigrationError } from '../../../server/tools/migrations/migration-error.ts'
 import type { ProjectStatus } from '../../../server/tools/migrations/project-migrations.ts'
 import type { Client } from '../../../server/postgres/connection/client.ts'
+import { guideText } from '../../support/readme-section.ts'
 import { anonRole, catalogueRows, extensionTable, openSchema } from '../../support/check-catalogue.ts'
 import type { Relation } from '../../../server/catalogue/description.ts'
 
@@ -301,6 +302,28 @@ t.test('guides', async (t) => {
   for (const topic of ['overload', 'deploy', 'settings'])
     t.match((await run(['help', topic])).out, /^# /, `${topic}, which messages name`)
   t.match(await run(['help', 'nothing']), { code: 1, out: '', err: /^There is no command and no guide "nothing"\./ })
+})
+
+t.test('the guide to the command line lists all commands', async (t) => {
+  const [, names = ''] = /The commands are (.+)\.\n$/.exec((await run(['migrat'])).err) ?? []
+  const rows = guideText('server/tools/README.md').match(/^\| `rowhouse .*$/gm) ?? []
+  const cells = rows.map((row) => row.split(/(?<!\\)\|/)[1]).join('\n')
+  for (const name of names.split(', ')) t.match(cells, new RegExp(`\\b${name}\\b`), name)
+  t.notMatch(cells, 'prints', 'the first cells only')
+})
+
+t.test('a link of a console that may be closed', async (t) => {
+  const closed = 'The console is closed unless the server has been started with CONSOLE=on.\n'
+  const table: [Partial<Config>, string][] = [
+    [{ dbUri: null, console: 'development' }, ''],
+    [{ dbUri: 'postgres://localhost/app', console: 'development' }, closed],
+    [{ dbUri: 'postgres://localhost/app', console: 'on' }, ''],
+  ]
+  for (const [settings, err] of table) {
+    const loadConfig = (): Config => ({ ...config, dataDir: '.data', migrationDatabaseUrl: null, ...settings })
+    const out = /^http:\/\/127\.0\.0\.1:3000\/console\/#code=[\w-]{43}\n$/
+    t.match(await run(['console'], { loadConfig }), { code: 0, out, err })
+  }
 })
 
 t.test('usage errors', async (t) => {
