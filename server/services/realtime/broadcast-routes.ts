@@ -33,7 +33,8 @@ export const broadcastRoutes: readonly RealtimeRoute[] = [
     path: '/api/broadcast',
     id: 'broadcastMessages',
     summary: 'Sends messages to channels.',
-    description: 'Messages to private channels that the caller may not send to are left out.',
+    description:
+      'Messages to private channels that the caller may not send to are left out, and those to topics whose members cannot be given as much as comes.',
     body: dto('RealtimeBroadcastDto'),
     responses: { 202: accepted, 422: failure('The body is not valid.'), ...limited },
     handler: async ({ caller, request, response, body: { messages } }) => {
@@ -75,7 +76,8 @@ export const broadcastRoutes: readonly RealtimeRoute[] = [
       count(caller, 1)
       const isPrivate = query.get('private') === 'true'
       if (isPrivate && !(await mayWrite(topic, caller, request.headers))) throw realtimeErrors.unauthorized(403)
-      send(parts, isPrivate, { topic, event, payload: payload.length === 0 && isJson ? noPayload : payload, isJson })
+      const message = { topic, event, payload: payload.length === 0 && isJson ? noPayload : payload, isJson }
+      if (!send(parts, isPrivate, message)) throw realtimeErrors.tooManyRequests('Too many requests')
       accept(response)
     },
   }),
@@ -168,7 +170,10 @@ async function mayWrite(topic: string, { credential, parts }: RealtimeCaller, he
   }
 }
 
-function send({ hub, statistics }: RealtimeParts, isPrivate: boolean, parts: Broadcast['parts']): void {
-  hub.publish(hub.room(parts.topic, isPrivate), new Broadcast(parts))
-  statistics.broadcasts++
+/** @returns false if the members of the topic cannot be given as much as comes */
+function send({ hub, statistics }: RealtimeParts, isPrivate: boolean, parts: Broadcast['parts']): boolean {
+  const isSent = hub.publish(hub.room(parts.topic, isPrivate), new Broadcast(parts))
+  if (isSent) statistics.broadcasts++
+  else statistics.drop('crowded topic')
+  return isSent
 }

@@ -74,7 +74,12 @@ export class ChannelBroadcasts {
     const delivery = binary
       ? new Broadcast({ ...binary, topic: name })
       : new TextEvent('broadcast', name, 'broadcast', json ?? '')
-    hub.publish(this.#channel.room, delivery, isSelf ? undefined : this.#channel)
+    if (!hub.publish(this.#channel.room, delivery, isSelf ? undefined : this.#channel)) {
+      statistics.drop('crowded topic')
+      if (isAcknowledged)
+        this.#channel.reply(ref, 'error', '{"reason":"Too many messages wait for the members of this topic"}')
+      return
+    }
     statistics.broadcasts++
     if (isAcknowledged) this.#channel.reply(ref, 'ok', '{}')
   }

@@ -17,7 +17,10 @@ export type Member = {
   readonly checkExpiry: (now: number) => void
 }
 
-type Waiting = { readonly delivery: Delivery; readonly except: Member | undefined }
+/** Bytes of messages of a topic that wait for their turn. Broadcasts that come while there are more are dropped. */
+const mostWaiting = 16 * 1024 * 1024
+
+type Waiting = { readonly delivery: Delivery; readonly except: Member | undefined; readonly bytes: number }
 
 /** A topic: of one name, the public and the private one have nothing in common. */
 export class Room {
@@ -28,6 +31,7 @@ export class Room {
   readonly presence = new PresenceList()
   /** Messages that wait, because a message to many members is on its way. */
   readonly #waiting: Waiting[] = []
+  #waitingBytes = 0
   #isSending = false
   #isDiffDue = false
 
@@ -36,14 +40,14 @@ export class Room {
     this.isPrivate = isPrivate
   }
 
-  /** @param except does not get the message */
-  send(delivery: Delivery, except?: Member): void {
-    if (this.#isSending || this.channels.size > membersAtOnce) {
-      this.#waiting.push({ delivery, except })
-      if (!this.#isSending) this.#sendSlowly()
-      return
-    }
+  /**
+   * @param except does not get the message
+   * @returns false if it is dropped, because the members cannot be given as much as comes
+   */
+  send(delivery: Delivery, except?: Member): boolean {
+    if (this.#isSending || this.channels.size > membersAtOnce) return this.#sendLater(delivery, except)
     for (const channel of this.channels) if (channel !== except) channel.deliver(delivery)
+    return true
   }
 
   /** Sends what has changed of the presence to all members, once for all changes of this turn of the event loop. */
@@ -59,14 +63,21 @@ export class Room {
     if (diff !== undefined) this.send(new TextEvent('presence', this.topic, 'presence_diff', diff))
   }
 
+  #sendLater(delivery: Delivery, except: Member | undefined): boolean {
+    // Without its diffs, presence would be wrong from then on.
+    if (delivery.kind === 'broadcast' && this.#waitingBytes > mostWaiting) return false
+    const bytes = (delivery.frame(2) ?? delivery.frame(1))?.length ?? 0
+    this.#waiting.push({ delivery, except, bytes })
+    this.#waitingBytes += bytes
+    if (!this.#isSending) this.#sendSlowly()
+    return true
+  }
+
   #sendSlowly(): void {
-    this.#isSending = true
-    const [first] = this.#waiting
-    if (!first) {
-      this.#isSending = false
-      return
-    }
-    this.#waiting.shift()
+    const first = this.#waiting.shift()
+    this.#isSending = first !== undefined
+    if (!first) return
+    this.#waitingBytes -= first.bytes
     const members = [...this.channels]
     let next = 0
     const sendSome = (): void => {
@@ -122,11 +133,17 @@ export class Hub {
     return room
   }
 
-  /** Sends a message to all members of a topic, also those of other processes. @param except does not get it */
-  publish(room: Room, delivery: Delivery, except?: Member): void {
-    room.send(delivery, except)
+  /**
+   * Sends a message to all members of a topic, also those of other processes.
+   *
+   * @param except does not get it
+   * @returns false if it is dropped: see `Room`
+   */
+  publish(room: Room, delivery: Delivery, except?: Member): boolean {
+    if (!room.send(delivery, except)) return false
     this.observer.onBroadcast(room, delivery)
     this.forgetIfEmpty(room)
+    return true
   }
 
   add(channel: Member): void {

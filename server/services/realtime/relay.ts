@@ -239,7 +239,8 @@ export class Relay implements HubObserver {
       case 'hello':
         return
       case 'send':
-        this.#options.hub.find(message.topic, message.isPrivate)?.send(message.delivery)
+        if (this.#options.hub.find(message.topic, message.isPrivate)?.send(message.delivery) === false)
+          this.#options.statistics.drop('crowded topic')
         return
       case 'presence':
         if (message.entry) this.#setPresent(peer, message, message.entry)

@@ -67,7 +67,9 @@ export function startRealtime(options: RealtimeOptions, statistics: RealtimeStat
         publications: [publication, messagesPublication],
         mostBytes: () => settings().realtimeMaxTransactionBytes,
       })),
-    onMessage: (message) => deliver(hub, message),
+    onMessage: (message) => {
+      if (!deliver(hub, message)) statistics.drop('crowded topic')
+    },
   })
   feed.add({
     onTransactions: () => undefined,
@@ -179,10 +181,10 @@ export function startRealtime(options: RealtimeOptions, statistics: RealtimeStat
   }
 }
 
-/** Sends a message of SQL to the members of its topic. Every process reads it for its own. */
-function deliver(hub: Hub, { id, topic, event, payload, binary, isPrivate }: SentMessage): void {
+/** Sends a message of SQL to the members of its topic. Every process reads it for its own. @returns false if it is dropped */
+function deliver(hub: Hub, { id, topic, event, payload, binary, isPrivate }: SentMessage): boolean {
   const room = hub.find(topic, isPrivate)
-  if (!room) return
+  if (!room) return true
   const isJson = binary === null
-  room.send(new Broadcast({ topic, id, event, payload: binary ?? payload ?? Buffer.from('null'), isJson }))
+  return room.send(new Broadcast({ topic, id, event, payload: binary ?? payload ?? Buffer.from('null'), isJson }))
 }

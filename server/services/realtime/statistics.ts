@@ -21,6 +21,7 @@ export type RealtimeDrop =
   | 'settings changed'
   | 'not permitted'
   | 'not relayed'
+  | 'crowded topic'
 
 export class RealtimeStatistics {
   sockets = 0

@@ -1,7 +1,9 @@
 // Parts of realtime without a server: frames, joins, presence, rates, messages between processes.
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
 import { Allowance } from '../../../server/services/realtime/allowance.ts'
 import { Broadcast, readBinary, readText, TextEvent } from '../../../server/services/realtime/frames.ts'
+import { Hub, type Member } from '../../../server/services/realtime/hub.ts'
 import { bindingIds, readJoin } from '../../../server/services/realtime/join.ts'
 import { presenceEntry, PresenceList } from '../../../server/services/realtime/presence.ts'
 import {
@@ -162,4 +164,26 @@ t.test('messages between processes', (t) => {
     t.equal(reader.read(forged), undefined, forged.slice(0, 50))
   }
   t.end()
+})
+
+t.test('what waits for the members of a large topic is bounded', async (t) => {
+  const hub = new Hub()
+  const room = hub.room('crowd', false)
+  let delivered = 0
+  const memberOf = (number: number): Member => ({
+    number,
+    room,
+    isPresent: false,
+    deliver: () => void delivered++,
+    checkExpiry: () => undefined,
+  })
+  for (let number = 0; number < 2500; number++) hub.add(memberOf(number))
+  const payload = Buffer.from(JSON.stringify('x'.repeat(1_000_000)))
+  const message = new Broadcast({ topic: 'crowd', event: 'e', payload, isJson: true })
+  const sent = Array.from({ length: 100 }, () => hub.publish(room, message))
+  const kept = sent.filter((isSent) => isSent).length
+  t.ok(kept >= 15 && kept < 20, `${kept} of 100`)
+  t.equal(room.send(new TextEvent('presence', 'crowd', 'presence_diff', '{}')), true, 'presence must not miss a change')
+  while (delivered < (kept + 1) * 2500) await nextTurn()
+  t.ok(hub.publish(room, message), 'and it goes on')
 })
