@@ -28,8 +28,14 @@ const isLarge = (column: ColumnDetails, json: string | undefined): boolean => {
 export const CellEditor = (props: Props) =>
   isLarge(props.column, props.json) ? <LargeEditor {...props} /> : <LineEditor {...props} />
 
+/** Among the choices; no value of the database contains it. */
+const nullChoice = '\0'
+
 function LineEditor({ column, json, onSave, onRefused, onClose }: Props) {
   const [text, setText] = useState(textOf(json, column))
+  const [choice, setChoice] = useState(isNull(json) ? nullChoice : text)
+  // Browsers report a change with each arrow key.
+  const isChosenByKey = useRef(false)
   const box = useRef<HTMLSpanElement>(null)
   const isDone = useRef(false)
   // Before it is painted: what is typed at once belongs here.
@@ -48,14 +54,20 @@ function LineEditor({ column, json, onSave, onRefused, onClose }: Props) {
     const isSame = text === textOf(json, column) && (!isNull(json) || text === '')
     end(isSame ? undefined : jsonOf(text, column), move)
   }
-  const onKeyDown = (event: KeyboardEvent): void => {
-    event.stopPropagation()
-    if (event.key === 'Escape') end(undefined)
-    if (event.key === 'Enter') save()
-    if (event.key === 'Tab') save(event.shiftKey ? -1 : 1)
-    if (event.key === 'Tab' || event.key === 'Enter') event.preventDefault()
+  const saveChoice = (chosen: string, move?: 1 | -1): void => {
+    const isSame = chosen === (isNull(json) ? nullChoice : textOf(json, column))
+    end(isSame ? undefined : chosen === nullChoice ? 'null' : jsonOf(chosen, column), move)
   }
   const choices = choicesOf(column)
+  const finish = (move?: 1 | -1): void => (choices ? saveChoice(choice, move) : save(move))
+  const onKeyDown = (event: KeyboardEvent): void => {
+    event.stopPropagation()
+    isChosenByKey.current = true
+    if (event.key === 'Escape') end(undefined)
+    if (event.key === 'Enter') finish()
+    if (event.key === 'Tab') finish(event.shiftKey ? -1 : 1)
+    if (event.key === 'Tab' || event.key === 'Enter') event.preventDefault()
+  }
   const label = `New value of ${column.name}`
   const control = {
     'aria-label': label,
@@ -64,19 +76,23 @@ function LineEditor({ column, json, onSave, onRefused, onClose }: Props) {
     value: text,
     onInput: ({ currentTarget }: { readonly currentTarget: HTMLInputElement }) => setText(currentTarget.value),
     onKeyDown,
-    onBlur: () => save(),
+    onBlur: () => finish(),
   }
   return (
     <span ref={box} class="cell-editor" onDblClick={(event) => event.stopPropagation()}>
       {choices ? (
         <select
           aria-label={label}
-          value={isNull(json) ? '\0' : text}
+          value={choice}
           onKeyDown={onKeyDown}
-          onBlur={() => end(undefined)}
-          onChange={({ currentTarget: { value } }) => end(value === '\0' ? 'null' : jsonOf(value, column))}
+          onPointerDown={() => (isChosenByKey.current = false)}
+          onBlur={() => finish()}
+          onChange={({ currentTarget: { value } }) => {
+            setChoice(value)
+            if (!isChosenByKey.current) saveChoice(value)
+          }}
         >
-          {(column.isNullable || isNull(json)) && <option value={'\0'}>null</option>}
+          {(column.isNullable || isNull(json)) && <option value={nullChoice}>null</option>}
           {choices.map((choice) => (
             <option key={choice} value={choice}>
               {choice}
