@@ -168,3 +168,39 @@ t.test('a tenant of Microsoft does not prove addresses, unless it owns their dom
   const other = tenant.replace('1111', '9999')
   t.equal((await signIn({ sub: 'ann', iss: `${other}/v2.0` })).status, 400, 'another tenant')
 })
+
+t.test('nor does azure at an address that is not one of Microsoft', async (t) => {
+  const issuer = 'https://login.sovereign.example/tenant/v2.0'
+  const document = {
+    issuer,
+    authorization_endpoint: `${issuer}/authorize`,
+    token_endpoint: `${issuer}/token`,
+    jwks_uri: `${issuer}/keys`,
+  }
+  servers.set(`${issuer}/.well-known/openid-configuration`, () => Response.json(document))
+  servers.set(document.jwks_uri, keys)
+  const { url } = await startApplication(t, database.authenticatorUri, {
+    ...{ GOTRUE_EXTERNAL_AZURE_ENABLED: 'true', GOTRUE_EXTERNAL_AZURE_CLIENT_ID: 'app' },
+    ...{ GOTRUE_EXTERNAL_AZURE_SECRET: 'secret', GOTRUE_EXTERNAL_AZURE_URL: issuer },
+  })
+  const ask = askAuth(url)
+  const claims = { iss: issuer, email: 'ann@example.org' }
+  const signIn = async (more: JWTPayload) => {
+    const id_token = await sign({ ...claims, ...more })
+    return ask('POST', '/token?grant_type=id_token', { body: { provider: 'azure', id_token } })
+  }
+  t.equal(codeOf(await signIn({ sub: 'mallory of a cloud' })), 'provider_email_needs_verification')
+  t.match(sessionOf(await signIn({ sub: 'ann of a cloud', xms_edov: true })).user, { email: 'ann@example.org' })
+
+  const started = await ask('GET', '/authorize?provider=azure')
+  const at = new URL(started.headers.get('location') ?? '')
+  const nonce = at.searchParams.get('nonce') ?? ''
+  servers.set(document.token_endpoint, async () => {
+    const id_token = await sign({ ...claims, nonce, sub: 'mallory in a browser' })
+    return Response.json({ access_token: 'a', token_type: 'Bearer', expires_in: 60, id_token })
+  })
+  const state = at.searchParams.get('state') ?? ''
+  const { headers } = await ask('GET', `/callback?${new URLSearchParams({ state, code: 'c' }).toString()}`)
+  const page = new URL(headers.get('location') ?? '')
+  t.equal(page.searchParams.get('error_code'), 'provider_email_needs_verification')
+})

@@ -83,7 +83,7 @@ async function finish(
   }
   const tokens = await exchanged(context, request, flow, provider, parameters)
   const claims = { ...tokens.claims, ...namesOf(provider, parameters) }
-  const user = providerUser(issuerOf(tokens.claims, provider), claims)
+  const user = providerUser({ issuer: issuerOf(tokens.claims, provider), provider: provider.name }, claims)
   if (!user) {
     throw new AuthError(500, 'unexpected_failure', 'Error getting the id of the user from external provider')
   }

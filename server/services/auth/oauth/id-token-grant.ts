@@ -98,8 +98,8 @@ async function verified({ oidc }: Provider, token: string, accessToken: string):
   return claims
 }
 
-function userOf(claims: JWTPayload, { oidc, claims: read }: Provider): ProviderUser {
-  const user = providerUser(claims.iss ?? oidc.issuer, read(claims))
+function userOf(claims: JWTPayload, { name, oidc, claims: read }: Provider): ProviderUser {
+  const user = providerUser({ issuer: claims.iss ?? oidc.issuer, provider: name }, read(claims))
   if (user) return user
   throw oauthError(
     'invalid request',

@@ -16,6 +16,14 @@ export type ProviderUser = {
   readonly data: Readonly<Record<string, unknown>>
 }
 
+/** Who says claims. */
+export type ClaimsSource = {
+  /** The claim `iss`. */
+  readonly issuer: string
+  /** Name of the provider in the settings, which may have another address than Microsoft's, such as that of a national cloud. */
+  readonly provider: string
+}
+
 /** Claims of the profile that are texts. https://openid.net/specs/openid-connect-core-1_0.html#StandardClaims */
 const profileClaims = [
   'name',
@@ -45,12 +53,14 @@ const maxSubject = 2000
  * The user of verified claims; undefined if the claim `sub` identifies no one. It must be a text: numbers and other values
  * have no spelling that all parties agree on, and two users must never be stored under one id.
  */
-export function providerUser(issuer: string, claims: ProviderClaims): ProviderUser | undefined {
+export function providerUser({ issuer, provider }: ClaimsSource, claims: ProviderClaims): ProviderUser | undefined {
   const subject = textOf(claims.sub)
   if (subject === undefined || Buffer.byteLength(subject) > maxSubject) return undefined
   const email = textOf(claims.email)
   const address = email !== undefined && isAddress(email) ? asciiLowerCase(email) : undefined
-  const isVerified = address !== undefined && isTrue(isMicrosoft(issuer) ? claims.xms_edov : claims.email_verified)
+  const isVerified =
+    address !== undefined &&
+    isTrue(provider === 'azure' || isMicrosoft(issuer) ? claims.xms_edov : claims.email_verified)
   const profile = Object.fromEntries(
     profileClaims.flatMap((name) => {
       const value = textOf(claims[name])
@@ -113,7 +123,9 @@ const isTrue = (value: unknown): boolean => value === true || value === 'true' |
  * https://learn.microsoft.com/entra/identity-platform/migrate-off-email-claim-authorization
  */
 const isMicrosoft = (issuer: string): boolean =>
-  /^https:\/\/(?:login\.microsoftonline\.com|sts\.windows\.net|[a-z0-9-]+\.ciamlogin\.com)\//.test(issuer)
+  /^https:\/\/(?:login\.microsoftonline\.(?:com|us)|login\.partner\.microsoftonline\.cn|sts\.windows\.net|[a-z0-9-]+\.ciamlogin\.com)\//.test(
+    issuer,
+  )
 
 /** A text that Postgres can store; undefined for anything else, and for empty text. */
 const textOf = (value: unknown): string | undefined =>
