@@ -250,6 +250,27 @@ t.test('policies on the whole row, and policies that raise', async (t) => {
   t.match(errors, [{ message: 'division by zero' }])
 })
 
+t.test('a filter does not find out the values of deleted rows that the policies cannot decide', async (t) => {
+  const { database, listen, settled } = await start(t)
+  await database.query(`create function public.is_mine(one public.items) returns boolean language sql stable as 'select one.owner = auth.uid()';
+    alter table items drop column twice;
+    alter table items replica identity full;
+    alter table items enable row level security;
+    create policy own on items for select to authenticated using (public.is_mine(items));`)
+  const [all, guessed, byKey] = await Promise.all(
+    [{}, { filter: 'v=eq.secret' }, { filter: 'id=eq.1' }].map((more) =>
+      listen([{ ...binding, ...more }], asUser(user)),
+    ),
+  )
+  await database.query(`insert into items (id, v) values (1, 'secret'), (2, 'other')`)
+  await database.query('delete from items')
+  await settled()
+  const olds = (one: typeof all): unknown => one?.data().map(({ old_record: old }) => old)
+  t.strictSame(olds(all), [{ id: 1 }, { id: 2 }])
+  t.strictSame(olds(byKey), [{ id: 1 }])
+  t.strictSame(olds(guessed), [])
+})
+
 t.test('another token applies to what follows', async (t) => {
   const { database, listen, settled } = await start(t)
   await database.query(`alter table items enable row level security;

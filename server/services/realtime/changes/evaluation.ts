@@ -302,7 +302,11 @@ class RoleEvaluation {
     const { row, fullOld, kind } = item
     if (kind === 'DELETE') {
       if (!test(row)) return undefined
-      return shown.isVisible(row) ? 'all' : shown.undecided.has(row) ? 'key' : undefined
+      if (shown.isVisible(row)) return 'all'
+      if (!shown.undecided.has(row)) return undefined
+      // Conditions for other columns would give away what nothing allows the subscriber to see.
+      const isFull = this.#relation.replicaIdentity === 'full'
+      return !isFull || conditions.every(({ isOfKey }) => isOfKey) ? 'key' : undefined
     }
     const seesOld = fullOld !== undefined && shown.isVisible(fullOld)
     if (shown.isVisible(row) && test(shown.completed(item))) return seesOld || !fullOld ? 'all' : 'key'

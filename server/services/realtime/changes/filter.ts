@@ -17,6 +17,8 @@ export type Answers = ReadonlyMap<string, ReadonlySet<string>>
 export type Condition = {
   /** Index of the column among those of the table. */
   readonly column: number
+  /** Whether that is a column of the primary key. */
+  readonly isOfKey: boolean
   /** Decides by the text of the value; undefined if the database decides. */
   readonly decide: ((value: string | null) => boolean) | undefined
   /** What the database compares. Equal conditions have the same key. */
@@ -57,6 +59,7 @@ export function condition(
   const key = JSON.stringify([index, operator, isNegated, value])
   return {
     column: index,
+    isOfKey: column.isKey,
     decide: decision(filter, column, canonical),
     question: { key, type: column.typeText, operator, isNegated, value },
   }
