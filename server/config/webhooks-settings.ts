@@ -25,7 +25,7 @@ export const webhooksSettings: { readonly [K in keyof WebhooksSettings]: Setting
   webhooksConcurrency: webhooks('WEBHOOKS_CONCURRENCY', types.integer({ min: 1, max: 1000 }), 64, {
     description: 'Maximum number of calls that are sent at the same time.',
   }),
-  webhooksHostConcurrency: webhooks('WEBHOOKS_HOST_CONCURRENCY', types.integer({ min: 1, max: 1000 }), 16, {
+  webhooksHostConcurrency: webhooks('WEBHOOKS_HOST_CONCURRENCY', types.integer({ min: 1, max: 1000 }), 32, {
     description: 'Maximum number of calls that are sent to the same host at the same time.',
   }),
   webhooksMaxResponseBytes: webhooks('WEBHOOKS_MAX_RESPONSE_BYTES', types.size, 64 * 1024, {

@@ -708,9 +708,9 @@ begin
       delete from net._http_response where id = any (requests);
       insert into net._http_response (id, status_code, content_type, headers, content, timed_out, error_msg)
       select request_id, last_status, response_type, response_headers, nullif(response, ''),
-        coalesce(outcome.timed_out, false), case when last_status is null then last_error end
+        coalesce(outcome.timed_out, false), case when last_status is null then coalesce(outcome.net_error, last_error) end
       from rowhouse.calls as call
-      join pg_catalog.jsonb_to_recordset(outcomes) as outcome (id uuid, attempt integer, timed_out boolean)
+      join pg_catalog.jsonb_to_recordset(outcomes) as outcome (id uuid, attempt integer, timed_out boolean, net_error text)
         on outcome.id = call.id and outcome.attempt = call.attempts
       where call.id = any (finished) and request_id is not null;
     exception

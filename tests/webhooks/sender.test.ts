@@ -3,7 +3,8 @@ import { Webhook } from 'standardwebhooks'
 import t from 'tap'
 import { addCall, callInState, newSender, storedCall } from '../support/calls.ts'
 import { createMigratedDatabase } from '../support/database.ts'
-import { startReceiver } from '../support/receiver.ts'
+import { freePort } from '../support/free-port.ts'
+import { startRawReceiver, startReceiver } from '../support/receiver.ts'
 import { until } from '../support/until.ts'
 
 const database = await createMigratedDatabase()
@@ -75,6 +76,63 @@ t.test('what net.http_post returns finds its response in net._http_response', as
     { id: ids.refused, status_code: null, error_msg: /127\.0\.0\.2 is not a public address; WEBHOOKS_ALLOWED_HOSTS/ },
   ])
   t.equal(received.length, 2, 'each was sent once, whatever the response')
+})
+
+t.test("net._http_response has the names of headers as they are written, and errors in pg_net's words", async (t) => {
+  await removeCalls()
+  await database.query('delete from net._http_response')
+  const { url, port } = await startReceiver(t, ({ path }, response) => {
+    if (path === '/ended') response.destroy()
+    else if (path === '/names')
+      response
+        .writeHead(200, ['Missing-Value', '', 'X-Twice', 'a', 'x-twice', 'b'])
+        .end(response.req.rawHeaders.join('\n'))
+    // Otherwise, it does not respond.
+  })
+  const broken = await startRawReceiver(t, (socket) => socket.end('HTTP/1.1 200 OK\r\nX A\r\n b: c\r\n\r\n'))
+  const closed = `http://127.0.0.1:${await freePort()}/`
+  const sender = newSender(t, uri, { webhooksAllowedHosts: ['127.0.0.1', 'localhost'] })
+  const { rows } = await database.query(
+    `select net.http_get($1, headers := '{"X-Baz": "foo", "User-Agent": "own", "x-bAZ": "later"}') as names,
+       net.http_get($2) as ended, net.http_get($3) as broken, net.http_get($4) as closed,
+       net.http_get($5, timeout_milliseconds := 300) as late, net.http_get('http://no-such-host.invalid/') as unknown`,
+    [`${url}/names`, `${url}/ended`, broken, closed, `http://localhost:${port}/late`],
+  )
+  const ids = rows[0] as Record<string, string>
+  sender.wake()
+  const responses = async () => (await database.query('select * from net._http_response')).rows
+  t.ok(await until(async () => (await responses()).length === 6))
+  const found = await responses()
+  const of = (name: string) => found.find(({ id }) => id === ids[name])
+  const names = of('names')
+  t.match(names, { status_code: 200, headers: { 'Missing-Value': '', 'X-Twice': 'a, b' } })
+  const sent = String(names?.content).split('\n')
+  t.strictSame(
+    sent.filter((_, index) => index % 2 === 0).filter((name) => /baz|agent/i.test(name)),
+    ['User-Agent', 'x-bAZ'],
+  )
+  t.ok(sent.includes('later') && sent.includes('own'))
+  for (const [name, message] of [
+    ['ended', 'Server returned nothing (no headers, no data)'],
+    ['broken', 'Weird server reply'],
+    ['closed', "Couldn't connect to server"],
+    ['unknown', "Couldn't resolve host name"],
+  ] as const) {
+    t.match(of(name), { status_code: null, timed_out: false, error_msg: message }, name)
+  }
+  const late = of('late')
+  t.match(late, { status_code: null, timed_out: true })
+  const [, ...times] =
+    /^Timeout of 300 ms reached\. Total time: ([\d.]+) ms \(DNS time: ([\d.]+) ms, TCP\/SSL handshake time: ([\d.]+) ms, HTTP Request\/Response time: ([\d.]+) ms\)$/.exec(
+      String(late?.error_msg),
+    ) ?? []
+  const [total = 0, ...parts] = times.map(Number)
+  t.ok(total >= 299 && parts.length === 3 && parts.every((part) => part > 0), String(late?.error_msg))
+  t.ok(Math.abs(total - parts.reduce((sum, part) => sum + part, 0)) < 0.01)
+  const { rows: kept } = await database.query('select last_error from rowhouse.calls where request_id = $1', [
+    ids.closed,
+  ])
+  t.match(kept, [{ last_error: /ECONNREFUSED/ }], 'the call itself keeps the error with the address')
 })
 
 t.test('sends again with growing pauses and the same id, until the receiver accepts', async (t) => {

@@ -2,10 +2,21 @@
 import { request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { isFramingHeader } from '../../rest/response/header.ts'
+import { addressFamily } from '../../text/host-text.ts'
 import type { OutgoingConnections } from './connections.ts'
 import { OutgoingError, refusal } from './outgoing-error.ts'
-import { outgoingUrl, redirectedUrl } from './outgoing-url.ts'
+import { hostOf, outgoingUrl, redirectedUrl } from './outgoing-url.ts'
 import { receivedText, type ReceivedText } from './received-text.ts'
+
+/** How far a request has come. Times are those of `performance.now()`. */
+export type OutgoingProgress = {
+  /** Whether a kept connection is used, so that the others have no value. */
+  isKept?: boolean
+  /** When the address was known. */
+  lookedUp?: number
+  /** When the connection was open, and encrypted if it is to be. */
+  connected?: number
+}
 
 export type OutgoingRequest = {
   readonly method: string
@@ -15,11 +26,15 @@ export type OutgoingRequest = {
   readonly body: string | null
   /** Bytes of the body of the response that are kept. */
   readonly keptBytes: number
+  /** Written while the request is sent; with redirects, that of the last request. */
+  readonly progress?: OutgoingProgress | undefined
 }
 
 export type OutgoingResponse = {
   readonly status: number
   readonly headers: IncomingMessage['headers']
+  /** Names and values in turn, as received. */
+  readonly rawHeaders: readonly string[]
   readonly body: ReceivedText
 }
 
@@ -44,16 +59,16 @@ const ownHeaders: ReadonlySet<string> = new Set([
  */
 export async function sendRequest(
   connections: OutgoingConnections,
-  { method, url: text, headers, body, keptBytes }: OutgoingRequest,
+  { method, url: text, headers, body, keptBytes, progress = {} }: OutgoingRequest,
   signal: AbortSignal,
 ): Promise<OutgoingResponse> {
   let hop: Hop = { method, url: outgoingUrl(text), headers: sentHeaders(headers), body }
   for (let redirects = 0; ; redirects++) {
-    const response = await respondedTo(connections, hop, signal)
-    const { statusCode: status = 0, headers: received } = response
+    const response = await respondedTo(connections, { ...hop, progress }, signal)
+    const { statusCode: status = 0, headers: received, rawHeaders } = response
     const { location } = received
     if (!isRedirect(status) || location === undefined) {
-      return { status, headers: received, body: await receivedText(response, keptBytes, signal) }
+      return { status, headers: received, rawHeaders, body: await receivedText(response, keptBytes, signal) }
     }
     // Its body is of no interest, and may be endless.
     response.destroy()
@@ -79,13 +94,19 @@ function sentHeaders(given: Readonly<Record<string, string>>): OutgoingHttpHeade
   const headers: OutgoingHttpHeaders = {}
   for (const [name, value] of Object.entries(given)) {
     const lower = name.toLowerCase()
-    if (!ownHeaders.has(lower) && !isFramingHeader(lower)) headers[lower] = value
+    if (!ownHeaders.has(lower) && !isFramingHeader(lower)) headers[name] = value
   }
   return headers
 }
 
+type Attempt = Hop & { readonly progress: OutgoingProgress }
+
 /** The response to one request. Repeats it if a kept connection was closed meanwhile. */
-async function respondedTo(connections: OutgoingConnections, hop: Hop, signal: AbortSignal): Promise<IncomingMessage> {
+async function respondedTo(
+  connections: OutgoingConnections,
+  hop: Attempt,
+  signal: AbortSignal,
+): Promise<IncomingMessage> {
   try {
     return await attempt(connections, hop, signal)
   } catch (error) {
@@ -99,7 +120,7 @@ class StaleConnection extends OutgoingError {}
 
 const attempt = (
   connections: OutgoingConnections,
-  { method, url, headers, body }: Hop,
+  { method, url, headers, body, progress }: Attempt,
   signal: AbortSignal,
 ): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
@@ -115,6 +136,19 @@ const attempt = (
         headers: { ...headers, ...own },
         maxHeaderSize: headerBytes,
         signal,
+      })
+      request.on('socket', (socket) => {
+        progress.isKept = request.reusedSocket
+        delete progress.lookedUp
+        delete progress.connected
+        if (request.reusedSocket) return
+        // Node looks no address up.
+        if (addressFamily(hostOf(url)) !== undefined) progress.lookedUp = performance.now()
+        socket.once('lookup', () => (progress.lookedUp = performance.now()))
+        socket.once(
+          url.protocol === 'https:' ? 'secureConnect' : 'connect',
+          () => (progress.connected = performance.now()),
+        )
       })
       request.on('response', resolve)
       request.on('error', (error: NodeJS.ErrnoException) => {

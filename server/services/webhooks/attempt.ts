@@ -2,9 +2,10 @@
 import { version } from '../../common/version.ts'
 import type { OutgoingConnections } from '../outgoing/connections.ts'
 import { OutgoingError } from '../outgoing/outgoing-error.ts'
-import { sendRequest, type OutgoingResponse } from '../outgoing/outgoing-request.ts'
+import { sendRequest, type OutgoingProgress, type OutgoingResponse } from '../outgoing/outgoing-request.ts'
 import { webhookHeaders, webhookKey } from '../outgoing/webhook-signature.ts'
 import type { ClaimedCall, Outcome } from './claimed-call.ts'
+import { netError } from './net-error.ts'
 import { afterError, afterResponse } from './retry-plan.ts'
 import type { WebhooksSettings } from './settings.ts'
 
@@ -34,6 +35,8 @@ async function withinTime(call: ClaimedCall, { connections, settings, signal }: 
     return afterError(call, { message, isFinal: false }, settings)
   }
   const timeout = Math.min(call.timeout, settings.webhooksMaxTimeout)
+  const since = performance.now()
+  const progress: OutgoingProgress = {}
   const controller = new AbortController()
   const stop = (): void => controller.abort(signal.reason)
   // The message begins as that of pg_net.
@@ -48,6 +51,7 @@ async function withinTime(call: ClaimedCall, { connections, settings, signal }: 
       keptBytes: call.retries
         ? Math.min(keptOfWebhooks, settings.webhooksMaxResponseBytes)
         : settings.webhooksMaxResponseBytes,
+      progress,
     }
     return ofResponse(call, await sendRequest(connections, request, controller.signal), settings)
   } catch (error) {
@@ -56,6 +60,7 @@ async function withinTime(call: ClaimedCall, { connections, settings, signal }: 
     return {
       ...afterError(call, failure, settings),
       timed_out: failure.isTimeout,
+      net_error: netError(failure, { since, ...progress, now: performance.now() }),
       ...(failure.status === undefined ? {} : { status: failure.status }),
     }
   } finally {
@@ -65,30 +70,41 @@ async function withinTime(call: ClaimedCall, { connections, settings, signal }: 
 }
 
 function ofResponse(call: ClaimedCall, response: OutgoingResponse, settings: WebhooksSettings): Result {
-  const { status, headers, body } = response
+  const { status, headers, rawHeaders, body } = response
   const contentType = headers['content-type']
   // Of a call that is sent once, the response is the result: a part of it is none.
   if (!call.retries && body.fault !== null) return { state: 'dead', error: body.fault }
   return {
     ...afterResponse(call, response, settings),
     status,
-    headers: Object.fromEntries(
-      Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : (value ?? '')]),
-    ),
+    headers: receivedHeaders(rawHeaders),
     ...(contentType === undefined ? {} : { content_type: contentType }),
     ...(body.text === null ? {} : { response: body.text }),
   }
 }
 
-/** The headers that the owner of the call has chosen. */
+/** The headers of a response, with their names as received, as pg_net has them. */
+function receivedHeaders(raw: readonly string[]): Record<string, string> {
+  const received = new Map<string, [name: string, value: string]>()
+  for (let index = 0; index < raw.length; index += 2) {
+    const [name = '', value = ''] = raw.slice(index, index + 2)
+    const lower = name.toLowerCase()
+    const before = received.get(lower)
+    received.set(lower, before ? [before[0], `${before[1]}, ${value}`] : [name, value])
+  }
+  return Object.fromEntries(received.values())
+}
+
+/** The headers that the owner of the call has chosen, with their names as written. */
 function ownHeaders({ headers }: ClaimedCall): Record<string, string> {
-  const own: Record<string, string> = { 'user-agent': `rowhouse-webhooks/${version}` }
+  const agent = ['user-agent', `rowhouse-webhooks/${version}`] as const
+  const own = new Map<string, readonly [name: string, value: string]>([['user-agent', agent]])
   for (const [name, value] of Object.entries(headers)) {
     const lower = name.toLowerCase()
     if (value !== null && !lower.startsWith('webhook-'))
-      own[lower] = typeof value === 'string' ? value : JSON.stringify(value)
+      own.set(lower, [name, typeof value === 'string' ? value : JSON.stringify(value)])
   }
-  return own
+  return Object.fromEntries(own.values())
 }
 
 /** The headers that identify the call, and sign it if it has a secret. */

@@ -34,6 +34,8 @@ export type Outcome = {
   readonly status?: number
   /** Why it was not delivered. */
   readonly error?: string
+  /** The same for net._http_response, in the words of pg_net. */
+  readonly net_error?: string
   readonly timed_out?: boolean
   readonly headers?: Readonly<Record<string, string>>
   readonly content_type?: string

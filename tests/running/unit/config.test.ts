@@ -220,7 +220,7 @@ t.test('defaults', async (t) => {
     urlUseLegacyTargetNames: true,
     webhooksAllowedHosts: [],
     webhooksConcurrency: 64,
-    webhooksHostConcurrency: 16,
+    webhooksHostConcurrency: 32,
     webhooksKeepDead: 2_592_000,
     webhooksKeepDelivered: 259_200,
     webhooksMaxAttempts: 20,
