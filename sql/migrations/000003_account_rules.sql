@@ -281,6 +281,20 @@ as $$
 $$;
 comment on function auth.set_providers(uuid) is 'Writes the providers of an account''s identities to its raw_app_meta_data.';
 
+-- The tables are created later. Grants end with the sessions of their clients: whoever knew the old password may have granted an
+-- application of their own access, which it would get again without a question.
+create function auth.revoke_oauth_grants(user_id uuid) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update auth.oauth_consents set revoked_at = greatest(now(), oauth_consents.granted_at)
+  where oauth_consents.user_id = $1 and oauth_consents.revoked_at is null;
+  delete from auth.oauth_authorizations where oauth_authorizations.user_id = $1;
+end
+$$;
+comment on function auth.revoke_oauth_grants(uuid) is
+  'Revokes what an account has granted to clients of the OAuth server, for a new password. Their sessions end as all others do.';
+
 create function auth.rehash_password(user_id uuid, old_password_hash text, new_password_hash text) returns boolean
 language sql security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -523,6 +537,7 @@ grant execute on function
   auth.password_to_confirm(auth.users, json),
   auth.settle_password(auth.users, text, text)
 to supabase_auth_admin;
+grant execute on function auth.revoke_oauth_grants(uuid) to supabase_auth_admin;
 grant execute on function
   auth.rehash_password(uuid, text, text),
   auth.confirm_unproven(uuid)

@@ -551,6 +551,7 @@ begin
     end if;
     perform auth.clear_one_time_tokens($1);
     delete from auth.sessions where sessions.user_id = $1 and sessions.id is distinct from $2;
+    perform auth.revoke_oauth_grants($1);
     perform auth.record_audit(account, 'user_updated_password', 'user', null, $10);
   end if;
   if auth.is_taken($8, $9, $1) then

@@ -387,6 +387,7 @@ begin
   end if;
   if $4 is not null then
     perform auth.revoke_sessions($1, null, $5);
+    perform auth.revoke_oauth_grants($1);
     perform auth.record_audit(changed, 'user_updated_password', 'user', null, $6);
   end if;
   perform auth.record_audit(changed, 'user_modified', 'user', null, $6);

@@ -270,6 +270,7 @@ begin
   end if;
   if $3 is not null then
     delete from auth.sessions where sessions.user_id = $1;
+    perform auth.revoke_oauth_grants($1);
   end if;
   perform auth.record_audit(
     auth.admin_account($5), 'user_modified', 'user',

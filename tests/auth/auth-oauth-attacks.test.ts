@@ -513,6 +513,37 @@ t.test('the access of an earlier owner of the address ends when the address is p
   t.equal(rows.length, 0, 'a client gets nothing without a question')
 })
 
+t.test('a new password revokes the grants of whoever knew the old one', async (t) => {
+  const evil = await registerClient(flow, post)
+  const next = 'battery staple horse'
+  const changes: Readonly<Record<string, (email: unknown, token: string, id: string) => Promise<number>>> = {
+    'by the user': async (_email, token) => (await ask('PUT', '/user', { token, body: { password: next } })).status,
+    'by an administrator': async (_email, _token, id) =>
+      (await ask('PUT', `/admin/users/${id}`, { token: admin, body: { password: next } })).status,
+    'with a cookie': async (email) => {
+      const { cookie } = await call('POST', '/auth/signin', { body: { email, password } })
+      const body = { currentPassword: password, password: next }
+      return (await call('PATCH', '/auth/me', { headers: { Cookie: cookie ?? '' }, body })).status
+    },
+  }
+  for (const [label, change] of Object.entries(changes)) {
+    const { access_token: thief, user } = await signUp(ask)
+    await approvedCode(flow, evil.client_id, thief)
+    const before = await startAccess(flow, evil.client_id)
+    t.type((await openRequest(flow, before.id, thief)).body.redirect_url, 'string', 'not asked again')
+    t.equal(await change(user.email, thief, user.id), 200, label)
+    const { access_token: owner } = sessionOf(await passwordGrant(ask, user.email, next))
+    t.strictSame((await ask('GET', '/user/oauth/grants', { token: owner })).body, [])
+    const { id } = await startAccess(flow, evil.client_id)
+    t.match(
+      (await openRequest(flow, id, owner)).body,
+      { redirect_url: undefined, client: { id: evil.client_id } },
+      label,
+    )
+    returnedCode(await answerRequest(flow, id, owner))
+  }
+})
+
 t.test("a client of an administrator's account is no administrator", async (t) => {
   const { user } = await signUp(ask)
   const path = `/admin/users/${user.id}`
