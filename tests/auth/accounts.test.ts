@@ -335,9 +335,11 @@ t.test('a server that lacks a prerequisite responds with 503', async (t) => {
   })
 
   t.test('503 without the right to execute the functions', async (t) => {
-    const { call } = await startService(t, database.adminUri.replace('postgres:postgres@', 'stranger:stranger@'))
-    await database.query("create role stranger login password 'stranger'")
-    t.teardown(() => database.query('drop role stranger'))
+    // Roles are of the cluster, which other tests use at the same time.
+    const stranger = `stranger_${database.name}`
+    const { call } = await startService(t, database.uri(stranger, 'stranger'))
+    await database.query(`create role ${stranger} login password 'stranger'`)
+    t.teardown(() => database.query(`drop role ${stranger}`))
     t.equal((await call('POST', '/auth/signin', { body })).status, 503)
   })
 

@@ -82,7 +82,8 @@ t.test('without a reuse interval', async (t) => {
     const waiting = refreshGrant(ask, token)
     const isWaiting = async (): Promise<boolean> => {
       const { rows } = await database.query(
-        "select from pg_stat_activity where wait_event_type = 'Lock' and query like '%refresh_session%'",
+        `select from pg_stat_activity
+         where datname = current_database() and wait_event_type = 'Lock' and query like '%refresh_session%'`,
       )
       return rows.length > 0
     }

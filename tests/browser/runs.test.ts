@@ -31,7 +31,8 @@ const sql = `
   from generate_series(1, 3) as days (day)`
 
 t.test('runs', async (t) => {
-  const env = { STORAGE_FILE_BACKEND_PATH: join(folder, 'store') }
+  // On a busy machine, the process that analyses images gets little time.
+  const env = { STORAGE_FILE_BACKEND_PATH: join(folder, 'store'), IMAGE_TIMEOUT: '600' }
   const [browser, server] = await Promise.all([launchBrowser(t), startConsoleServer(t, env, sql)])
   const { page, faults } = await openConsole(browser, server)
   await openPage(page, '#/runs', 'Runs')

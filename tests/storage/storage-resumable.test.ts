@@ -463,7 +463,8 @@ t.test('the parts are gone when a request joins them', async (t) => {
     return withClient(database.adminUri, async (client) => {
       await client.query('begin; lock table rowhouse.resumable_parts in access exclusive mode')
       const late = patch(address, 3, Buffer.from('two'))
-      const waiting = `select from pg_locks where not granted and relation = 'rowhouse.resumable_parts'::regclass`
+      const waiting = `select from pg_locks where not granted and relation = 'rowhouse.resumable_parts'::regclass
+        and database = (select oid from pg_database where datname = current_database())`
       t.ok(await until(async () => (await client.query(waiting)).rowCount === 1))
       const parts = `delete from rowhouse.resumable_parts using rowhouse.resumable_uploads where upload_id = id and name = '${name}'`
       await client.query(`${parts}; ${change} where name = '${name}'; commit`)

@@ -146,7 +146,7 @@ t.test('downloads', async (t) => {
   await storage.ask('DELETE', '/object/files', { as: 'service_role', body: { prefixes: ['a/b c.txt'] } })
   t.strictSame(await (await get()).json(), faults.noObject)
   await storage.ask('PUT', '/object/files/q?.txt'.replace('?', '%3F'), { as: 'service_role', body: 'question' })
-  const question = await sign(storage, '/object/sign/files/q%3F.txt', { expiresIn: 10 })
+  const question = await sign(storage, '/object/sign/files/q%3F.txt', { expiresIn: 600 })
   t.equal(await (await fetch(`${storage.url}/storage/v1${question.signedURL}`)).text(), 'question')
 })
 

@@ -178,7 +178,8 @@ t.test('effects outside the transaction', async (t) => {
   const { rows } = await database.query(`
     select (select count(*)::int from public.counted) as counted,
       (select count(*)::int from pg_largeobject_metadata) as objects,
-      (select count(*)::int from pg_locks where locktype = 'advisory' and objid = 4711) as locks,
+      (select count(*)::int from pg_locks join pg_database on pg_database.oid = database
+        where locktype = 'advisory' and objid = 4711 and datname = current_database()) as locks,
       to_regclass('pg_temp.left_behind') is null as dropped`)
   t.strictSame(rows, [{ counted: 0, objects: 0, locks: 0, dropped: true }])
 })

@@ -251,11 +251,13 @@ t.test('databases and roles without accounts', async (t) => {
     code: 1,
     err: 'This database has no accounts yet. Run `rowhouse migrate` first.\n',
   })
-  await database.query("create role stranger login password 'stranger'; grant usage on schema auth to stranger")
+  // Roles are of the cluster, which other tests use at the same time.
+  const stranger = `stranger_${database.name}`
+  await database.query(`create role ${stranger} login password 'stranger'; grant usage on schema auth to ${stranger}`)
   t.teardown(async () => {
-    await database.query('drop owned by stranger; drop role stranger')
+    await database.query(`drop owned by ${stranger}; drop role ${stranger}`)
   })
-  t.match(await users(['list'], '', database.uri('stranger', 'stranger')), {
+  t.match(await users(['list'], '', database.uri(stranger, 'stranger')), {
     code: 1,
     err: /^The role in DATABASE_URL may not manage accounts\./,
   })
