@@ -44,11 +44,13 @@ async function limit(role: string, settings: Readonly<Record<string, string | nu
   for (const [name, value] of Object.entries(settings)) await inDatabase(role, name, value)
   await reload()
 }
-const fields = ({ headers }: Answer): (string | null)[] => [
-  headers.get('ratelimit-policy'),
-  headers.get('ratelimit'),
-  headers.get('retry-after'),
-]
+/** A text with times of up to 100 seconds as at first: on a busy machine, some of them are over. */
+const asAtFirst = (text: string): string => text.replace(/(^|t=|in )[5-9]\d(?=$|,| s\.)/g, '$1100')
+const fields = ({ headers }: Answer): (string | null)[] =>
+  ['ratelimit-policy', 'ratelimit', 'retry-after'].map((name) => {
+    const value = headers.get(name)
+    return value === null ? null : asAtFirst(value)
+  })
 const as = async (role: string, sub?: string): Promise<Record<string, string>> => ({
   Authorization: await bearer(role, sub === undefined ? {} : { sub }),
 })
@@ -93,10 +95,11 @@ t.test('requests of a role above its burst get 429, whatever they ask for', asyn
   for (const [method, path] of refused) {
     const answer = await one.call(method, path, method === 'POST' ? { body: { id: 4 } } : {})
     t.equal(answer.status, 429, path)
-    t.strictSame(answer.body, {
+    const { hint, ...body } = answer.body as { readonly hint: string }
+    t.equal(asAtFirst(hint), 'Try again in 100 s.')
+    t.strictSame(body, {
       code: 'PGRSTX80',
       details: 'The limit is 0.01 requests per second, and 3 at once.',
-      hint: 'Try again in 100 s.',
       message: 'Too many requests of the role anon',
     })
     t.strictSame(fields(answer), [policy, '"role";r=0;t=100', '100'], path)
@@ -276,7 +279,10 @@ t.test('the lines of the README', async (t) => {
   // The section is for the default mount path.
   t.match(readmeSection('limits-curl'), '$URL/rest/v1/notes')
   const printed = await runSection('limits-curl', env, (text) => text.replace('/rest/v1', ''))
-  t.match(printed, /^HTTP\/1.1 200 [^]*RateLimit-Policy: "role";q=2;w=200\r\nRateLimit: "role";r=1;t=100\r\n/)
+  t.match(
+    printed,
+    /^HTTP\/1.1 200 [^]*RateLimit-Policy: "role";q=2;w=200\r\nRateLimit: "role";r=1;t=(?:100|[5-9]\d)\r\n/,
+  )
   const client = createClient(one.url, key, {
     global: { fetch: (input, init) => fetch((input as string).replace('/rest/v1', ''), init) },
     // The client needs a WebSocket, which Node 20 does not have. It is not used.
@@ -284,7 +290,11 @@ t.test('the lines of the README', async (t) => {
   })
   const select = await sectionFunction<[typeof client]>('limits', ['client'], ['data', 'error', 'status'])
   t.match(await select(client), { status: 200, error: null, data: [{ id: 1 }, { id: 2 }] })
-  t.match(await select(client), { status: 429, error: { code: 'PGRSTX80', hint: 'Try again in 100 s.' }, data: null })
+  t.match(await select(client), {
+    status: 429,
+    error: { code: 'PGRSTX80', hint: /^Try again in (?:100|[5-9]\d) s\.$/ },
+    data: null,
+  })
   await limit('anon', {})
   await limit('authenticated', {})
 })

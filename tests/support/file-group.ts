@@ -11,7 +11,7 @@ const needsOwnProcess =
   /process\.(?:env\.\w+ *=[^=]|memoryUsage|cpuUsage|resourceUsage|on\(|once\(|argv|exit|emit)|cpu-time|\bgc\b|node:v8|performance\.now|mock\.|globalThis\.|opentelemetry|prom-client|worker_threads|process\.stdout|on-s3|getClaims|trustAllStatements/
 
 /** Files of a group. Unit tests are brief. */
-const groupSizes: Readonly<Record<string, number>> = { unit: 24 }
+const groupSizes = { unit: 24, http: 12 }
 
 /**
  * Joins files of one folder to groups, and writes a program for each.
@@ -30,7 +30,7 @@ export function joinFiles(files: readonly string[]): string[] {
     const tier = file.includes('/unit/') ? 'unit' : 'http'
     const count = counts.get(tier) ?? 0
     counts.set(tier, count + 1)
-    const name = `${tier}-${String(Math.floor(count / (groupSizes[tier] ?? 8)) + 1).padStart(2, '0')}`
+    const name = `${tier}-${String(Math.floor(count / groupSizes[tier]) + 1).padStart(2, '0')}`
     groups.set(name, [...(groups.get(name) ?? []), file])
   }
   const programs = [...groups].map(([name, members]) => {

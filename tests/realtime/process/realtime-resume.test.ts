@@ -91,7 +91,7 @@ t.test('a client that has seen nothing since before the other process began to r
   const { client, position } = await listen(first.url(), 'quiet')
   t.ok(await until(async () => (await readers()) === 2))
   // It learns soon that nothing has happened before it began.
-  await pause(1000)
+  await pause(3000)
   first.kill('SIGKILL')
   await Promise.all([first.ended, client.closed])
   await database.query('insert into quiet values (1)')
