@@ -53,7 +53,7 @@ t.test('workers are one server', async (t) => {
     'the presence of a killed worker ends',
   )
   const took = Math.round(performance.now() - killedAt)
-  t.ok(took < 10_000, `after ${took} ms`)
+  t.ok(took < 30_000, `after ${took} ms`)
   const others = left()
   t.ok(others.length > 0, `${others.length} of ${clients.length} are at the other worker`)
 

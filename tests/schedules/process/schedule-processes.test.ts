@@ -62,7 +62,7 @@ t.test('a process that is killed is replaced, and no run overlaps another', { ti
   const [second] = await scheduling(rest)
   t.equal(second, rest[0])
   await rowOf(database, `select from public.log where began > to_timestamp(${killedAt / 1000}) + interval '2 seconds'`)
-  t.ok(Date.now() - killedAt < 30_000, `after ${Date.now() - killedAt} ms`)
+  t.ok(Date.now() - killedAt < 60_000, `after ${Date.now() - killedAt} ms`)
 
   second?.kill('SIGTERM')
   await second?.ended
