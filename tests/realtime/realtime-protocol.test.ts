@@ -290,7 +290,7 @@ t.test('refusals before the upgrade', async (t) => {
   const barely = await signToken({ role: 'anon', exp: now() - 5 })
   const cases: readonly (readonly [string | undefined, number, string])[] = [
     [undefined, 401, 'API key is missing'],
-    ['', 401, 'API key is missing'],
+    ['', 401, 'The token provided is not a valid JWT'],
     ['nonsense', 401, 'The token provided is not a valid JWT'],
     [expired, 401, 'Token has expired'],
     [barely, 401, 'Token has expired'],
@@ -350,9 +350,17 @@ t.test('new tokens', async (t) => {
   await client.join('a')
   client.send('access_token', 'realtime:a', { access_token: await hourToken('anon', { sub: 'x' }) })
   t.strictSame(await client.events(), [])
-  client.send('access_token', 'realtime:a', { access_token: 'nonsense' })
-  t.match(await client.next('system'), { payload: { message: 'The token provided is not a valid JWT' } })
+  client.send('phx_leave', 'realtime:a', {})
   await client.next('phx_close', 'realtime:a')
+  for (const token of ['nonsense', '']) {
+    await client.join('a')
+    client.send('access_token', 'realtime:a', { access_token: token })
+    t.match(await client.next('system'), { payload: { message: 'The token provided is not a valid JWT' } })
+    await client.next('phx_close', 'realtime:a')
+  }
+  t.match((await client.join('a', {}, { access_token: '' })).response, {
+    reason: 'MalformedJWT: The token provided is not a valid JWT',
+  })
 })
 
 t.test('a stopping server makes clients come back', async (t) => {

@@ -72,7 +72,8 @@ export type Tokens = {
 export const createTokens = (options: CredentialChecks): Tokens => ({
   verify: async (given) => {
     const token = cleaned(given)
-    if (token === undefined || token === '') throw new TokenRefused('missing', 'API key is missing')
+    if (token === undefined) throw new TokenRefused('missing', 'API key is missing')
+    if (token === '') throw new TokenRefused('malformed', malformed)
     if (isApiKey(token)) return keyCredential(token, options)
     const identity = await verified(token, options.verifier())
     const { exp } = identity.claims
