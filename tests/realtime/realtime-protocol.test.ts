@@ -160,7 +160,7 @@ const rows: readonly Row[] = [
       null,
       ['1', '1', 'realtime:a', 'phx_join', config()],
       ['1', '2', 'realtime:a', 'unknown', {}],
-      ['1', '3', 'realtime:a', 'broadcast', 'no object'],
+      ['1', '3', 'realtime:a', 'broadcast', null],
       ['1', '4', 'realtime:a', 'access_token', { access_token: null }],
       ['1', '5', 'realtime:a', 'access_token', { access_token: 'sb_publishable_x' }],
     ],
@@ -248,6 +248,12 @@ t.test('broadcasts from each version to each', async (t) => {
   t.strictSame(payloadOf(await two.next('broadcast')), hello)
   t.strictSame(payloadOf(await three.next('broadcast')), hello)
 
+  // As with the original, a payload need not be an object.
+  for (const payload of ['text', 1, [true]]) {
+    two.send('broadcast', 'realtime:room', payload)
+    t.strictSame(payloadOf(await one.next('broadcast')), payload)
+    t.strictSame(payloadOf(await three.next('broadcast')), payload)
+  }
   two.sendRaw(push('room', 'bytes', Buffer.from([0, 255, 1])))
   t.strictSame(payloadOf(await three.next('broadcast')), { type: 'broadcast', event: 'bytes', payload: '00ff01' })
   t.strictSame(await one.events(), [], 'no bytes for version 1.0.0')

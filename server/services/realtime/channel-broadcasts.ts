@@ -1,6 +1,6 @@
 // Broadcasts of a channel: those of its client, and stored ones that are sent again.
 import { unauthorized, type ChannelRights } from './channel-permission.ts'
-import { Broadcast, objectJson, TextEvent, type ClientMessage, type Delivery, type Ref } from './frames.ts'
+import { Broadcast, TextEvent, valueJson, type ClientMessage, type Delivery, type Ref } from './frames.ts'
 import type { Member } from './hub.ts'
 import type { JoinRequest } from './join.ts'
 import { ChannelRefused } from './realtime-error.ts'
@@ -59,7 +59,8 @@ export class ChannelBroadcasts {
       statistics.drop('not permitted')
       return
     }
-    const json = binary ? undefined : objectJson(payload)
+    // Any value, as in the original.
+    const json = binary ? undefined : valueJson(payload)
     if (!binary && json === undefined) {
       statistics.drop('broken frame')
       return
