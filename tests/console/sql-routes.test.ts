@@ -65,6 +65,15 @@ t.test('without a session, or without its header', async (t) => {
   t.equal((await call('GET', 'check', undefined, { cookie: '' })).status, 401)
 })
 
+t.test('explanations whose effects may remain are recorded', async (t) => {
+  const request = 'GET /rest/v1/notes?id=eq.2'
+  const caller = { user: bob }
+  t.equal((await call('POST', 'explain', { request, caller, trusted: [] })).status, 200)
+  t.strictSame(await logged('explain with effects'), [])
+  t.equal((await call('POST', 'explain', { request, caller, trusted: ['public.notify'] })).status, 200)
+  t.strictSame(await logged('explain with effects'), [{ request, trusted: ['public.notify'], as: caller }])
+})
+
 t.test('a hidden row and a denied write are explained', async (t) => {
   const caller = { user: bob }
   const { body } = await call('POST', 'explain', { request: 'GET /rest/v1/notes?id=eq.1', caller })

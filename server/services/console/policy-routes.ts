@@ -9,6 +9,9 @@ import { requireDevelopment } from './development.ts'
 import type { AcceptedMutant, ExplainRequest, FixRequest, NewPolicyTest, RunRequest } from './policy-protocol.ts'
 import { viewerIdentity } from './viewer.ts'
 
+/** Characters of a request in the log of changes. */
+const maxLogged = 2000
+
 const onlyDevelopment = failure('This is possible during development only.')
 const unusable = failure('What was given, or a file of the project, cannot be used: the message says why.')
 
@@ -25,9 +28,18 @@ export const policyRoutes = (parts: ConsoleParts, access: Access<ConsoleCaller>)
     body: dto<ExplainRequest>('ConsoleExplainDto'),
     success: success(200, 'The explanation.', { type: 'object' }),
     errors: { 404: failure('There is no such role or user.'), 422: unusable },
-    handler: async ({ body, response }) => {
+    handler: async ({ caller, body, response }) => {
       const { explain } = await parts.tools()
       const identity = await viewerIdentity(parts, body.caller)
+      const { request, trusted = [] } = body
+      // What trusted functions do may remain.
+      if (trusted.length > 0) {
+        await parts.record(caller, 'explain with effects', {
+          request: request.slice(0, maxLogged),
+          trusted,
+          as: body.caller,
+        })
+      }
       return { details: await explain(body, identity, goneSignal(response)) }
     },
   }),

@@ -1,4 +1,5 @@
 // The SQL of the templates of policies.
+import { identifier, literal } from '../../sql-names.ts'
 
 type Template = {
   readonly key: string
@@ -6,9 +7,6 @@ type Template = {
   readonly description: string
   readonly sqlFor: (bucket: string) => string
 }
-
-const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
-const identifier = (text: string): string => `"${text.replaceAll('"', '""')}"`
 
 /** Names of policies are cut after 63 bytes, and have to differ. */
 const longestBucket = 30

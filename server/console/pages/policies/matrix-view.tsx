@@ -4,6 +4,7 @@ import type { CheckReport, MatrixRelation, SqlCommand } from '../../../services/
 import { Badge, Dialog, Empty, Snippet, Table } from '../../parts.tsx'
 import { href } from '../../router.ts'
 import { useSession } from '../../session.tsx'
+import { identifier } from '../../sql-names.ts'
 import { commands, conditionsOf, passageOf, type Passage } from './matrix.ts'
 
 /** Relations that are drawn at first. */
@@ -197,13 +198,11 @@ const methods = { select: 'GET', insert: 'POST', update: 'PATCH', delete: 'DELET
 const requestFor = (command: SqlCommand, path: string): string =>
   command === 'insert' ? `POST ${path}` : `${methods[command]} ${path}?limit=10`
 
-const quoted = (name: string): string => (/^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`)
-
 function policySql({ schema, name, policies }: MatrixRelation, chosen: string | undefined): string {
-  const table = `${quoted(schema)}.${quoted(name)}`
+  const table = `${identifier(schema)}.${identifier(name)}`
   const policy = policies.find((it) => it.name === chosen)
   if (!policy) return `create policy own_rows on ${table} to authenticated\n  using (owner = (select auth.uid()));`
   const using = policy.using === null ? '' : `\n  using (${policy.using})`
   const check = policy.check === null ? '' : `\n  with check (${policy.check})`
-  return `alter policy ${quoted(policy.name)} on ${table}${using}${check};`
+  return `alter policy ${identifier(policy.name)} on ${table}${using}${check};`
 }
