@@ -104,6 +104,16 @@ function PageOf({ page }: { readonly page: Page }) {
       </>
     )
   }
-  if (loadError !== undefined) return <Problem error={loadError} />
+  if (loadError !== undefined) {
+    return (
+      <Empty title="The page could not be loaded">
+        <p>The server does not respond, or it has another version since the console was opened.</p>
+        <Problem error={loadError} />
+        <button type="button" class="button" onClick={() => location.reload()}>
+          Load the console again
+        </button>
+      </Empty>
+    )
+  }
   return loaded ? <loaded.Component /> : <Loading />
 }

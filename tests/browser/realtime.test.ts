@@ -15,12 +15,22 @@ t.test('events, who gets them and why another does not', async (t) => {
        alter table public.notes enable row level security;
        create policy only_public on public.notes for select to anon using (is_public);
        grant select on public.notes to anon; grant all on public.notes to service_role;
+       create table public.drafts (id int primary key);
+       grant select on public.drafts to anon, service_role;
        alter publication supabase_realtime add table public.notes`,
     ),
   ])
   const { page, faults } = await openConsole(browser, server)
   await openPage(page, '#/realtime', 'Realtime')
   await page.waitForFunction(() => document.querySelector('.wish select option[value*=notes]'))
+  await page.select('.wish select', 'public\u0000drafts')
+  await press(page, 'Subscribe', 'form')
+  t.ok(await shows(page, 'alter publication supabase_realtime add table "public"."drafts"'), 'what a refusal asks for')
+  await press(page, 'Run it as the owner')
+  t.ok(await shows(page, 'Waiting for events'), 'it subscribes again')
+  t.ok(await shows(page, 'is subscribed', '.subscriptions'))
+  await press(page, 'Stop')
+
   await page.select('.wish select', 'public\u0000notes')
   await press(page, 'Subscribe', 'form')
   await page.waitForFunction(

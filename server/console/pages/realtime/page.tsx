@@ -7,6 +7,7 @@ import { useViewer, viewerLabel } from '../../viewer.tsx'
 import { Channels } from './channels.tsx'
 import { Events } from './events.tsx'
 import { Sender } from './sender.tsx'
+import { Unpublished } from './unpublished.tsx'
 import { Watch, type WatchState, type Wish } from './watch.ts'
 import { WishForm } from './wish-form.tsx'
 
@@ -62,7 +63,11 @@ function Subscribe() {
             ))}
           </ul>
           {running.wish.kind === 'channel' && <Sender watch={watch} viewer={running.viewers[0]} />}
-          <Events wish={running.wish} viewers={running.viewers} state={state} />
+          {running.wish.kind === 'changes' && state.problems.every((problem) => problem !== undefined) ? (
+            <Unpublished {...running.wish} onAdded={() => setRunning({ ...running })} />
+          ) : (
+            <Events wish={running.wish} viewers={running.viewers} state={state} />
+          )}
         </>
       )}
       {!running && (

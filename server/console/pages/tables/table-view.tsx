@@ -273,7 +273,9 @@ function TableRows({ place, viewer, relation, detailsError, parameters, isHidden
           onConfirm={() => remove().catch(refused(setError))}
           onClose={() => setShown(undefined)}
         >
-          <p>They are deleted as {viewerLabel(viewer)}. This cannot be undone.</p>
+          <p>
+            {chosen.length === 1 ? 'It is' : 'They are'} deleted as {viewerLabel(viewer)}. This cannot be undone.
+          </p>
         </Confirm>
       )}
       {shown?.kind === 'row' && relation && (
