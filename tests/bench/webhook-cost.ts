@@ -1,6 +1,7 @@
 // What webhooks of a table cost: `node --import=tsx tests/bench/webhook-cost.ts [rounds]`. Runs by hand. Compares the same
-// statements on tables with webhooks and on one without, in turn, on an embedded database of its own, and prints medians.
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
+// statements on tables with webhooks and on one without, in turn, on an embedded database of its own, and prints medians; of one row
+// also the least CPU time of the database's process, which a busy machine changes little (on Linux).
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -10,6 +11,8 @@ import { webhookMigration } from '../../server/tools/webhooks/webhook-sql.ts'
 
 const rounds = Number(process.argv[2] ?? 7)
 const transactions = 500
+/** Few at a time, so that some are undisturbed. */
+const transactionsOfSample = 20
 const bulkRows = 20_000
 
 const folder = await mkdtemp(join(tmpdir(), 'rowhouse-webhooks-'))
@@ -31,12 +34,27 @@ const settings = `select set_config('request.jwt.claims', '${JSON.stringify(clai
   set_config('request.headers', '${JSON.stringify(headers)}', true);`
 
 /** Milliseconds of one transaction with one row, as a request makes it: one round trip. */
-async function single(name: string): Promise<number> {
+async function single(name: string, count = transactions): Promise<number> {
   const start = performance.now()
-  for (let index = 0; index < transactions; index++) {
+  for (let index = 0; index < count; index++) {
     await client.query(`${settings} insert into public.${name} (title, place) values ('Water the plants', 'Lake')`)
   }
-  return (performance.now() - start) / transactions
+  return (performance.now() - start) / count
+}
+
+const { rows: sessions } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
+
+/** Microseconds of CPU that the session of the client has used; undefined where the system does not say. */
+async function usedTime(): Promise<number | undefined> {
+  const text = await readFile(`/proc/${sessions[0]?.pid}/schedstat`, 'utf8').catch(() => undefined)
+  return text === undefined ? undefined : Number(text.split(' ')[0]) / 1000
+}
+
+/** Microseconds of CPU of one transaction with one row. */
+async function usedBySingle(name: string): Promise<number> {
+  const before = await usedTime()
+  await single(name, transactionsOfSample)
+  return ((await usedTime()) ?? NaN) - (before ?? NaN)
 }
 
 /** Milliseconds of a statement with many rows. */
@@ -64,6 +82,15 @@ try {
   }
   await client.query(`create trigger hook after insert on public.supabase for each row
     execute function supabase_functions.http_request('https://example.com/hook', 'POST', '{}', '{}', '1000')`)
+  const used = new Map(names.map((name) => [name, Infinity]))
+  for (let round = 0; round < 10 * rounds; round++) {
+    for (const name of names) used.set(name, Math.min(used.get(name) ?? Infinity, await usedBySingle(name)))
+  }
+  for (const [name, time] of used) {
+    const each = time / transactionsOfSample
+    const more = each - (used.get('plain') ?? NaN) / transactionsOfSample
+    console.log(`one row, ${name}: ${each.toFixed(0)} µs of CPU, ${more.toFixed(0)} more`)
+  }
   for (const [title, measure] of [
     ['one row', single],
     [`${bulkRows} rows`, bulk],
