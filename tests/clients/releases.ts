@@ -91,6 +91,16 @@ export const clients = {
     ...{ area: 'Databases and agents', release: '0.2.0', with: { '@modelcontextprotocol/sdk': '1.32.2' } },
   },
   "n8n's Supabase node": { area: 'Databases and agents', release: '2.41.0', package: 'n8n-workflow' },
+  'drizzle-orm': {
+    ...{ area: 'Databases and agents', release: '0.45.4', with: { 'drizzle-kit': '0.31.11', pg: '8.16.3' } },
+  },
+  prisma: {
+    ...{
+      area: 'Databases and agents',
+      release: '7.10.0',
+      with: { '@prisma/client': '7.10.0', '@prisma/adapter-pg': '7.10.0' },
+    },
+  },
   '@langchain/community': {
     ...{
       area: 'Databases and agents',
