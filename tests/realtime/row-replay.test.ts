@@ -347,7 +347,7 @@ t.test('a publication that is created when the log is read already', async (t) =
   const { database, listen, settled, feed } = await start(t)
   await database.query('drop publication supabase_realtime')
   const end = feed.use()
-  await feed.whenReading(AbortSignal.timeout(20_000))
+  await feed.whenReading(AbortSignal.timeout(120_000))
   await database.query('create publication supabase_realtime for table items')
   const one = await listen([binding])
   end()

@@ -67,7 +67,7 @@ export async function startCluster(): Promise<void> {
     { ...asUser(runAs), detached: true, stdio: 'ignore' },
   )
   server.unref()
-  const deadline = Date.now() + 30_000
+  const deadline = Date.now() + 120_000
   while (!(await accepts(port))) {
     if (Date.now() > deadline || server.exitCode !== null) throw new Error('the test database did not start')
     await new Promise((resolve) => setTimeout(resolve, 50))
@@ -89,7 +89,7 @@ export async function stopCluster(): Promise<void> {
       return true
     }
   }
-  const deadline = Date.now() + 10_000
+  const deadline = Date.now() + 60_000
   while (!gone() && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 20))
   for (const folder of folders) await rm(folder, { recursive: true, force: true })
   await rm(stateFile, { force: true })

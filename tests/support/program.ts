@@ -23,7 +23,7 @@ export type Program = {
   readonly written: () => string
   /** The standard output so far. */
   readonly printed: () => string
-  /** Resolves with the first matching line from index `after` on; rejects when the program ends or after a minute. */
+  /** Resolves with the first matching line from index `after` on; rejects when the program ends or after three minutes. */
   readonly line: (fits: (line: LogLine) => boolean, after?: number) => Promise<LogLine>
   readonly kill: (signal: NodeJS.Signals) => void
   /** Resolves with the exit code. */
@@ -97,7 +97,7 @@ export function startProgram(
         const found = lines.slice(after).find(fits)
         if (found || hasEnded) settle(found)
       }
-      const timer = setTimeout(() => settle(undefined), 60_000)
+      const timer = setTimeout(() => settle(undefined), 180_000)
       waiting.add(look)
       look()
     })

@@ -136,7 +136,7 @@ export async function startRowChanges(
         bindings,
         identity,
         since,
-        signal: AbortSignal.timeout(20_000),
+        signal: AbortSignal.timeout(120_000),
         receiver: {
           onChange: (event, matching) => {
             events.push(event)
