@@ -99,16 +99,16 @@ t.test('a call that takes too long', async (t) => {
   const [, before] = await read('faults', 'faults/fine')
   // The processes of the functions have started.
   await read('streams', 'streams/state')
-  limits.timeoutMs = 3000
+  limits.timeoutMs = 5000
   t.strictSame(summary(await failure('faults', 'faults/never')), [
     'timed out',
     504,
     'IDLE_TIMEOUT',
-    'The call took longer than 3000 ms',
+    'The call took longer than 5000 ms',
   ])
   limits.timeoutMs = 30_000
   const [, after] = await read('faults', 'faults/fine')
-  limits.timeoutMs = 3000
+  limits.timeoutMs = 5000
   t.not(after, before, 'what it left behind ends with its process')
   const { body } = await invoke('streams', 'streams/events')
   const [error] = (await once(body.resume(), 'error')) as [unknown]
@@ -324,7 +324,7 @@ t.test('a request whose body breaks off, and a response that is not read, are no
   await pause(300)
   broken.destroy(new Error('the source broke'))
   t.match(await call, { message: 'the source broke' })
-  limits.timeoutMs = 3000
+  limits.timeoutMs = 5000
   const { body } = await invoke('streams', 'streams/events')
   await until(() => body.destroyed)
   await until(() => runtime.statistics().calls === 0)

@@ -33,10 +33,10 @@ const folder = await folderWith(t, {
   ] }))`,
   'functions/env/index.ts': `Deno.serve(() => Response.json([Deno.env.toObject(), process.env]))`,
 })
-const { url, database, call, service } = await startFunctionServer(t, {
+const { url, database, call, service, reload } = await startFunctionServer(t, {
   FUNCTIONS_DIR: join(folder, 'functions'),
   FUNCTIONS_CONCURRENCY: '5',
-  FUNCTIONS_TIMEOUT: '3',
+  FUNCTIONS_TIMEOUT: '60',
   FUNCTIONS_MAX_RESPONSE_BYTES: '1mb',
   GOTRUE_MAILER_AUTOCONFIRM: 'true',
   SECRET_OF_THE_SERVER: 'secret',
@@ -46,16 +46,17 @@ const ask = (name: string, init: RequestInit = {}): Promise<Response> =>
   fetch(`${url}/functions/v1/${name}`, { ...init, headers: { authorization, ...(init.headers as object) } })
 const running = (): number | undefined => service.functions?.figures().running
 
-/** Waits until the process of a function has started, which may take longer than a call may. */
-const started = (name: string): Promise<boolean> =>
-  until(async () => {
-    const response = await ask(name)
-    await response.arrayBuffer()
-    return response.status === 200
-  })
+/** Begins a call that has three seconds. Others have a minute, as processes of functions start slowly on a busy machine. */
+async function withThreeSeconds<T>(begin: () => T): Promise<T> {
+  await reload({ FUNCTIONS_TIMEOUT: '3' })
+  t.ok(await until(() => running() === 0))
+  const begun = begin()
+  t.ok(await until(() => running() === 1))
+  await reload({ FUNCTIONS_TIMEOUT: '60' })
+  return begun
+}
 
 t.test('a session that has ended calls nothing', async (t) => {
-  t.ok(await started('echo'))
   const client = clientWith(url, await signToken({ role: 'anon' }))
   const { data } = await client.auth.signUp({ email: newAddress(), password })
   const token = data.session?.access_token ?? ''
@@ -98,7 +99,6 @@ t.test('calls of many users at the same time keep apart', async (t) => {
       answers.push(`${user} ${await response.text()}`)
     }
   }
-  t.ok(await started('who'))
   await Promise.all([1, 2, 3, 4].map(work))
   t.equal(answers.length, 40)
   t.strictSame(
@@ -108,7 +108,6 @@ t.test('calls of many users at the same time keep apart', async (t) => {
 })
 
 t.test('a flood of one function leaves room for others', async (t) => {
-  t.ok((await started('slow')) && (await started('echo')))
   const flood = Array.from({ length: 100 }, async () => {
     const response = await ask('slow')
     await response.arrayBuffer()
@@ -119,7 +118,7 @@ t.test('a flood of one function leaves room for others', async (t) => {
   t.match(await call('GET', '/health'), { status: 200 })
   const outcomes = await Promise.all(flood)
   const answered = outcomes.filter((it) => it === '200,').length
-  t.ok(answered >= 5 && answered < 50, `${answered} were answered`)
+  t.ok(answered >= 5 && answered < 90, `${answered} were answered`)
   t.strictSame(
     outcomes.filter((it) => it !== '200,' && it !== '503,1'),
     [],
@@ -127,23 +126,15 @@ t.test('a flood of one function leaves room for others', async (t) => {
 })
 
 t.test('an endless loop and an endless response end, and harm no other', async (t) => {
-  const spinning = ask('spin')
-  await pause(100)
+  const { spinning } = await withThreeSeconds(() => ({ spinning: ask('spin') }))
   t.equal(await (await ask('echo', { method: 'POST', body: 'meanwhile' })).text(), 'meanwhile')
   t.ok([504, 546].includes((await spinning).status), 'the call ends')
-  const endless = async (): Promise<Response | undefined> => {
-    const response = await ask('endless')
-    return response.status === 200 ? response : undefined
-  }
-  let response: Response | undefined
-  t.ok(await until(async () => (response = await endless()) !== undefined))
-  const whole = async (): Promise<void> => void (await response?.arrayBuffer())
-  await t.rejects(whole, 'the response breaks off')
+  const endless = await ask('endless')
+  await t.rejects(endless.arrayBuffer(), 'the response breaks off')
   t.equal(await (await ask('echo', { method: 'POST', body: 'after' })).text(), 'after')
 })
 
 t.test('headers of the connection stay where they are, and cookies stay apart', async (t) => {
-  t.ok(await started('headers'))
   const raw = rawRequest(
     url,
     `GET /functions/v1/headers HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\n\r\n`,
@@ -157,7 +148,6 @@ t.test('headers of the connection stay where they are, and cookies stay apart', 
 })
 
 t.test('nothing of the server is in the environment', async (t) => {
-  t.ok(await started('env'))
   const [own, all] = (await (await ask('env')).json()) as [Record<string, string>, Record<string, string>]
   t.notOk('SECRET_OF_THE_SERVER' in own)
   const texts = JSON.stringify([own, all])
@@ -173,7 +163,9 @@ t.test('clients that hang up, drip and stop', async (t) => {
     await pause(wait)
     socket.destroy()
   }
-  const stopped = rawRequest(url, postHead('/functions/v1/echo', 1000, { Authorization: authorization }) + 'part')
+  const stopped = await withThreeSeconds(() =>
+    rawRequest(url, postHead('/functions/v1/echo', 1000, { Authorization: authorization }) + 'part'),
+  )
   t.ok(
     await until(() => /^HTTP\/1\.1 (?:408|504) /.test(stopped.text())),
     'a body that stops ends with the time of the call',
