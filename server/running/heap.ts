@@ -37,6 +37,8 @@ export function compactHeap(): void {
 const usualSize = 16 * 2 ** 20
 /** Milliseconds between two looks at the load, and the share of them above which a process has something to do. */
 const [interval, busyShare] = [250, 0.1]
+/** Looks in a row at a process that has something to do after which that is load, not a start or a request or two. */
+const looksUnderLoad = 8
 
 const youngSize = (): number =>
   getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space')?.space_size ?? usualSize
@@ -75,6 +77,8 @@ function growYoungGeneration(factor: number): void {
  */
 export class YoungGeneration {
   #isOverloaded = false
+  /** Looks in a row at which the process had something to do. */
+  #busyLooks = 0
   #last = performance.eventLoopUtilization()
 
   /** Call it when an overload of the processor begins, and when it has ended. */
@@ -101,7 +105,8 @@ export class YoungGeneration {
     // As V8 does by default.
     if (this.#isOverloaded) return allowGrowth(2)
     keepYoungGeneration()
-    if (utilization < busyShare) return
+    this.#busyLooks = utilization < busyShare ? 0 : this.#busyLooks + 1
+    if (this.#busyLooks < looksUnderLoad) return
     const factor = Math.floor(usualSize / youngSize())
     if (factor >= 2) growYoungGeneration(factor)
   }
