@@ -1,12 +1,11 @@
-// Migrations of the server and of the project while it serves: at the start, and whenever a file is saved.
+// Migrations of the server and of the project while it serves: at the start, and whenever a file is saved. What applies those of the
+// project is loaded only where there are any: it takes memory that a server has no other use for.
 import { withClient } from '../postgres/connection/client.ts'
 import { describeLogin, migrateForServing } from '../postgres/serving-login.ts'
 import { CommandError } from './command-line/command-error.ts'
 import { messageOf } from './command-line/error-message.ts'
 import { servingFrom, toPoolConfig } from '../running/connection-setting.ts'
 import { findProject, ProjectError } from '../config/project.ts'
-import { applyProject, pendingFiles } from './migrations/project-migrations.ts'
-import { watchProject } from './migrations/watch-project.ts'
 import type { ServedDatabase } from '../running/serve-tools.ts'
 
 /** Number of pending files that a warning names. */
@@ -19,6 +18,7 @@ const shownFiles = 5
  */
 export async function migrateAtStart({ config, env, owner, embedded, log }: ServedDatabase): Promise<void> {
   const serving = servingFrom(config.dbUri ?? '', env)
+  const { applyProject } = await import('./migrations/project-migrations.ts')
   const { applied, notes } = await withClient(toPoolConfig(owner, env), async (client) => {
     const own = await migrateForServing(client, serving, {
       dataDir: embedded ? config.dataDir : undefined,
@@ -43,6 +43,7 @@ export async function warnOfPending({ config, env, owner, log }: ServedDatabase)
   try {
     const { migrations } = await findProject(config)
     if (migrations === undefined) return
+    const { pendingFiles } = await import('./migrations/project-migrations.ts')
     const pending = await withClient(toPoolConfig(owner, env), (client) => pendingFiles(client, config))
     if (pending.length === 0) return
     const names = pending.slice(0, shownFiles).join(', ') + (pending.length > shownFiles ? ', …' : '')
@@ -63,6 +64,7 @@ export async function watchWhileServing(
   signal: AbortSignal,
 ): Promise<void> {
   try {
+    const { watchProject } = await import('./migrations/watch-project.ts')
     await watchProject(config, owner, env, {
       signal,
       report: ({ kind, message }) => log.write({ kind: kind === 'error' ? 'warning' : 'migration-notice', message }),
