@@ -1,3 +1,4 @@
+import { lazy } from '../../../common/lazy.ts'
 import { respondTo } from '../../answer.ts'
 import type { Extension } from '../../extension.ts'
 import { ApiError } from '../../errors.ts'
@@ -6,10 +7,12 @@ import { run, runCrud } from '../../run-plan.ts'
 import { ExportSlots } from './export-slots.ts'
 import { RefusedRows } from './refused-rows.ts'
 import { isStreamable, isStreamed } from './streamable.ts'
-import { streamRows } from './stream-rows.ts'
 
 /** too_many_columns: a select list has at most 1,664, some of which precede those of the response. */
 const tooManyColumns = '54011'
+
+/** Loaded by the first export, since most servers never have one. */
+const streaming = lazy(() => import('./stream-rows.ts'))
 
 /** Responses with any number of rows, as NDJSON or CSV. */
 export function exportedRows(): Extension {
@@ -24,20 +27,24 @@ export function exportedRows(): Extension {
       if (!context.mayStream || config.restExportLimit === 0 || request.input.tableShape) return undefined
       const whole = async (): Promise<RestResponse> =>
         respondTo(plan, await runCrud(plan, prepared, identity, context), prepared, context)
-      return streamRows(plan, request, {
-        config,
-        slots,
-        refused,
-        schemaCache: context.schemaCache,
-        hasNoEffect: prepared.hasNoEffect,
-        caller: context.caller,
-        run: (statements, receiver) =>
-          run(plan, prepared, identity, { ...context, caller: receiver }, statements, {
-            receiver,
-            main: statements[0],
-          }),
-        respond: (row) => respondTo(plan, row, prepared, context),
-      }).catch((error: unknown) => {
+      const streamed = async (): Promise<RestResponse> => {
+        const { streamRows } = await streaming()
+        return streamRows(plan, request, {
+          config,
+          slots,
+          refused,
+          schemaCache: context.schemaCache,
+          hasNoEffect: prepared.hasNoEffect,
+          caller: context.caller,
+          run: (statements, receiver) =>
+            run(plan, prepared, identity, { ...context, caller: receiver }, statements, {
+              receiver,
+              main: statements[0],
+            }),
+          respond: (row) => respondTo(plan, row, prepared, context),
+        })
+      }
+      return streamed().catch((error: unknown) => {
         if (prepared.hasNoEffect && error instanceof ApiError && error.code === tooManyColumns) return whole()
         throw error
       })

@@ -1,9 +1,9 @@
+import { lazy } from '../../../common/lazy.ts'
 import { longestTimer } from '../../../common/timers.ts'
 import type { Extension } from '../../extension.ts'
 import type { RestSettings } from '../../settings.ts'
 import { ImportBody, openImport } from './import-body.ts'
 import type { ImportEvent } from './import-progress.ts'
-import { Imports } from './import.ts'
 
 export type ImportsOptions = {
   readonly settings: Pick<RestSettings, 'restImportSlots' | 'dbPoolAcquisitionTimeout'>
@@ -15,7 +15,8 @@ export type ImportsOptions = {
 export function imports({ settings, onImport }: ImportsOptions): Extension {
   const { restImportSlots: slots, dbPoolAcquisitionTimeout } = settings
   const maxWait = Math.min(dbPoolAcquisitionTimeout * 1000, longestTimer)
-  const running = new Imports({ slots, maxWait, report: onImport })
+  // Loaded by the first import, since most servers never get one.
+  const running = lazy(async () => new (await import('./import.ts')).Imports({ slots, maxWait, report: onImport }))
   return {
     openBody: (request, { method, path }, gate, { database, snapshot }) => {
       if (method !== 'POST' || database.importRows === undefined) return undefined
@@ -23,7 +24,7 @@ export function imports({ settings, onImport }: ImportsOptions): Extension {
         body instanceof ImportBody
           ? {
               isComplete: () => body.isComplete,
-              answer: (http, identity, context) => running.answer(body, http, identity, context),
+              answer: async (http, identity, context) => (await running()).answer(body, http, identity, context),
             }
           : body,
       )
