@@ -3,14 +3,29 @@ import { createRequire } from 'node:module'
 
 const require = createRequire(import.meta.url)
 
-/** Loads a value at the first call. Later calls share it, or load it again after a failure. */
-export function lazy<T>(load: () => Promise<T>): () => Promise<T> {
+/** A value that is loaded at the first call. Later calls share it, or load it again after a failure. */
+export type Lazy<T> = (() => Promise<T>) & {
+  /** The value if it has been loaded. */
+  readonly value: () => T | undefined
+  /** The value if it was asked for: waits for it, but does not load it. Undefined after a failure. */
+  readonly settled: () => Promise<T | undefined>
+}
+
+export function lazy<T>(load: () => Promise<T>): Lazy<T> {
   let loading: Promise<T> | undefined
-  return () =>
-    (loading ??= load().catch((error: unknown) => {
-      loading = undefined
-      throw error
-    }))
+  let loaded: T | undefined
+  const get = (): Promise<T> =>
+    (loading ??= load().then(
+      (value) => (loaded = value),
+      (error: unknown) => {
+        loading = undefined
+        throw error
+      },
+    ))
+  return Object.assign(get, {
+    value: () => loaded,
+    settled: async () => loading?.catch(() => undefined),
+  })
 }
 
 /** Loads a package at the first call, without a promise. It must not be an ES module. */

@@ -1,7 +1,8 @@
 // The service at `/functions/v1`. All but this is loaded with the first request.
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { lazy } from '../../common/lazy.ts'
 import type { FunctionsService } from './functions-service.ts'
-import type { FunctionsOptions, StartedFunctions } from './start-functions.ts'
+import type { FunctionsOptions } from './start-functions.ts'
 import { FunctionStatistics } from './statistics.ts'
 
 export type { FunctionsOptions } from './start-functions.ts'
@@ -9,16 +10,11 @@ export type { FunctionsOptions } from './start-functions.ts'
 export function createFunctions(options: FunctionsOptions): FunctionsService {
   const { onError, settings } = options
   const statistics = new FunctionStatistics()
-  let started: Promise<StartedFunctions> | undefined
-  let running: StartedFunctions | undefined
   let isEnding = false
-  const start = (): Promise<StartedFunctions> =>
-    (started ??= import('./start-functions.ts')
-      .then(({ startFunctions }) => (running = startFunctions(options, { statistics, isEnding: () => isEnding })))
-      .catch((error: unknown) => {
-        started = undefined
-        throw error
-      }))
+  const start = lazy(async () => {
+    const { startFunctions } = await import('./start-functions.ts')
+    return startFunctions(options, { statistics, isEnding: () => isEnding })
+  })
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { parts } = await start()
     const { answerCall } = await import('./answer-call.ts')
@@ -30,12 +26,12 @@ export function createFunctions(options: FunctionsOptions): FunctionsService {
         onError(error)
         response.destroy()
       }),
-    reload: () => running?.reader.reload(),
+    reload: () => start.value()?.reader.reload(),
     figures: () => ({
       functions: statistics.functions,
       running: statistics.running,
       refusals: statistics.refusals,
-      workers: running?.runtime.statistics(),
+      workers: start.value()?.runtime.statistics(),
     }),
     view: async () => {
       const { reader } = await start()
@@ -52,13 +48,10 @@ export function createFunctions(options: FunctionsOptions): FunctionsService {
       }
     },
     check: async (name) => (await start()).check(name),
-    logs: (name) => running?.runtime.logs(name) ?? [],
+    logs: (name) => start.value()?.runtime.logs(name) ?? [],
     stop: async () => {
       isEnding = true
-      await started?.then(
-        ({ stop }) => stop(),
-        () => undefined,
-      )
+      await (await start.settled())?.stop()
     },
   }
 }

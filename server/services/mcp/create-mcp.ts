@@ -1,6 +1,7 @@
 // The service at `/mcp`: tools for agents. All but this is loaded with the first request.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { sendWhole } from '../../common/incomplete-request.ts'
+import { lazy } from '../../common/lazy.ts'
 import { answerCrossOrigin, tokenRules } from '../../http/cross-origin.ts'
 import { bodyReceiver } from '../../http/json-body.ts'
 import type { SchemaFile } from '../../validation/schema-directory.ts'
@@ -34,17 +35,9 @@ export function createMcp(options: McpOptions): McpService {
   const statistics = new McpStatistics()
   const { bodyLimit } = options.snapshot().config
   const receive = bodyReceiver(bodyLimit, (fault) => mcpErrors.body(fault, bodyLimit))
-  let schemas: Promise<ReadonlyMap<string, SchemaFile['schema']>> | undefined
-  const load = (): Promise<ReadonlyMap<string, SchemaFile['schema']>> =>
-    (schemas ??= options
-      .readSchemas()
-      .then((files) => new Map(files.map(({ id, schema }) => [id, schema])))
-      .catch((error: unknown) => {
-        schemas = undefined
-        throw error
-      }))
+  const schemas = lazy(async () => new Map((await options.readSchemas()).map(({ id, schema }) => [id, schema])))
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const [{ answerMcp }, byId] = await Promise.all([import('./answer-mcp.ts'), load()])
+    const [{ answerMcp }, byId] = await Promise.all([import('./answer-mcp.ts'), schemas()])
     await answerMcp(request, response, {
       ...options,
       parts: options,

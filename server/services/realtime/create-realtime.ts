@@ -1,6 +1,7 @@
 // The service at `/realtime/v1`. All but this is loaded with the first socket or request.
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { lazy } from '../../common/lazy.ts'
 import { repeat } from '../../common/repeated-task.ts'
 import { unobservedSocket, type ObserveSocket } from '../../common/socket-observer.ts'
 import { crossOriginGuard, isTrustedOrigin } from '../../http/cross-origin.ts'
@@ -52,18 +53,9 @@ const partitionPause = { first: 2000, next: 6 * 3_600_000 }
 export function createRealtime(options: RealtimeOptions): RealtimeService {
   const { validator, allowedOrigins, database, peerNotices, onError } = options
   const statistics = new RealtimeStatistics()
-  let started: Promise<StartedRealtime> | undefined
-  let running: StartedRealtime | undefined
   let isEnding = false
   let opening = 0
-  const start = (): Promise<StartedRealtime> =>
-    (started ??= import('./start-realtime.ts')
-      .then(({ startRealtime }) => (running = startRealtime(options, statistics)))
-      .catch((error: unknown) => {
-        started = undefined
-        throw error
-      }))
-  const ifStarted = (use: (realtime: StartedRealtime) => void): void => void started?.then(use, () => undefined)
+  const start = lazy(async () => (await import('./start-realtime.ts')).startRealtime(options, statistics))
   const router = createRouter({
     dialect: realtimeDialect,
     basePath: realtimePath,
@@ -144,18 +136,18 @@ export function createRealtime(options: RealtimeOptions): RealtimeService {
     },
     closeSockets: () => {
       isEnding = true
-      ifStarted(({ sockets, parts }) => {
-        sockets.closeAll()
-        parts.streams.endAll()
+      void start.settled().then((realtime) => {
+        realtime?.sockets.closeAll()
+        realtime?.parts.streams.endAll()
       })
     },
-    forgetTables: () => ifStarted(({ changes }) => changes.forgetTables()),
-    figures: () => ({ counts: statistics, log: running?.figures() }),
-    view: async () => (await import('./realtime-view.ts')).describeRealtime(statistics, running),
+    forgetTables: () => void start.settled().then((realtime) => realtime?.changes.forgetTables()),
+    figures: () => ({ counts: statistics, log: start.value()?.figures() }),
+    view: async () => (await import('./realtime-view.ts')).describeRealtime(statistics, start.value()),
     stop: async () => {
       isEnding = true
       void stopKeeping()
-      const realtime = await started?.catch(() => undefined)
+      const realtime = await start.settled()
       realtime?.sockets.closeAll()
       await realtime?.stop()
     },

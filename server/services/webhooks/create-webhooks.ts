@@ -1,9 +1,10 @@
 // The service that sends outgoing calls. All but this is loaded when there is a call to be sent.
+import { lazy } from '../../common/lazy.ts'
 import { repeat } from '../../common/repeated-task.ts'
 import { isNotMigrated, isUnreachable } from '../../postgres/database-error.ts'
 import type { ChannelNotices } from '../channel-notices.ts'
 import { nextCallIn, removeOldCalls, storedCalls, type StoredCalls } from './call-database.ts'
-import type { StartedSender, StartOptions } from './start-sender.ts'
+import type { StartOptions } from './start-sender.ts'
 import { SenderStatistics } from './statistics.ts'
 
 export type WebhooksOptions = StartOptions & {
@@ -36,17 +37,14 @@ const removalPauses = { first: 300_000, next: 3_600_000 }
 export function createWebhooks(options: WebhooksOptions): WebhooksService {
   const { database, notices, settings, onError } = options
   const counts = new SenderStatistics()
-  let sender: Promise<StartedSender> | undefined
+  const sender = lazy(async () => (await import('./start-sender.ts')).startSender(options, counts))
   let isEnding = false
   let hasLooked = false
   const report = (error: unknown): void => {
     if (!isUnreachable(error) && !isNotMigrated(error)) onError(error)
   }
   const wake = async (): Promise<void> => {
-    if (isEnding) return
-    sender ??= import('./start-sender.ts').then(({ startSender }) => startSender(options, counts))
-    const started = await sender
-    started.wake()
+    if (!isEnding) (await sender()).wake()
   }
   const stopLooking = repeat({
     run: async () => {
@@ -81,12 +79,12 @@ export function createWebhooks(options: WebhooksOptions): WebhooksService {
     },
     end: () => {
       isEnding = true
-      void sender?.then(({ end }) => end())
+      void sender.settled().then((started) => started?.end())
     },
     stop: async () => {
       isEnding = true
       await Promise.all([stopLooking(), stopRemoving()])
-      await (await sender)?.stop()
+      await (await sender.settled())?.stop()
     },
   }
 }

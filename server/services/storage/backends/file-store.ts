@@ -4,6 +4,7 @@ import { close as closeFile, open as openFile, read as readInto } from 'node:fs'
 import { link, mkdir, open, opendir, readdir, readFile, rename, stat, unlink, type FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
+import { lazy } from '../../../common/lazy.ts'
 import { syncFolder } from '../../../common/sync-folder.ts'
 import {
   MissingBytesError,
@@ -30,7 +31,6 @@ export class FileStore implements ObjectStore {
   readonly #folder: string
   readonly #incoming: string
 
-  #ready: Promise<void> | undefined
   readonly #folders = new Map<string, Promise<FileHandle>>()
 
   /** @param folder is created by `prepare`, or by the first upload */
@@ -44,13 +44,7 @@ export class FileStore implements ObjectStore {
    *
    * @throws the operating system's error
    */
-  prepare(): Promise<void> {
-    this.#ready ??= this.#prepare().catch((error: unknown) => {
-      this.#ready = undefined
-      throw error
-    })
-    return this.#ready
-  }
+  readonly prepare = lazy(() => this.#prepare())
 
   async #prepare(): Promise<void> {
     const objects = join(this.#folder, 'objects')
