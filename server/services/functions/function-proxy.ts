@@ -1,8 +1,9 @@
 // Passes calls on to a server of one's own (`functions-url`).
 import { Agent as HttpAgent, request as requestHttp, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
-import { pipeline, Transform, type Readable } from 'node:stream'
+import { pipeline, type Readable } from 'node:stream'
 import { FunctionError, functionErrors } from './function-error.ts'
+import { BodyLimit } from './runtime/body-limit.ts'
 import { headerPairs, messageHeaders } from './runtime/headers.ts'
 import type { FunctionRequest, FunctionResponse } from './runtime/function-source.ts'
 import type { Upstream } from './upstream.ts'
@@ -105,15 +106,8 @@ const reasonOf = (signal: AbortSignal): Error =>
   signal.reason instanceof Error ? signal.reason : new Error('the call was aborted')
 
 /** The bytes of a response, which fails with more of them than the limit. */
-function limited(source: Readable, limit: number): Transform {
-  let size = 0
-  const counted = new Transform({
-    transform: (chunk: Buffer, _encoding, done) => {
-      size += chunk.length
-      if (size > limit) done(functionErrors.responseTooLarge(limit))
-      else done(null, chunk)
-    },
-  })
+function limited(source: Readable, limit: number): BodyLimit {
+  const counted = new BodyLimit(limit, () => counted.destroy(functionErrors.responseTooLarge(limit)))
   pipeline(source, counted, () => undefined)
   return counted
 }

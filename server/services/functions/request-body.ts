@@ -1,13 +1,14 @@
 // The body of a call: passed on while it arrives, up to a limit.
 import type { IncomingMessage } from 'node:http'
-import { Transform } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { requireLength } from '../../http/json-body.ts'
 import { allowLongUpload } from '../../http/long-upload.ts'
 import { functionErrors } from './function-error.ts'
+import { BodyLimit } from './runtime/body-limit.ts'
 
 export type CallBody = {
   /** Undefined for a request without a body. */
-  readonly stream: Transform | undefined
+  readonly stream: Readable | undefined
   /** Stops receiving, and lets the rest of the body arrive unread. */
   readonly end: () => void
 }
@@ -32,14 +33,7 @@ export function callBody(request: IncomingMessage, limit: number, failed: (error
     if (!hasArrived) stopAllowing()
     hasArrived = true
   }
-  let size = 0
-  const stream = new Transform({
-    transform: (chunk: Buffer, _encoding, done) => {
-      size += chunk.length
-      if (size > limit) done(functionErrors.requestTooLarge(limit))
-      else done(null, chunk)
-    },
-  })
+  const stream = new BodyLimit(limit, () => stream.destroy(functionErrors.requestTooLarge(limit)))
   stream.on('error', failed)
   request.on('error', () => stream.destroy(functionErrors.incompleteRequest()))
   request.once('end', arrived)
