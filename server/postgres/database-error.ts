@@ -24,6 +24,9 @@ const missing = new Set(['42883', '42P01', '3F000', '22023'])
 /** Whether the program's own objects are missing: the migrations have not run on this database. */
 export const isNotMigrated = (error: unknown): boolean => missing.has(sqlState(error) ?? '')
 
+/** Whether they are missing, or the role of the connection may not use them, as where another server has the database. */
+export const isNotForThisRole = (error: unknown): boolean => isNotMigrated(error) || sqlState(error) === '42501'
+
 /** Connection exceptions, failed login, unknown database, insufficient resources, shutdown. */
 const unreachable = /^(?:08|28|3D|53|57P)/
 

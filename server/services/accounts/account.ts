@@ -1,5 +1,5 @@
 // Accounts in the database, through functions that only `authenticator` may execute.
-import { isNotMigrated, sqlState } from '../../postgres/database-error.ts'
+import { isNotForThisRole, sqlState } from '../../postgres/database-error.ts'
 import type { RunQuery } from '../../postgres/run-query.ts'
 import { Failure, failures } from '../../http/envelope.ts'
 import { asciiLowerCase } from '../../text/ascii-case.ts'
@@ -76,7 +76,7 @@ export async function fromAccounts<T>(ask: () => Promise<T>): Promise<T> {
   try {
     return await ask()
   } catch (error) {
-    if (isNotMigrated(error) || sqlState(error) === '42501') throw failures.notMigrated(error)
+    if (isNotForThisRole(error)) throw failures.notMigrated(error)
     if (lacksSecondFactor(error)) throw failures.needsSecondFactor(error)
     throw error
   }

@@ -1,8 +1,8 @@
 // The service that runs the jobs of `cron.job`. All but this is loaded when there is a job.
-import { isUnreachable } from '../../postgres/database-error.ts'
+import { isNotForThisRole, isUnreachable } from '../../postgres/database-error.ts'
 import type { ChannelNotices } from '../channel-notices.ts'
 import { Alarm } from './alarm.ts'
-import { hasJobs, isWithoutSchedules } from './schedule-statements.ts'
+import { hasJobs } from './schedule-statements.ts'
 import type { Scheduler } from './scheduler.ts'
 import type { StartOptions } from './start-scheduler.ts'
 import { ScheduleFigures } from './statistics.ts'
@@ -39,7 +39,7 @@ export function createSchedules(options: SchedulesOptions): SchedulesService {
       scheduler = startScheduler(options, { alarm, figures })
       await scheduler.schedule()
     } catch (error) {
-      if (!isUnreachable(error) && !isWithoutSchedules(error)) onError(error)
+      if (!isUnreachable(error) && !isNotForThisRole(error)) onError(error)
     }
   }
   const keepLooking = async (): Promise<void> => {

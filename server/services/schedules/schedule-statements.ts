@@ -1,5 +1,4 @@
 // The statements of the scheduler: functions of `sql/migrations/000024_schedules.sql`, in which each decision is made.
-import { sqlState } from '../../postgres/database-error.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 
 /** A run to carry out. Numbers are text, as they may be larger than JavaScript's. */
@@ -53,8 +52,3 @@ export const removeOldRuns = new JsonStatement(
   `select to_json(rowhouse.remove_old_runs($1::integer * interval '1 day'))`,
   { access: 'write' },
 )
-
-/** Undefined function, table or schema, or no right to use them: another role serves, or the migrations have not run. */
-const missing: ReadonlySet<string> = new Set(['42883', '42P01', '3F000', '42501'])
-
-export const isWithoutSchedules = (error: unknown): boolean => missing.has(sqlState(error) ?? '')

@@ -1,13 +1,12 @@
 // Runs the jobs of `cron.job` while this process has the lease, and jobs exist. The database decides what is due, by its clock.
 import type { Database } from '../../postgres/database.ts'
-import { isUnreachable } from '../../postgres/database-error.ts'
+import { isNotForThisRole, isUnreachable } from '../../postgres/database-error.ts'
 import type { Lease } from '../../postgres/lease.ts'
 import type { Alarm } from './alarm.ts'
 import type { JobLogins } from './job-logins.ts'
 import { JobSession } from './job-session.ts'
 import type { RunOutcome } from './run-outcome.ts'
 import {
-  isWithoutSchedules,
   removeOldRuns,
   runFinished,
   runStarted,
@@ -65,7 +64,7 @@ export class Scheduler {
         this.#retryPause = retryPauses.first
       } catch (error) {
         figures.isScheduling = false
-        if (isWithoutSchedules(error)) break
+        if (isNotForThisRole(error)) break
         if (!isUnreachable(error)) onError(error)
         pause = this.#retryPause
         this.#retryPause = Math.min(this.#retryPause * 2, retryPauses.longest)
