@@ -1,6 +1,7 @@
 // What Supabase's `config.toml` says of functions: the sections `[functions.NAME]` and `[edge_runtime.secrets]`.
 // https://supabase.com/docs/guides/local-development/cli/config
 import { readFile } from 'node:fs/promises'
+import { parseToml, tomlSection, type TomlSection } from '../../text/toml.ts'
 import { FunctionProjectError } from './project-error.ts'
 
 /** The section of a function. What it does not have is undefined. */
@@ -23,8 +24,6 @@ export type FunctionsConfig = {
 
 const nothing: FunctionsConfig = { functions: new Map(), secrets: {} }
 
-type Section = Readonly<Record<string, unknown>>
-
 /**
  * Reads the file.
  *
@@ -43,35 +42,19 @@ export async function readFunctionsConfig(
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return nothing
     throw new FunctionProjectError(`${path} cannot be read: ${messageOf(error)}`, error)
   }
-  const document = await parseToml(path, text)
-  const functions = Object.entries(sectionOf(path, document, 'functions', 'functions'))
-  const runtime = sectionOf(path, document, 'edge_runtime', 'edge_runtime')
+  const document = await parseToml(path, text, failed)
+  const section = (...names: readonly string[]): TomlSection => tomlSection(path, document, names, failed)
   return {
     functions: new Map(
-      functions.map(([name]) => [name, functionConfig(path, name, sectionOf(path, document.functions, name))] as const),
+      Object.keys(section('functions')).map((name) => [name, functionConfig(path, name, section('functions', name))]),
     ),
-    secrets: secretsOf(path, sectionOf(path, runtime, 'secrets', 'edge_runtime.secrets'), env),
+    secrets: secretsOf(path, section('edge_runtime', 'secrets'), env),
   }
 }
 
-async function parseToml(path: string, text: string): Promise<Section> {
-  const { parse, TomlError } = await import('smol-toml')
-  try {
-    return parse(text.replace(/^\ufeff/, ''))
-  } catch (error) {
-    if (!(error instanceof TomlError)) throw error
-    const [reason = ''] = error.message.replace(/^Invalid TOML document: /, '').split('\n')
-    throw new FunctionProjectError(`${path}:${error.line}:${error.column}: ${reason}`, error)
-  }
-}
+const failed = (message: string, cause?: unknown): Error => new FunctionProjectError(message, cause)
 
-function sectionOf(path: string, parent: unknown, name: string, shown = `functions.${name}`): Section {
-  const section = (parent as Section)[name] ?? {}
-  if (typeof section === 'object' && !Array.isArray(section)) return section as Section
-  throw new FunctionProjectError(`${path}: ${shown} is a section: [${shown}].`)
-}
-
-function functionConfig(path: string, name: string, section: Section): FunctionConfig {
+function functionConfig(path: string, name: string, section: TomlSection): FunctionConfig {
   const { enabled, verify_jwt: verifyJwt, import_map: importMap, entrypoint } = section
   for (const [key, value] of Object.entries({ enabled, verify_jwt: verifyJwt })) {
     if (value === undefined || typeof value === 'boolean') continue
@@ -93,7 +76,7 @@ function functionConfig(path: string, name: string, section: Section): FunctionC
 /** Values are texts; `env(NAME)` is the value of a variable of the server, or nothing. */
 function secretsOf(
   path: string,
-  section: Section,
+  section: TomlSection,
   env: Readonly<Record<string, string | undefined>>,
 ): Readonly<Record<string, string>> {
   const secrets: Record<string, string> = {}

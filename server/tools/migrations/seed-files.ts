@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path'
+import { parseToml, tomlSection } from '../../text/toml.ts'
 import { CommandError } from '../command-line/command-error.ts'
 
 export type Seeds = {
@@ -51,8 +52,8 @@ export const isOfSupabase = (migrations: string): boolean => basename(dirname(re
 /** Names of the seeds, or undefined if the file names none. */
 async function readPatterns(path: string): Promise<readonly string[] | undefined> {
   if (!existsSync(path)) return undefined
-  const db = sectionOf(path, await parseToml(path, await readFile(path, 'utf8')), 'db')
-  const { enabled = true, sql_paths: paths } = sectionOf(path, db, 'seed', 'db.')
+  const document = await parseToml(path, await readFile(path, 'utf8'), failed)
+  const { enabled = true, sql_paths: paths } = tomlSection(path, document, ['db', 'seed'], failed)
   if (typeof enabled !== 'boolean') throw new CommandError(`${path}: enabled in [db.seed] is true or false.`)
   if (paths !== undefined && !(Array.isArray(paths) && paths.every((it): it is string => typeof it === 'string'))) {
     throw new CommandError(`${path}: sql_paths in [db.seed] is a list of paths, such as ["./seed.sql"].`)
@@ -60,25 +61,7 @@ async function readPatterns(path: string): Promise<readonly string[] | undefined
   return enabled ? paths : []
 }
 
-type Section = Readonly<Record<string, unknown>>
-
-async function parseToml(path: string, text: string): Promise<Section> {
-  // Most starts have nothing to parse.
-  const { parse, TomlError } = await import('smol-toml')
-  try {
-    return parse(text.replace(/^\ufeff/, ''))
-  } catch (error) {
-    if (!(error instanceof TomlError)) throw error
-    const [reason = ''] = error.message.replace(/^Invalid TOML document: /, '').split('\n')
-    throw new CommandError(`${path}:${error.line}:${error.column}: ${reason}`, { cause: error })
-  }
-}
-
-function sectionOf(path: string, parent: Section, name: string, prefix = ''): Section {
-  const section = parent[name] ?? {}
-  if (typeof section === 'object' && !Array.isArray(section)) return section as Section
-  throw new CommandError(`${path}: ${prefix}${name} is a section: [${prefix}${name}].`)
-}
+const failed = (message: string, cause?: unknown): Error => new CommandError(message, { cause })
 
 /** The files that a pattern names, in the order of their names. */
 async function expand(folder: string, pattern: string): Promise<readonly string[]> {
