@@ -2,7 +2,7 @@
 import type { Test } from 'tap'
 import type { Environment } from '../../server/config/config-sources.ts'
 import type { ConsoleSession } from '../../server/services/console/protocol.ts'
-import { createConsoleLink } from '../../server/tools/console/console-link.ts'
+import { createConsoleLink } from '../../server/tools/console/console-session.ts'
 import { startApplication, type Application } from './application.ts'
 import { createMigratedDatabase, type MigratedDatabase } from './database.ts'
 

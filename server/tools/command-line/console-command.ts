@@ -1,7 +1,7 @@
 // `rowhouse console`: prints a link that opens the console.
 import { InvalidArgumentError, type Command } from 'commander'
 import { chooseDatabase } from '../../config/database-choice.ts'
-import { createConsoleLink } from '../console/console-link.ts'
+import { createConsoleLink } from '../console/console-session.ts'
 import { CommandError } from './command-error.ts'
 import type { Dependencies } from './dependencies.ts'
 import { noticeTo } from './notice.ts'

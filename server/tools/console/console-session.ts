@@ -1,12 +1,36 @@
-// A session of the console for one command, which asks the running server what only its process knows.
+// Sessions of the console that commands add to the database: as a link that a person opens, or for the command itself.
 import { createHash, randomBytes } from 'node:crypto'
-import { requestTokenOf } from '../../services/console/console-sessions.ts'
 
-/** Seconds after which a session ends whose command was killed. */
-const lifetime = 60
+/** Seconds in which a link can be opened, and after which a session ends whose command was killed. */
+const lifetimes = { code: 60 * 60, session: 60 }
 
-/** Bytes of a cookie, as the console makes them. */
-const cookieBytes = 32
+/** Bytes of codes and cookies, as the console makes them. */
+const secretBytes = 32
+
+type Query = (text: string, values: unknown[]) => Promise<unknown>
+
+const hashOf = (secret: string): Buffer => createHash('sha256').update(secret).digest()
+
+/** Adds a session, or the code for one. Returns its secret. */
+async function addSession(query: Query, kind: 'code' | 'session', actor: string): Promise<string> {
+  const secret = randomBytes(secretBytes).toString('base64url')
+  await query(
+    `insert into rowhouse.console_sessions (token_hash, is_code, actor, expires_at)
+     values ($1, $2, $3, now() + make_interval(secs => $4))`,
+    [hashOf(secret), kind === 'code', actor, lifetimes[kind]],
+  )
+  return secret
+}
+
+/**
+ * The link that opens the console: with a code that is exchanged for a session once.
+ *
+ * @param query runs statements as the owner of the schemas
+ * @param url of the server, without a slash at the end
+ * @param actor who the session is of, for people
+ */
+export const createConsoleLink = async (query: Query, url: string, actor: string): Promise<string> =>
+  `${url}/console/#code=${await addSession(query, 'code', actor)}`
 
 /**
  * Lends `use` the headers of a session, which ends after it.
@@ -15,17 +39,12 @@ const cookieBytes = 32
  * @param actor who the session is of, for people
  */
 export async function withConsoleSession<T>(
-  query: (text: string, values: unknown[]) => Promise<unknown>,
+  query: Query,
   actor: string,
   use: (headers: Readonly<Record<string, string>>) => Promise<T>,
 ): Promise<T> {
-  const cookie = randomBytes(cookieBytes).toString('base64url')
-  const hash = createHash('sha256').update(cookie).digest()
-  await query(
-    `insert into rowhouse.console_sessions (token_hash, is_code, actor, expires_at)
-     values ($1, false, $2, now() + make_interval(secs => $3))`,
-    [hash, actor, lifetime],
-  )
+  const { requestTokenOf } = await import('../../services/console/console-sessions.ts')
+  const cookie = await addSession(query, 'session', actor)
   try {
     // The server reads one of them: which one depends on its address.
     return await use({
@@ -33,6 +52,6 @@ export async function withConsoleSession<T>(
       'X-Console-Token': requestTokenOf(cookie),
     })
   } finally {
-    await query('delete from rowhouse.console_sessions where token_hash = $1', [hash])
+    await query('delete from rowhouse.console_sessions where token_hash = $1', [hashOf(cookie)])
   }
 }
