@@ -11,8 +11,6 @@ export type Role = {
   readonly bypassAttribute: boolean
   /** Whether requests can have the role: one that was asked for, or that the connected role can switch to. */
   readonly isReachable: boolean
-  /** Whether the connected role can switch to it. */
-  readonly canSwitch: boolean
   /** The roles whose rights it inherits. */
   readonly memberOf: readonly number[]
 }

@@ -26,7 +26,7 @@ const units = [
 ] as const
 
 /** `3 days ago` or `in 2 hr` */
-export function relativeTime(at: Date, now = Date.now()): string {
+function relativeTime(at: Date, now = Date.now()): string {
   const seconds = (at.getTime() - now) / 1000
   const [unit, size] = units.find(([, length]) => Math.abs(seconds) >= length) ?? (['second', 1] as const)
   return relative.format(Math.round(seconds / size), unit)

@@ -13,7 +13,7 @@ export type PathParameter<T> = {
 const schema: JsonSchema = { type: 'string', format: 'uuid' }
 
 /** @throws Failure 400 when the text is not a UUID */
-export function uuidIn(text: string): string {
+function uuidIn(text: string): string {
   if (!isUuid(text)) throw failures.invalid({ id: 'must be a UUID' })
   return text.toLowerCase()
 }

@@ -37,7 +37,7 @@ const stringOrNumber = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g
  * The claims as texts that are equal for equal values alone: with all digits of their numbers, and independent of the order of
  * members and of the notation of strings. `role` is the effective one.
  */
-export function comparableClaims(identity: Identity): ReadonlyMap<string, string> {
+function comparableClaims(identity: Identity): ReadonlyMap<string, string> {
   // Numbers become strings, so that they keep their digits, and the first letter says what a value is.
   const marked = claimsText(identity).replace(stringOrNumber, (text) =>
     text.startsWith('"') ? `"s${text.slice(1)}` : `"n${text}"`,

@@ -27,7 +27,7 @@ export type Limits = {
 export type KeyLimits = { readonly keyId: string; readonly limits: Limits }
 
 /** Names as in `alter role … set pgrst.<name>`. */
-export const limitNames = [
+const limitNames = [
   'max_rows',
   'max_cost',
   'max_embed_depth',
@@ -76,7 +76,7 @@ const rules: Readonly<Record<LimitName, Rule>> = {
   max_user_request_burst: burst,
 }
 
-export const isLimitName = (name: string): name is LimitName => limitNames.some((known) => known === name)
+const isLimitName = (name: string): name is LimitName => limitNames.some((known) => known === name)
 
 /** What a limit's value may be, in words. */
 export const allowedLimit = (name: LimitName): string => rules[name].allowed

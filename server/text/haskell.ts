@@ -2,7 +2,6 @@
 // Haskell 2010 Report, section 2.6 (character and string literals).
 
 const letter = /\p{L}/u
-const letterOrNumber = /[\p{L}\p{N}]/u
 const blank = /\p{Zs}/u
 
 const isAsciiLetter = (codePoint: number): boolean =>
@@ -14,12 +13,6 @@ export const isDigit = (codePoint: number): boolean => codePoint >= 0x30 && code
 /** A letter of any script. */
 export const isLetter = (codePoint: number): boolean =>
   codePoint < 0x80 ? isAsciiLetter(codePoint) : letter.test(String.fromCodePoint(codePoint))
-
-/** A letter or number of any script. */
-export const isLetterOrNumber = (codePoint: number): boolean =>
-  codePoint < 0x80
-    ? isAsciiLetter(codePoint) || isDigit(codePoint)
-    : letterOrNumber.test(String.fromCodePoint(codePoint))
 
 /** White space. Unlike JavaScript's, it does not include U+2028, U+2029 and U+FEFF. */
 export const isBlank = (codePoint: number): boolean =>

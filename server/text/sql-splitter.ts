@@ -131,11 +131,3 @@ export class SqlSplitter {
     return text === '' ? undefined : { kind: 'statement', text, line }
   }
 }
-
-/** All statements of a text. The last one may lack its semicolon. */
-export function splitSql(text: string): readonly Extract<SqlPiece, { kind: 'statement' }>[] {
-  const splitter = new SqlSplitter()
-  const pieces = text.split('\n').flatMap((line) => splitter.push(line))
-  const last = splitter.end()
-  return [...pieces, ...(last ? [last] : [])].filter((piece) => piece.kind === 'statement')
-}

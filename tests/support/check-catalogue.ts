@@ -21,7 +21,7 @@ export const extensionTable: Relation = {
 
 export const anonRole: Role = {
   ...{ oid: 11, name: 'anon', isSuperuser: false, bypassesRls: false, bypassAttribute: false, memberOf: [] },
-  ...{ isReachable: true, canSwitch: true },
+  isReachable: true,
 }
 
 export const openSchema: Schema = { name: 'public', quoted: 'public', users: [0] }

@@ -1,6 +1,5 @@
 // Files that are not images although they claim to be, and images designed to do harm.
 import { crc32, deflateSync } from 'node:zlib'
-import sharp from 'sharp'
 import { noise, picture, plants, water } from './test-image.ts'
 import { seededRandom, testSeed } from './seeded-random.ts'
 
@@ -157,10 +156,3 @@ export async function hostileFiles(): Promise<readonly HostileFile[]> {
     ...damaged,
   ]
 }
-
-/** A picture with a location in its metadata, as written by phones. */
-export const withPlace = (): Promise<Buffer> =>
-  sharp({ create: { width: 40, height: 20, channels: 3, background: water } })
-    .withExif({ IFD3: { GPSLatitudeRef: 'N', GPSLatitude: '51/1 30/1 3230/100' } })
-    .jpeg()
-    .toBuffer()

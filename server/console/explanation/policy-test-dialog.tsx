@@ -22,7 +22,7 @@ type PolicyTestProps = {
 export type Expected = Pick<NewPolicyTest, 'status' | 'rows' | 'error'>
 
 /** What a request gets, as a test expects it. */
-export function expectationOf({ response, rows }: ShownExplanation): Expected {
+function expectationOf({ response, rows }: ShownExplanation): Expected {
   if (!response) return {}
   if (response.status < 400) return rows.after === null ? { status: response.status } : { rows: rows.after }
   const code: unknown = (response.error as Readonly<Record<string, unknown>> | null)?.code

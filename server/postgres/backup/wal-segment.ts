@@ -43,12 +43,6 @@ export function parseSegmentName(name: string, segmentSize: number): SegmentFile
 /** Name of the file with the ancestors of a timeline. The first timeline has none. */
 export const historyName = (timeline: number): string => `${timelineDigits(timeline)}.history`
 
-/** The timeline of a history file; undefined for the name of any other file. */
-export function parseHistoryName(name: string): number | undefined {
-  const [, timeline] = /^([\dA-F]{8})\.history$/.exec(name) ?? []
-  return timeline === undefined ? undefined : Number.parseInt(timeline, 16)
-}
-
 /** A part of the log: `timeline` from the end of the part before, up to `end`, which is undefined for the last one. */
 export type TimelinePart = { readonly timeline: number; readonly end: bigint | undefined }
 

@@ -22,7 +22,7 @@ export type Message =
 /** Parsec's error: a position, and messages about it. */
 export type ParseError = { readonly at: number; readonly messages: readonly Message[] }
 
-export const unexpectedHere: Message = { kind: 'unexpected input' }
+const unexpectedHere: Message = { kind: 'unexpected input' }
 
 export const noParseError: ParseError = { at: 0, messages: [] }
 

@@ -1,7 +1,7 @@
 // Settings that functions of the database set for the response.
 
 /** The value of a setting, or null if it is unset. A setting that an earlier transaction has set locally is empty. */
-export const currentSetting = (name: string): string => `nullif(current_setting('${name}', true), '')`
+const currentSetting = (name: string): string => `nullif(current_setting('${name}', true), '')`
 
 export const responseHeaders = currentSetting('response.headers')
 export const responseStatus = currentSetting('response.status')

@@ -134,7 +134,7 @@ export function logicSql<F>(tree: LogicTree<F>, leaf: (filter: F) => Fragment): 
   return [tree.negated ? 'NOT (' : '(', join(operands, tree.operator === 'and' ? ' AND ' : ' OR '), ')']
 }
 
-export const joinConditionSql = ({ left, right }: JoinCondition): string =>
+const joinConditionSql = ({ left, right }: JoinCondition): string =>
   `${column(left.relation, left.column)} = ${column(right.relation, right.column)}`
 
 /** The conditions of an embed that follow from its joins. */

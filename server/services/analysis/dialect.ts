@@ -18,7 +18,7 @@ export type AnalysisRouterSettings = AnalysisRouteSettings & {
 const methodNotAllowed = (_method: string, allowed: string): Problem =>
   new Problem(405, 'Method Not Allowed', { Allow: allowed })
 
-export const analysisDialect: RouterDialect<AnalysisRouteSettings> = {
+const analysisDialect: RouterDialect<AnalysisRouteSettings> = {
   ignoresLastSlash: () => true,
   methodNotAllowed,
   unknownPath: () => {

@@ -82,7 +82,7 @@ export async function requireConfirmed(
 }
 
 /** Whether an account signs in although its address is not confirmed: the settings confirm it without proof. */
-export const confirmsAtSignIn = (
+const confirmsAtSignIn = (
   account: { readonly email_confirmed: boolean; readonly email_unproven: boolean },
   { authMailerAutoconfirm }: Pick<AuthSettings, 'authMailerAutoconfirm'>,
 ): boolean => authMailerAutoconfirm && account.email_unproven && !account.email_confirmed

@@ -16,7 +16,7 @@ export function sendAuthJson(response: ServerResponse, status: number, text: str
 }
 
 /** Request and response header with the date of the version of the format. */
-export const versionHeader = 'X-Supabase-Api-Version'
+const versionHeader = 'X-Supabase-Api-Version'
 
 /** The only version after the initial one: its errors have text as `code`. */
 const version = '2024-01-01'

@@ -37,7 +37,7 @@ export function requireStrong(password: string, rules: PasswordRules): void {
 export type Weakness = { readonly message: string; readonly reasons: readonly ('length' | 'characters')[] }
 
 /** How a password breaks the rules; undefined if it does not. */
-export function weaknessOf(
+function weaknessOf(
   password: string,
   { authPasswordMinLength: min, authPasswordRequiredCharacters: sets }: PasswordRules,
 ): Weakness | undefined {

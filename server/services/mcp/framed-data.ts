@@ -13,7 +13,7 @@ export const dataNotice =
 const invisible = /[\u007f-\u009f\p{Cf}\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}]/gu
 
 /** JSON text with escapes in place of characters that are not seen. */
-export const visibleJson = (json: string): string =>
+const visibleJson = (json: string): string =>
   json.replace(invisible, (character) =>
     // A character beyond the first 65,536 is a pair of units, each with an escape of its own.
     Array.from({ length: character.length }, (_, index) => {

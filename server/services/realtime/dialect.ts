@@ -128,7 +128,7 @@ function realtimeErrorOf(failure: unknown): RealtimeError {
   return realtimeErrors.internal(failure)
 }
 
-export function sendRealtimeJson(response: ServerResponse, status: number, body: unknown): void {
+function sendRealtimeJson(response: ServerResponse, status: number, body: unknown): void {
   const headers = { 'Content-Type': 'application/json; charset=utf-8' }
   sendWhole(response, status, Buffer.from(JSON.stringify(body)), headers)
 }
@@ -160,7 +160,7 @@ type ItemErrors = Record<string, readonly string[]>
 type Errors = Record<string, (string | ItemErrors)[]>
 
 /** Faults as the original writes them: `{"messages":[{"topic":["can't be blank"]}]}`. */
-export function errorsOf(faults: readonly Fault[]): Errors {
+function errorsOf(faults: readonly Fault[]): Errors {
   const errors: Errors = {}
   for (const { pointer, message } of faults) {
     const [, list = '', index, field] = pointer.split('/')

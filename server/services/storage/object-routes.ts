@@ -53,7 +53,7 @@ const uploadErrors = {
 }
 
 /** The response to an upload. */
-export const uploadedResponse: ServiceResponse = {
+const uploadedResponse: ServiceResponse = {
   description: 'The object was uploaded.',
   schema: record({ Id: text, Key: text }),
 }

@@ -44,7 +44,7 @@ export function fixParts(findings: readonly LintFinding[]): FixPart[] {
 }
 
 /** The statements that mend all findings of a group. */
-export function jointFix(group: readonly LintFinding[]): string | null {
+function jointFix(group: readonly LintFinding[]): string | null {
   const edits = group.flatMap(({ edit }) => edit ?? [])
   const closings = group.flatMap(({ closes }) => closes ?? [])
   return alterPolicy(edits) ?? closeFunction(closings) ?? group[0]?.fix ?? null

@@ -6,7 +6,7 @@ import { isName, tokensOf, type Token } from '../../text/sql-tokens.ts'
 export type SourceName = { readonly schema: string | null; readonly name: string }
 
 /** The name that begins at a token, and the place after it. */
-export function nameAt(tokens: readonly Token[], at: number): { name: SourceName; next: number } | undefined {
+function nameAt(tokens: readonly Token[], at: number): { name: SourceName; next: number } | undefined {
   const first = tokens[at]
   if (!first || !isName(first)) return undefined
   const second = tokens[at + 2]

@@ -113,7 +113,7 @@ function indexFindings(index: IndexFacts, statisticsDays: number | null): Doctor
   return findings
 }
 
-export function wraparoundFindings({ xidAge, multixactAge, settings }: DatabaseFacts): DoctorFinding[] {
+function wraparoundFindings({ xidAge, multixactAge, settings }: DatabaseFacts): DoctorFinding[] {
   const ages = [
     ['transaction ids', xidAge, Number(settings.autovacuum_freeze_max_age)],
     ['multixact ids', multixactAge, Number(settings.autovacuum_multixact_freeze_max_age)],

@@ -34,7 +34,7 @@ export type ProbedRelation = {
 }
 
 /** Rows of a table that the matrix tries to write. */
-export const sampleLimit = 20
+const sampleLimit = 20
 
 /** The bits of `Writability`. Updates and deletes are each for rows that are found by their key. */
 const bits = { insert: 8, updateAndDelete: 20 } as const

@@ -239,7 +239,7 @@ function contentOf(source: Source, { callers = {}, tests = [], matrix = {}, acce
 }
 
 /** The name of a caller for people. */
-export const callerText = (as: CallerName): string =>
+const callerText = (as: CallerName): string =>
   typeof as === 'string'
     ? as
     : (as.email ?? as.key ?? [as.role, as.claims && JSON.stringify(as.claims)].join(' ').trim())

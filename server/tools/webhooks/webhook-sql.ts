@@ -11,8 +11,6 @@ export class WebhookError extends Error {
 
 export type WebhookEvent = 'insert' | 'update' | 'delete'
 
-export const webhookEvents: readonly WebhookEvent[] = ['insert', 'update', 'delete']
-
 export type WebhookWish = {
   readonly name: string
   readonly events: readonly WebhookEvent[]
@@ -102,7 +100,7 @@ function checkWish({ name, url, secret, timeoutMs, headers = {} }: WebhookWish):
 }
 
 /** @throws WebhookError, which does not repeat a password */
-export function checkUrl(text: string): void {
+function checkUrl(text: string): void {
   const shown = JSON.stringify(text.replace(/\/\/[^/?#]*@/, '//…@'))
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:') || !/^https?:\/\//i.test(text)) {

@@ -17,7 +17,6 @@ select json_build_object(
   'bypassAttribute', r.rolbypassrls,
   'isReachable', r.rolname in (select name from json_array_elements_text($1::json) as names (name))
     or r.rolname <> session_user and r.oid in (select oid from granted),
-  'canSwitch', pg_has_role(session_user, r.oid, 'member'),
   'memberOf', (
     select coalesce(json_agg(other.oid::bigint), '[]')
     from pg_catalog.pg_roles other

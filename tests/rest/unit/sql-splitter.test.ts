@@ -1,7 +1,15 @@
 import t from 'tap'
-import { splitSql, SqlSplitter, type OpenElement } from '../../../server/text/sql-splitter.ts'
+import { SqlSplitter, type OpenElement, type SqlPiece } from '../../../server/text/sql-splitter.ts'
 import { splitStatements } from '../../../server/text/sql-statements.ts'
 import { seededRandom, testSeed } from '../../support/seeded-random.ts'
+
+/** All statements of a text. The last one may lack its semicolon. */
+function splitSql(text: string): readonly Extract<SqlPiece, { kind: 'statement' }>[] {
+  const splitter = new SqlSplitter()
+  const pieces = text.split('\n').flatMap((line) => splitter.push(line))
+  const last = splitter.end()
+  return [...pieces, ...(last ? [last] : [])].filter((piece) => piece.kind === 'statement')
+}
 
 t.test('statements end at semicolons outside of quotations, comments, parentheses and bodies', (t) => {
   const table: [sql: string, expected: readonly [line: number, text: string][]][] = [

@@ -8,7 +8,6 @@ import { completeUntil, onTimeline } from '../../../server/postgres/backup/wal-a
 import {
   historyName,
   parseHistory,
-  parseHistoryName,
   parseSegmentName,
   segmentName,
   type SegmentFile,
@@ -145,7 +144,7 @@ t.test('names of segments and histories', (t) => {
   })
   for (const name of ['archive.json', '00000002.history', '0000001A00000012000000FE.x'])
     t.equal(parseSegmentName(name, size), undefined, name)
-  t.equal(parseHistoryName(historyName(26)), 26)
+  t.equal(historyName(26), '0000001A.history')
   t.end()
 })
 

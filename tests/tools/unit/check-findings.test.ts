@@ -325,7 +325,7 @@ t.test('a long chain of functions', (t) => {
   })
   const anon: CheckCatalogue['roles'][number] = {
     ...{ oid: 11, name: 'anon', isSuperuser: false, bypassesRls: false, bypassAttribute: false, memberOf: [] },
-    ...{ isReachable: true, isApi: true, canSwitch: true },
+    ...{ isReachable: true, isApi: true },
   }
   const open = { name: 'public', quoted: 'public', users: [0] }
   const functions = Array.from({ length: 2000 }, (_, index) => routine(index + 1))

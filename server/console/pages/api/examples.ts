@@ -27,7 +27,7 @@ const samples: Readonly<Record<string, string>> = {
 }
 
 /** A value of the column's type, as JSON. */
-export function sampleOf({ isArray, category, baseType, enumValues }: ColumnDetails): string {
+function sampleOf({ isArray, category, baseType, enumValues }: ColumnDetails): string {
   if (isArray) return '[]'
   if (category === 'B') return 'true'
   if (category === 'N') return '1'
@@ -36,7 +36,7 @@ export function sampleOf({ isArray, category, baseType, enumValues }: ColumnDeta
 }
 
 /** The value of a parameter of a function, by the name of its type. */
-export function sampleOfType(type: string): string {
+function sampleOfType(type: string): string {
   if (type.endsWith('[]')) return '[]'
   if (/^(?:smallint|integer|bigint|numeric|real|double precision)/.test(type)) return '1'
   if (type === 'boolean') return 'true'

@@ -92,7 +92,7 @@ function Media({ viewer, bucket, name, kind }: FileProps & { readonly kind: 'ima
 }
 
 /** The address of some bytes, while the component is shown. */
-export function useObjectUrl(blob: Blob | undefined): string | undefined {
+function useObjectUrl(blob: Blob | undefined): string | undefined {
   const [url, setUrl] = useState<string>()
   useEffect(() => {
     if (!blob) return undefined

@@ -134,7 +134,7 @@ type Suggestion = {
 }
 
 /** A test that may notice the mutant: people complete it with the row that it is about. */
-export function suggestionFor({ object, id, command, roles }: RunMutant, restPath: string): Suggestion {
+function suggestionFor({ object, id, command, roles }: RunMutant, restPath: string): Suggestion {
   const name = encodeURIComponent(object.slice(object.indexOf('.') + 1))
   const isGrant = /: (?:grant|revoke) /.test(id)
   const [role] = roles ?? []

@@ -77,7 +77,7 @@ export function estimateCurve(
 }
 
 /** Names are compared as the server does: without regard to case and white space. */
-export const vehicleKey = ({ manufacturer, model }: Pick<Report, 'manufacturer' | 'model'>): string =>
+const vehicleKey = ({ manufacturer, model }: Pick<Report, 'manufacturer' | 'model'>): string =>
   [manufacturer, model].map((name) => name.normalize('NFKC').replace(/\s/g, '').toLowerCase()).join(' ')
 
 export type VehicleGroup = { readonly key: string; readonly name: string; readonly reports: readonly Report[] }

@@ -17,7 +17,7 @@ export type VersionSettings = {
 }
 
 /** The version of a relation's rows; undefined when they have none. */
-export function rowVersion(table: Table, { dbVersionColumn = null }: VersionSettings): RowVersion | undefined {
+function rowVersion(table: Table, { dbVersionColumn = null }: VersionSettings): RowVersion | undefined {
   const column = dbVersionColumn === null ? undefined : table.columns.get(dbVersionColumn)
   if (column) {
     const isTimestamp = column.type === 'timestamp with time zone'

@@ -22,7 +22,7 @@ export function isGroupingName(name: string): boolean {
 }
 
 /** The name of a parameter without the embeds before it. */
-export const groupingName = (name: string): string => name.slice(name.lastIndexOf('.') + 1)
+const groupingName = (name: string): string => name.slice(name.lastIndexOf('.') + 1)
 
 /** Reads the parameters. One that may be an argument is both until the function is known. */
 export const groupingParameters: FurtherParameter = {

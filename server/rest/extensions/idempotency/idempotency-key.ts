@@ -24,7 +24,7 @@ export type IdempotentRequest = {
  *
  * @throws ApiError PGRSTX90
  */
-export function parseIdempotencyKey(value: string): string {
+function parseIdempotencyKey(value: string): string {
   const text = value.trim()
   const [, quoted] = quotedString.exec(text) ?? []
   const key = quoted?.replace(/\\(.)/g, '$1') ?? (bareKey.test(text) ? text : '')

@@ -37,7 +37,7 @@ function edgesOf(pairs: ResultRow['location']): PageEdges {
 export type Neighbours = { readonly previous: PageCursor | undefined; readonly next: PageCursor | undefined }
 
 /** The neighbours of a page. An empty page is continued from its own cursor, whose row may exist again. */
-export function neighboursOf({ near, far, hasMore, hasOthers }: PageEdges, cursor: PageCursor | undefined): Neighbours {
+function neighboursOf({ near, far, hasMore, hasOthers }: PageEdges, cursor: PageCursor | undefined): Neighbours {
   const isBackward = cursor?.isBackward ?? false
   const start = near ?? cursor?.values
   const onward = hasMore && far ? { isBackward, isInclusive: false, values: far } : undefined

@@ -38,7 +38,7 @@ const attributeLength = 8192
 /** The settings that decide whether requests are traced. */
 type Endpoint = Pick<OperationConfig, 'otelExporterOtlpEndpoint' | 'otelSdkDisabled'>
 
-export const isTracing = ({ otelExporterOtlpEndpoint, otelSdkDisabled }: Endpoint): boolean =>
+const isTracing = ({ otelExporterOtlpEndpoint, otelSdkDisabled }: Endpoint): boolean =>
   otelExporterOtlpEndpoint !== null && !otelSdkDisabled
 
 /**

@@ -11,7 +11,7 @@ import { basename, dirname, resolve, sep } from 'node:path'
 export type Analyse = (image: Uint8Array) => Promise<Analysis>
 
 /** Version of the baseline. States that it does not recognise species. */
-export const baselineVersion = 'colour-index-baseline/1 (green cover, not species)'
+const baselineVersion = 'colour-index-baseline/1 (green cover, not species)'
 const longestVersion = 100
 
 type Found = {

@@ -87,7 +87,7 @@ export async function readSideCar(modelPath: string): Promise<SideCar | undefine
 }
 
 /** `models/detector.onnx` -> `models/detector.json` */
-export const sideCarPath = (modelPath: string): string => `${modelPath.replace(/\.onnx$/i, '')}.json`
+const sideCarPath = (modelPath: string): string => `${modelPath.replace(/\.onnx$/i, '')}.json`
 
 /**
  * Combines the side-car file and the metadata of the ONNX file.

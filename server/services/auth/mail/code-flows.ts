@@ -36,7 +36,7 @@ export type FlowOptions = {
 const isByPhone = (purpose: CodePurpose): boolean => purpose.startsWith('phone_')
 
 /** 429 in GoTrue's words. */
-export function tooSoon(purpose: CodePurpose, seconds: number): AuthError {
+function tooSoon(purpose: CodePurpose, seconds: number): AuthError {
   const code = isByPhone(purpose) ? 'over_sms_send_rate_limit' : 'over_email_send_rate_limit'
   // One less than `Retry-After`, also where only that is known.
   const left = Math.max(0, Math.ceil(seconds) - 1)

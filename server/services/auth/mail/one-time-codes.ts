@@ -147,7 +147,7 @@ const useStatement = new JsonStatement(
 const nonceStatement = new JsonStatement('select auth.use_nonce($1::json)', { access: 'write' })
 
 /** A random code that may start with zeros. */
-export const randomCode = (digits: number): string => String(randomInt(10 ** digits)).padStart(digits, '0')
+const randomCode = (digits: number): string => String(randomInt(10 ** digits)).padStart(digits, '0')
 
 export class OneTimeCodes {
   readonly #database: AuthDatabase

@@ -26,7 +26,7 @@ const typeNames: Readonly<Record<FactorType, string>> = { totp: 'TOTP', phone: '
 export const enrollDisabled = (type: FactorType): AuthError =>
   new AuthError(422, `mfa_${type}_enroll_not_enabled`, `MFA enroll is disabled for ${typeNames[type]}`)
 
-export const verifyDisabled = (type: FactorType): AuthError =>
+const verifyDisabled = (type: FactorType): AuthError =>
   new AuthError(422, `mfa_${type}_verify_not_enabled`, `MFA verification is disabled for ${typeNames[type]}`)
 
 /** @param reason why the answer of a security key is not valid, as part of a sentence */

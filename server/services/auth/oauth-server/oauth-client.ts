@@ -7,7 +7,6 @@ export const authMethods = ['none', 'client_secret_basic', 'client_secret_post']
 export type ClientAuthMethod = (typeof authMethods)[number]
 
 export const grantTypes = ['authorization_code', 'refresh_token'] as const
-export type GrantType = (typeof grantTypes)[number]
 
 export type OAuthClient = {
   readonly id: string

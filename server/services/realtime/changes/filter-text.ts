@@ -102,7 +102,7 @@ function eventOf(event: unknown): Binding['event'] {
 }
 
 /** @throws ChangesRefused */
-export function readFilters(text: string): FilterText[] {
+function readFilters(text: string): FilterText[] {
   const trimmed = text.trim()
   return trimmed === '' ? [] : segmentsOf(trimmed).map(readSegment)
 }

@@ -19,7 +19,7 @@ export const leastPart = 5 * 1024 * 1024
 export const mostParts = 10_000
 
 /** What the object has besides its bytes. */
-export const s3Headers = ({
+const s3Headers = ({
   contentType,
   cacheControl,
 }: S3Target['options']): { readonly ContentType?: string; readonly CacheControl?: string } => ({

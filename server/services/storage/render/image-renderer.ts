@@ -9,7 +9,7 @@ const program = childProgram(import.meta.url, './transformer/main')
 
 const mebibyte = 1024 * 1024
 /** Bytes of a source image. */
-export const largestSource = 25 * mebibyte
+const largestSource = 25 * mebibyte
 /** Bytes of source images that are in memory at a time. */
 const mostMemory = 64 * mebibyte
 /** Pixels of a source image. */

@@ -1,9 +1,9 @@
 // What a client asks to be done to an image: the parameters of `/render/image`, and their form in signed URLs.
 // https://supabase.com/docs/guides/storage/serving/image-transformations
 
-export const resizings = ['cover', 'contain', 'fill'] as const
+const resizings = ['cover', 'contain', 'fill'] as const
 export const formats = ['origin', 'avif', 'webp'] as const
-export const gravities = ['no', 'so', 'ea', 'we', 'noea', 'nowe', 'soea', 'sowe', 'ce', 'sm', 'fp'] as const
+const gravities = ['no', 'so', 'ea', 'we', 'noea', 'nowe', 'soea', 'sowe', 'ce', 'sm', 'fp'] as const
 
 export type Resizing = (typeof resizings)[number]
 export type Gravity = (typeof gravities)[number]
