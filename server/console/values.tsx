@@ -16,7 +16,7 @@ export const dateText = (at: Moment): string => date.format(new Date(at))
 /** `14:05:09` */
 export const timeText = (at: Moment): string => timeOfDay.format(new Date(at))
 
-/** Seconds of the units in which times are told. */
+/** Seconds of the units in which times are shown. */
 const units = [
   ['year', 31_557_600],
   ['month', 2_629_800],

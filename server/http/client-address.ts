@@ -22,7 +22,7 @@ export type LimitedNetwork = {
 }
 
 /**
- * The networks that requests of a client count for, the smallest first: whoever has a whole IPv6 /48, as every customer of
+ * The networks that requests of a client count for, the smallest first: a client that has a whole IPv6 /48, as every customer of
  * many providers and of free tunnels does, has 65,536 networks of the size that a client usually has. A larger network may
  * have several clients, so it may do twice as much.
  *

@@ -1,4 +1,4 @@
-// The errors of a claim (see `Claim` in `rest/database.ts`), which are told apart from errors of user code by their position.
+// The errors of a claim (see `Claim` in `rest/database.ts`), which their position distinguishes from errors of user code.
 import { TracelessError } from '../common/traceless-error.ts'
 import type { ClaimRefusal } from '../rest/database.ts'
 import { Refusal } from './protocol/pipeline.ts'
@@ -40,7 +40,7 @@ const sameRecord = new Set(['23505', '40001'])
 
 /**
  * The refusal that an error of the statements that record the effect means: with a snapshot that is older than the claim,
- * the record of another transaction is found only when the own one is written.
+ * the record of another transaction is found only when its own one is written.
  *
  * @returns undefined for any other error, and for errors of the commit
  */

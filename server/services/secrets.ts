@@ -17,7 +17,7 @@ export type Door = {
 export type GuessLimit =
   | { readonly per: 'network' | 'account' | 'account and network'; readonly setting: string; readonly seconds: number }
   | { readonly per: 'account' | 'account and network' | 'factor'; readonly number: number; readonly seconds: number }
-  /** For each value that the service has made; a new value begins anew. */
+  /** For each value that the service has made; the count of a new value begins at 0. */
   | { readonly per: 'value'; readonly number: number }
 
 export type Secret = {

@@ -75,7 +75,7 @@ begin
   raise exception 'The record of changes can only be added to' using errcode = 'insufficient_privilege',
     hint = 'Drop partitions of rowhouse_audit.changes to remove the changes of whole months.';
 end $$;
-comment on function rowhouse_audit.refuse_change() is 'Refuses to change or delete recorded changes, whoever asks.';
+comment on function rowhouse_audit.refuse_change() is 'Refuses to change or delete recorded changes, for all roles.';
 
 create or replace trigger refuse_change before update or delete on rowhouse_audit.changes
   for each row execute function rowhouse_audit.refuse_change();

@@ -72,7 +72,7 @@ t.test('the doctor finds those that are due, fail, or were put aside', async (t)
   const expected = [
     'calls_not_sent: 1 call is due, the first for 10 minutes, and no server sends them.',
     'calls_failing: 1 call is waiting after a failed attempt, most of them for 127.0.0.1: no route.',
-    'calls_dead: 1 call is put aside in the last day, most of them because: gone.',
+    'calls_dead: 1 call was put aside in the last day, most of them because: gone.',
   ]
   t.strictSame(await codes(database.adminUri), expected)
   t.strictSame(await codes(database.authenticatorUri), expected, 'also as the serving role')

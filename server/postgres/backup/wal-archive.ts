@@ -79,7 +79,7 @@ export async function writeArchive(folder: string, state: ArchiveState): Promise
 
 /**
  * The state when the server begins to write on a timeline, which is the last one afterwards. It may be an earlier one: a
- * restore was interrupted before it took effect, or somebody has put the replaced database back.
+ * restore was interrupted before it took effect, or the replaced database was put back.
  */
 export function onTimeline(state: ArchiveState, timeline: number): ArchiveState {
   const known = state.timelines.findLastIndex((it) => it.timeline === timeline)

@@ -145,7 +145,7 @@ export function runSimple(
       output.off('drain', resume).off('close', resume)
       stream.resume()
     }
-    // After `close`, nobody reads the results.
+    // After `close`, the results are not read any more.
     output.on('drain', resume).on('close', resume)
   }
   return new Promise((resolve, reject) => {

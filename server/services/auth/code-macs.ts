@@ -1,4 +1,4 @@
-// Keyed hashes of codes of few digits: without the key, whoever reads the database would find a code after a million
+// Keyed hashes of codes of few digits: without the key, a reader of the database would find a code after a million
 // attempts.
 //
 // The key is derived from the keys of access tokens (HKDF), as those of signed URLs and of cursors are: all processes of a

@@ -21,7 +21,7 @@ export const errorName = (status: number): string | undefined => statusErrors.ge
 /**
  * The page with further parameters. Its URL stays as it is, unless it gets a query.
  *
- * @param fragment replaces that of the page, which could not be told from it
+ * @param fragment replaces that of the page, from which it could not be distinguished
  */
 export function pageWith(page: string, query: PageParameters, fragment: PageParameters | undefined): string {
   const url = new URL(page)

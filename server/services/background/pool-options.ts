@@ -15,9 +15,9 @@ export type PoolTexts = {
   readonly work: string
   /** `an image`: what the work is done with. */
   readonly task: string
-  /** What the caller is told when the work timed out. */
+  /** Message for the caller when the work timed out. */
   readonly timedOut: string
-  /** What the caller is told when the work failed for another reason than the task. */
+  /** Message for the caller when the work failed for another reason than the task. */
   readonly failed: string
 }
 
@@ -33,7 +33,7 @@ export type PoolObserver<State, Result> = {
 export type PoolOptions<Options extends object, State, Result> = QueueSettings & {
   /** Path of the program of the processes. */
   readonly program: string
-  /** What a process is told at its start. */
+  /** What a process gets at its start. */
   readonly options: Options
   readonly texts: PoolTexts
   /** Processes at a time. */

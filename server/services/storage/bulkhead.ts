@@ -1,6 +1,6 @@
 // A bulkhead between kinds of work: keeps one kind from taking the processors from others.
 
-/** Tasks after which the number of places is decided anew. */
+/** Tasks after which the number of places is decided again. */
 const sample = 50
 
 export type BulkheadOptions = {

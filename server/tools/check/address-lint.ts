@@ -28,7 +28,7 @@ export function unprovenAddresses(view: SchemaView, expressions: PolicyExpressio
             level: 'WARN',
             object: { type: 'table', schema: relation.schema, name: relation.name },
             key: `policy_trusts_unproven_address_${relation.schema}_${relation.name}_${policy.name}`,
-            reason: `The policy ${policy.name} trusts the address of the caller, but ${reasons[unproven]}: whoever signs up with another person's address gets that person's rows.`,
+            reason: `The policy ${policy.name} trusts the address of the caller, but ${reasons[unproven]}: a person who signs up with another person's address gets that person's rows.`,
             advice: 'Compare auth.uid() instead, or let addresses be confirmed by mail.',
             metadata: { policy: policy.name },
             isOfSplinter: false,

@@ -52,7 +52,7 @@ export type MeasureOptions = {
   readonly isVolatile: (relation: number) => boolean
 }
 
-/** Nobody's id: the claims are well-formed, and the policies refuse the rows of all users. */
+/** The id of no user: the claims are well-formed, and the policies refuse the rows of all users. */
 const stranger = '00000000-0000-4000-8000-000000000000'
 
 /**

@@ -107,7 +107,7 @@ left join pg_roles as role on role.oid = privilege.grantee
 where database.datname = current_database() and (privilege.grantee = 0 or ${ownRoles})`
 
 /**
- * Comments on roles and on the database, except for the one that every database `postgres` has. Whoever restores them may
+ * Comments on roles and on the database, except for the one that every database `postgres` has. The role that restores them may
  * not own a role that existed before.
  */
 export const sharedCommentsSql = `

@@ -157,7 +157,7 @@ export function connectionFindings(
       level: 'WARN',
       subject: 'max_connections',
       what: `${used} of ${max - reserved} connections are in use (${percent(used, max - reserved)}).`,
-      why: 'When there are none left, new clients are refused, restarts of this server included.',
+      why: 'When all are in use, new clients are refused, restarts of this server included.',
       advice: 'Find out who has them (select usename, application_name, count(*) from pg_stat_activity group by 1, 2).',
     })
   }

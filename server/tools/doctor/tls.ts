@@ -49,7 +49,7 @@ export function databaseTlsFindings(
         level: 'ERROR',
         subject,
         what: 'It leaves this machine, and is not encrypted.',
-        why: 'Whoever is on the way reads all rows and the statements with their tokens, and can change them.',
+        why: 'Everyone on the network path can read all rows and the statements with their tokens, and change them.',
         advice: 'Switch TLS on in PostgreSQL (ssl = on), and add ?sslmode=verify-full&sslrootcert=… to DATABASE_URL.',
       },
     ]
@@ -62,7 +62,7 @@ export function databaseTlsFindings(
       level: 'WARN',
       subject,
       what: 'It is encrypted, but the certificate of the server is not verified.',
-      why: 'Whoever is on the way can pretend to be the database, and then reads everything.',
+      why: 'Everyone on the network path can pretend to be the database, and then read everything.',
       advice: 'Add ?sslmode=verify-full to DATABASE_URL, and sslrootcert with the certificate of your authority.',
     },
     ...certificate,

@@ -64,7 +64,7 @@ export function nodeFindings(version: string, today: Date): DoctorFinding[] {
       code: 'node_support',
       level: days < 0 ? 'WARN' : 'INFO',
       subject: `Node.js ${version}`,
-      what: days < 0 ? `Its support has ended${end === undefined ? '' : ` on ${end}`}.` : `Its support ends on ${end}.`,
+      what: `Its support ${end === undefined ? 'has ended' : `${days < 0 ? 'ended' : 'ends'} on ${end}`}.`,
       why: 'After that, faults in its HTTP and TLS code are no longer fixed, security faults included.',
       advice: 'Install a line with long-term support: https://nodejs.org/en/about/previous-releases',
     },

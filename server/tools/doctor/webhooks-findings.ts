@@ -96,8 +96,8 @@ export function callFindings(facts: CallFacts): DoctorFinding[] {
       ...common,
       code: 'calls_dead',
       level: 'WARN',
-      what: `${count(dead)} put aside in the last day, most of them because: ${deadReason ?? ''}.`,
-      why: 'Their receivers do not learn of what has happened.',
+      what: `${count(dead, 'was', 'were')} put aside in the last day, most of them because: ${deadReason ?? ''}.`,
+      why: 'Their receivers do not know what has happened.',
       advice:
         'Remove the cause, then send them again: `rowhouse calls --dead` lists them, `rowhouse calls send` sends them.',
     })
@@ -105,5 +105,5 @@ export function callFindings(facts: CallFacts): DoctorFinding[] {
   return findings
 }
 
-const count = (calls: number): string =>
-  calls >= most ? `${most} or more calls are` : calls === 1 ? '1 call is' : `${calls} calls are`
+const count = (calls: number, one = 'is', several = 'are'): string =>
+  calls >= most ? `${most} or more calls ${several}` : calls === 1 ? `1 call ${one}` : `${calls} calls ${several}`

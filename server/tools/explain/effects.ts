@@ -143,7 +143,7 @@ class Walk {
 
   #function(called: Function, through: readonly string[]): void {
     const { schema, name, isBuiltIn, extension, language, source } = called
-    // Functions of the same name cannot be told apart by it. One stands for all that are not followed any further.
+    // It does not distinguish functions of the same name. One stands for all that are not followed any further.
     const isLibrary = isBuiltIn || extension !== null
     const key = isLibrary ? `${schema}.${name}` : String(called.oid)
     if (this.#seen.has(key)) return

@@ -88,8 +88,8 @@ async function examineRows(
     bypass === null ? Promise.resolve(undefined) : stage.attempt(() => stage.asBypass(bypass, use))
   const asCaller = (use: () => Promise<string[]>): Promise<string[] | undefined> =>
     stage.attempt(() => stage.asCaller(use))
-  // A filter may fail on a hidden row, and a trigger may read hidden rows: both are left to the caller, if nobody else
-  // may read about it.
+  // A filter may fail on a hidden row, and a trigger may read hidden rows: both are left to the caller, if no other
+  // role may read about it.
   const match = (): Promise<string[]> => matchingRows(stage, plan)
   const found = groupsOfExisting(plan).length === 0 ? undefined : await (discloses ? asBypass(match) : asCaller(match))
   const existing = found?.slice(0, maxExamined)

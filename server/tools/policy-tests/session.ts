@@ -126,7 +126,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** A connection for tests. Messages of the server are in English, because some are told apart by their text. */
+/** A connection for tests. Messages of the server are in English, because some are distinguished by their text. */
 export async function prepareSession(client: Client): Promise<void> {
   await client.query("set lc_messages = 'C'").catch(() => undefined)
   await client.query('set jit = off')

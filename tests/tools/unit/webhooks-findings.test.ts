@@ -44,7 +44,7 @@ t.test('calls that failed', (t) => {
     {
       code: 'calls_dead',
       level: 'WARN',
-      what: '2 calls are put aside in the last day, most of them because: no address.',
+      what: '2 calls were put aside in the last day, most of them because: no address.',
     },
   ])
   t.end()

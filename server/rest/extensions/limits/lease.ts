@@ -147,7 +147,7 @@ export class Lease {
     return Math.max(0, Math.ceil((count - this.#available()) / this.#rate.perSecond))
   }
 
-  /** Takes requests from the shared counts, until nobody waits. */
+  /** Takes requests from the shared counts, until no request waits. */
   async #refill(): Promise<void> {
     this.#isTaking = true
     try {

@@ -50,7 +50,7 @@ function valuesIn(error: ApiError): ReadonlySet<string> {
 
 const hasColumn = ({ columns }: RowsStep, name: string): boolean => columns.some((column) => column.name === name)
 
-/** The row that an error is about, if it can be told: the first one to which the error applies. */
+/** The row that an error is about, if that can be determined: the first one to which the error applies. */
 function rowOf(error: ApiError, step: RowsStep): NestedRow | undefined {
   const { rows } = step
   const [only] = rows

@@ -1,4 +1,4 @@
-// An exporter of spans that reports how each export ended. The SDK reports failures to nobody.
+// An exporter of spans that reports how each export ended. The SDK does not report failures.
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace-base'
 
 /** Receives the number of spans of an export, and why it has failed. */

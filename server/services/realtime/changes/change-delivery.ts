@@ -57,7 +57,7 @@ export class ChangeDelivery {
 
   /**
    * @param entries transactions that are evaluated together
-   * @param setBatch is told what is being evaluated now
+   * @param setBatch receives what is being evaluated
    */
   async deliver(entries: readonly BufferedTransaction[], recipients: Recipients, setBatch: SetBatch): Promise<void> {
     let placed: PlacedChange[] = []

@@ -276,7 +276,7 @@ const statusOf = (error: unknown): number | undefined =>
 const isCredentialsProblem = (error: unknown): boolean =>
   error instanceof Error && error.name === 'CredentialsProviderError'
 
-/** What clients are told. The SDK's messages contain addresses. */
+/** Messages for clients. The SDK's messages contain addresses. */
 function storeError(error: unknown): unknown {
   if (error instanceof StorageError || error instanceof MissingBytesError || error instanceof TooManyBytesError) {
     return error
