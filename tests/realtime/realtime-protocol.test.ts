@@ -248,7 +248,8 @@ t.test('broadcasts from each version to each', async (t) => {
   t.strictSame(payloadOf(await two.next('broadcast')), hello)
   t.strictSame(payloadOf(await three.next('broadcast')), hello)
 
-  // As with the original, a payload need not be an object.
+  // As with the original, a payload need not be an object. But its event is a text.
+  two.send('broadcast', 'realtime:room', { type: 'broadcast', event: 5, payload: {} })
   for (const payload of ['text', 1, [true]]) {
     two.send('broadcast', 'realtime:room', payload)
     t.strictSame(payloadOf(await one.next('broadcast')), payload)

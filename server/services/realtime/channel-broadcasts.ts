@@ -1,4 +1,5 @@
 // Broadcasts of a channel: those of its client, and stored ones that are sent again.
+import { isJsonObject } from '../../text/json-object.ts'
 import { unauthorized, type ChannelRights } from './channel-permission.ts'
 import { Broadcast, TextEvent, valueJson, type ClientMessage, type Delivery, type Ref } from './frames.ts'
 import type { Member } from './hub.ts'
@@ -60,7 +61,7 @@ export class ChannelBroadcasts {
       return
     }
     // Any value, as in the original.
-    const json = binary ? undefined : valueJson(payload)
+    const json = binary || hasStrangeEvent(payload) ? undefined : valueJson(payload)
     if (!binary && json === undefined) {
       statistics.drop('broken frame')
       return
@@ -85,6 +86,10 @@ export class ChannelBroadcasts {
     if (isAcknowledged) this.#channel.reply(ref, 'ok', '{}')
   }
 }
+
+/** Clients compare names as texts: another value would stop a receiver in Node with an error that none of its code can catch. */
+const hasStrangeEvent = (payload: unknown): boolean =>
+  isJsonObject(payload) && typeof (payload.event ?? '') !== 'string'
 
 const noReplay = (message: string, cause?: unknown): ChannelRefused =>
   new ChannelRefused('UnableToReplayMessages', message, cause)
