@@ -119,7 +119,7 @@ t.test('the API root returns the document', async (t) => {
   }
   t.strictSame(
     Array.from(text.matchAll(/<dt><code>(.*?)<\/code>/g), ([, path]) => path),
-    ['/rest/v1', '/auth/v1', '/storage/v1', '/realtime/v1', '/report', '/api/v1/water-hyacinth'],
+    ['/rest/v1', '/auth/v1', '/storage/v1', '/realtime/v1', '/functions/v1', '/report', '/api/v1/water-hyacinth'],
   )
   for (const accept of ['*/*', 'application/json', 'text/plain', undefined]) {
     const { status, body } = await call('GET', '/', accept === undefined ? {} : { headers: { Accept: accept } })
