@@ -405,7 +405,8 @@ async function tablesOf(
     restBasePath: config.restBasePath,
     hasMailbox: signIn?.auth.context.mailer.mailbox !== undefined,
     hasConsole: tail !== undefined,
-    isDevelopment,
+    // With `on`, as for the console itself, others may reach the server.
+    isDevelopment: isDevelopment && config.console !== 'on',
     imageBasePath: has('analysis') ? config.imageBasePath : null,
     checks: {
       database: () => database.responds(),

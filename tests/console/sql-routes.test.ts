@@ -177,8 +177,12 @@ t.test('a run is cancelled', async (t) => {
 })
 
 t.test('the embedded database with CONSOLE=on, which a proxy on the same machine may pass requests to', async (t) => {
-  const client = await signInToConsole(await startConsoleServer(t, { ...env, CONSOLE: 'on' }))
+  const served = await startConsoleServer(t, { ...env, CONSOLE: 'on' })
+  const client = await signInToConsole(served)
   t.match(client.session, { isDevelopment: false })
+  const home = await (await fetch(served.url, { headers: { Accept: 'text/html' } })).text()
+  t.match(home, 'The service is running.')
+  t.notMatch(home, /Version|mailbox/, 'the first page says nothing else')
   t.match((await client.call('GET', 'overview')).body.details, { keys: null, database: null })
   t.match((await client.call('POST', 'sql', { sql: 'select 1', caller: { owner: true } })).body.details, {
     error: { message: /development only/ },
