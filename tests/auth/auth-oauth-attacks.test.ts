@@ -319,6 +319,34 @@ t.test('errors that the client learns of', async (t) => {
   t.equal((await askToken(flow, form)).status, 200, 'plain, as GoTrue permits it')
 })
 
+t.test('a link to the server leads a browser to no page of whoever registers an application', async (t) => {
+  const local = 'http://localhost:4711/cb'
+  const hostile = 'https://evil.example/?"><script>alert(1)</script>'
+  const uris = [redirectUri, local, hostile]
+  const register = (members: Json) => ask('POST', '/oauth/clients/register', { body: { ...post, ...members } })
+  const { body: own } = await register({ client_name: 'Evil', redirect_uris: uris })
+  const known = await registerClient(flow, { redirect_uris: uris })
+  const browser = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
+  const { challenge } = pkce()
+  const authorize = (id: unknown, uri: string, headers: Record<string, string>, scope = 'admin') =>
+    ask('GET', `/oauth/authorize?${accessQuery(String(id), challenge, { redirect_uri: uri, scope })}`, { headers })
+  for (const uri of [redirectUri, hostile]) {
+    const { status, text, headers } = await authorize(own.client_id, uri, browser)
+    t.strictSame([status, headers.get('location')], [400, null], uri)
+    t.match(headers.get('content-type'), /text\/html/)
+    t.match(headers.get('content-security-policy'), /frame-ancestors 'none'/)
+    t.match(text, /unsupported scope: admin/)
+    t.notMatch(text, '<script>', 'a URI is text')
+    const [, href = ''] = /<a href="([^"]*)"/.exec(text) ?? []
+    t.match(href, /error=invalid_request/)
+  }
+  t.equal((await authorize(own.client_id, redirectUri, {})).status, 302, 'a program gets the redirect')
+  t.equal((await authorize(own.client_id, local, browser)).status, 302, 'a program on this machine learns of it')
+  t.equal((await authorize(known.client_id, redirectUri, browser)).status, 302, 'an application of an administrator')
+  const valid = locationOf(await authorize(own.client_id, redirectUri, browser, 'email'))
+  t.equal(valid.origin, 'https://site.example', 'a valid request leads to the page that asks')
+})
+
 t.test('a program that pretends to be an app that was granted access gets nothing without a question', async (t) => {
   const { access_token: token } = await signUp(ask)
   const uris = ['http://localhost:4711/cb', 'app.example://callback', redirectUri]

@@ -1,7 +1,8 @@
 // GET /oauth/authorize: a client sends a person here to ask for access to their account.
+import type { IncomingMessage } from 'node:http'
 import type { AuthContext } from '../auth-context.ts'
 import { AuthError, authErrors } from '../auth-error.ts'
-import { defineAuthRoute, type AuthCall, type AuthRoute } from '../dialect.ts'
+import { defineAuthRoute, type AuthCall, type AuthReply, type AuthRoute } from '../dialect.ts'
 import { redirectRules } from '../request-redirect.ts'
 import { given, isEmpty } from '../request-text.ts'
 import { readChallenge } from '../pkce.ts'
@@ -11,7 +12,8 @@ import { findClient } from './oauth-client.ts'
 import { requireOAuthServer } from './oauth-refusal.ts'
 import { newAuthorizationId } from './oauth-secrets.ts'
 import { oauthStatements } from './oauth-statements.ts'
-import { redirectWith } from './redirect-uri.ts'
+import { isLoopback, redirectWith } from './redirect-uri.ts'
+import { returnPage, returnPageHeaders } from './return-page.ts'
 
 const parameters: Readonly<Record<string, string>> = {
   client_id: 'Id of the client.',
@@ -34,20 +36,21 @@ export const authorizeRoute: AuthRoute = defineAuthRoute({
   id: 'authOAuthAuthorize',
   summary: 'Ask a user for access to their account, as an OAuth client',
   description:
-    'Errors of client and redirect URI are shown here; all others are returned to the client in the query of the redirect.',
+    'Errors of client and redirect URI are shown here; all others are returned to the client in the query of the redirect. For a ' +
+    'client that has registered itself, browsers show them on a page with a link to it.',
   caller: 'anyone',
   limit: 'token_refresh',
   query: parameters,
   kept: ['state', 'nonce'],
   success: [302, 'To the page that asks the user, or back to the client with an error.'],
   errors: {
-    400: 'The client is unknown, or the redirect URI is not one of its.',
+    400: 'The client is unknown, or the redirect URI is not one of its; or the page that shows an error.',
     404: 'The OAuth server is disabled.',
   },
-  handler: async (call) => ({ redirect: await targetOf(call) }),
+  handler: targetOf,
 })
 
-async function targetOf({ context, request, query }: AuthCall<'anyone', undefined>): Promise<string> {
+async function targetOf({ context, request, query }: AuthCall<'anyone', undefined>): Promise<AuthReply> {
   const settings = context.settings()
   requireOAuthServer(settings)
   const repeated = Object.keys(parameters).find((name) => query.getAll(name).length > 1)
@@ -62,13 +65,18 @@ async function targetOf({ context, request, query }: AuthCall<'anyone', undefine
   if (!client.redirect_uris.includes(redirectUri)) throw authErrors.invalid('invalid redirect_uri')
   // From here on, the person returns to the client.
   const state = query.get('state')
-  const failed = (error: string, description: string): string =>
-    redirectWith(redirectUri, {
+  const failed = (error: string, description: string): AuthReply => {
+    const target = redirectWith(redirectUri, {
       error,
       error_description: description,
       // A text that is too long to be stored is not the client's own.
       state: isEmpty(state) || state.length > 4096 ? undefined : state,
     })
+    const isAsked = client.shown.registration_type === 'dynamic' && !isLoopback(redirectUri) && isPage(request)
+    return isAsked
+      ? { status: 400, html: returnPage(description, target), headers: returnPageHeaders }
+      : { redirect: target }
+  }
   const scope = given(query.get('scope')) ?? settings.authOAuthServerDefaultScope
   const fault = repeated === undefined ? faultOf(context, query, scope) : `${repeated} must not be given more than once`
   if (fault !== undefined) return failed('invalid_request', fault)
@@ -90,8 +98,11 @@ async function targetOf({ context, request, query }: AuthCall<'anyone', undefine
   const [begun] = await context.database.ask(oauthStatements.beginAuthorization, [JSON.stringify(stored), lifetime])
   if ((begun as { readonly refused?: string }).refused !== undefined) throw unknownClient()
   const site = redirectRules(context, request).siteUrl.replace(/\/+$/, '')
-  return `${site}${path}${path.includes('?') ? '&' : '?'}authorization_id=${id}`
+  return { redirect: `${site}${path}${path.includes('?') ? '&' : '?'}authorization_id=${id}` }
 }
+
+/** Whether a browser asks for a page, and not a program for a response. */
+const isPage = ({ headers: { accept = '' } }: IncomingMessage): boolean => accept.includes('text/html')
 
 const unknownClient = (): AuthError => new AuthError(400, 'oauth_client_not_found', 'invalid client_id')
 

@@ -17,7 +17,7 @@ export type OAuthClient = {
   readonly redirect_uris: readonly string[]
   readonly grant_types: readonly string[]
   /** As the API shows it. */
-  readonly shown: object
+  readonly shown: { readonly registration_type: 'dynamic' | 'manual' }
 }
 
 /** The client with an id; undefined if it is unknown or was deleted. */

@@ -40,6 +40,9 @@ function redirectUriFault(uri: string): string | undefined {
   return own === undefined ? undefined : `parameter ${own} not allowed in redirect URI`
 }
 
+/** Whether a redirect URI of a client leads to a program on the machine of the person. */
+export const isLoopback = (uri: string): boolean => loopbackHosts.has(new URL(uri).hostname)
+
 /** A redirect URI with further parameters; undefined ones are left out. All of its own characters stay as they are. */
 export function redirectWith(uri: string, parameters: Readonly<Record<string, string | null | undefined>>): string {
   const given = Object.entries(parameters).filter((entry): entry is [string, string] => typeof entry[1] === 'string')
