@@ -146,9 +146,14 @@ for (const row of rows) {
   const { status, faults } = row
   t.test(titleOf(row), async (t) => {
     const { headers, ...request } = await requestOf(row)
-    counter.take()
-    const answer = await send(`${url}/rest/v1`, { ...request, headers: { ...headers, Authorization: authorization } })
-    const trips = counter.take()
+    const exchange = async () => {
+      counter.take()
+      const answer = await send(`${url}/rest/v1`, { ...request, headers: { ...headers, Authorization: authorization } })
+      return { answer, trips: counter.take() }
+    }
+    let { answer, trips } = await exchange()
+    // On a busy machine, connections are still opened for earlier requests, and count, too.
+    for (let time = 0; faults && trips > 0 && time < 10; time++) ({ answer, trips } = await exchange())
     const text = answer.body.toString()
     t.equal(answer.status, status, text)
     if (!faults) {
