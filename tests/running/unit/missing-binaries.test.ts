@@ -1,5 +1,6 @@
 // Installations without npm's optional packages: password hashing is loaded at first use, and its absence is reported.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
@@ -17,6 +18,12 @@ t.test('a service with passwords needs the binary of argon2', (t) => {
     'Passwords cannot be hashed: there is no @node-rs/argon2 for linux-x64 here; install the packages without ' +
       '--omit=optional. Sign-ins and sign-ups with passwords respond with 500',
   ])
+  const loaded = Object.keys(createRequire(import.meta.url).cache)
+  t.strictSame(
+    loaded.filter((file) => file.endsWith('.node')),
+    [],
+    'the binary is not loaded for that',
+  )
   t.end()
 })
 
