@@ -1,8 +1,8 @@
 // The session of the database in which a run is carried out. It is of the role of the job, and closed afterwards.
-import { longestTimer } from '../../common/timers.ts'
-import { connectionSocket, withClient } from '../../postgres/connection/client.ts'
+import { withClient } from '../../postgres/connection/client.ts'
 import type { LibpqClient, PoolConfig } from '../../postgres/connection/pool-config.ts'
 import { runSimple } from '../../postgres/connection/simple-statement.ts'
+import { terminateSession, watchSession } from '../../postgres/connection/watched-session.ts'
 import { JobRefused, type JobLogins } from './job-logins.ts'
 import { copyRefused, failed, failureOf, ResultCount, type RunOutcome } from './run-outcome.ts'
 import type { ScheduledRun } from './schedule-statements.ts'
@@ -21,10 +21,6 @@ const applicationName = 'rowhouse schedules'
 const startLimit = 30_000
 /** Bytes of results that a run may send. They are not kept, but take time of the server. */
 const maxReceived = 256 * 1024 * 1024
-/** Milliseconds that a run waits for its session to end after it was ended. */
-const terminationLimit = 10_000
-/** Milliseconds between two looks at the received bytes. */
-const interval = 250
 
 /** One run, from its connection to its end. */
 export class JobSession {
@@ -94,21 +90,13 @@ export class JobSession {
 
   async #executed(client: LibpqClient, config: PoolConfig, pid: number): Promise<RunOutcome> {
     const { timeLimit } = this.#options
-    this.#terminate = async () => {
-      client.abandon()
-      await withClient(config, (other) =>
-        other.query('select pg_catalog.pg_terminate_backend($1, $2)', [pid, terminationLimit]),
-      ).catch(() => undefined)
-    }
-    const socket = connectionSocket(client)
-    const watch = setInterval(() => {
-      if (socket.bytesRead > maxReceived) {
-        this.stop(`the results are larger than ${maxReceived / 1024 / 1024} MiB: a job has no use for them`)
-      }
-    }, interval)
-    const limit = setTimeout(
-      () => this.stop(`ended after ${timeLimit / 1000} s, the limit of SCHEDULES_TIME_LIMIT`),
-      Math.min(timeLimit, longestTimer),
+    this.#terminate = () => terminateSession(client, config, pid)
+    const stopWatching = watchSession(client, { time: timeLimit, received: maxReceived }, (limit) =>
+      this.stop(
+        limit === 'time'
+          ? `ended after ${timeLimit / 1000} s, the limit of SCHEDULES_TIME_LIMIT`
+          : `the results are larger than ${maxReceived / 1024 / 1024} MiB: a job has no use for them`,
+      ),
     )
     const count = new ResultCount(() => this.stop(copyRefused))
     try {
@@ -117,8 +105,7 @@ export class JobSession {
     } catch (error) {
       return failureOf(error)
     } finally {
-      clearInterval(watch)
-      clearTimeout(limit)
+      stopWatching()
       this.#terminate = () => Promise.resolve()
     }
   }

@@ -1,13 +1,10 @@
-// Ends the session of a run that takes too long or sends too much, or whose reader is gone. A request to cancel would not do:
-// functions can catch it, and statements can change their time limit.
-import { connectionSocket, withClient } from '../../postgres/connection/client.ts'
+// Ends the session of a run that takes too long or sends too much, or whose reader is gone.
+import { terminateSession, watchSession } from '../../postgres/connection/watched-session.ts'
 import type { LibpqClient, PoolConfig } from '../../postgres/connection/pool-config.ts'
 import type { SqlProblem } from '../../services/console/sql-protocol.ts'
 
 /** Bytes that a run may receive, with rows that are not kept. */
 const maxReceived = 64 * 1024 * 1024
-/** Milliseconds between two looks at the received bytes. */
-const interval = 50
 /** Milliseconds that PostgreSQL has to end a run at its own time limit. */
 const grace = 1000
 
@@ -16,7 +13,7 @@ export class HardStop {
   readonly #config: PoolConfig
   readonly #pid: number
   readonly #signal: AbortSignal
-  readonly #timer: NodeJS.Timeout
+  readonly #stopWatching: () => void
   readonly #gone = (): void => this.#stop('The run was cancelled.')
   #stopped: { readonly problem: SqlProblem; readonly terminated: Promise<unknown> } | undefined
 
@@ -25,13 +22,13 @@ export class HardStop {
     this.#config = config
     this.#pid = pid
     this.#signal = signal
-    const socket = connectionSocket(client)
-    const end = performance.now() + timeout + grace
-    this.#timer = setInterval(() => {
-      if (performance.now() > end) this.#stop(`The statements took longer than ${timeout / 1000} s.`)
-      else if (socket.bytesRead > maxReceived)
-        this.#stop(`The results are larger than ${maxReceived / 1024 / 1024} MiB. Select fewer or shorter values.`)
-    }, interval)
+    this.#stopWatching = watchSession(client, { time: timeout + grace, received: maxReceived }, (limit) =>
+      this.#stop(
+        limit === 'time'
+          ? `The statements took longer than ${timeout / 1000} s.`
+          : `The results are larger than ${maxReceived / 1024 / 1024} MiB. Select fewer or shorter values.`,
+      ),
+    )
     if (signal.aborted) this.#gone()
     else signal.addEventListener('abort', this.#gone)
   }
@@ -49,20 +46,16 @@ export class HardStop {
 
   /** Stops watching. Resolves when the session of a stopped run has been terminated. */
   async end(): Promise<void> {
-    clearInterval(this.#timer)
+    this.#stopWatching()
     this.#signal.removeEventListener('abort', this.#gone)
     await this.#stopped?.terminated
   }
 
   #stop(message: string): void {
     if (this.#stopped) return
-    const terminated = withClient(this.#config, (other) =>
-      other.query('select pg_catalog.pg_terminate_backend($1)', [this.#pid]),
-    ).catch(() => undefined)
     this.#stopped = {
       problem: { message, code: '57014', detail: null, hint: 'Nothing of the transaction remains.', position: null },
-      terminated,
+      terminated: terminateSession(this.#client, this.#config, this.#pid),
     }
-    this.#client.abandon()
   }
 }
