@@ -30,7 +30,6 @@ import type { FunctionsService } from '../services/functions/functions-service.t
 import { serviceDocumentHandler } from '../services/openapi/service-document.ts'
 import type { McpService } from '../services/mcp/create-mcp.ts'
 import { createRealtime, type RealtimeService } from '../services/realtime/create-realtime.ts'
-import type { PeerNotices } from '../services/realtime/peer-notice.ts'
 import type { ChannelNotices } from '../services/channel-notices.ts'
 import { createWebhooks, type WebhooksService } from '../services/webhooks/create-webhooks.ts'
 import { createSchedules, type SchedulesService } from '../services/schedules/create-schedules.ts'
@@ -70,7 +69,7 @@ export type CompositionOptions = {
   readonly validator: Validator
   readonly lookupApiKey: ApiKeyLookup
   readonly keyChanges: ApiKeyChanges
-  readonly peerNotices: PeerNotices
+  readonly peerNotices: ChannelNotices
   /** That the jobs of `cron.job` have changed. */
   readonly scheduleNotices: ChannelNotices
   /** That there are outgoing calls. */

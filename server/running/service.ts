@@ -17,7 +17,7 @@ import { createJwtVerifier } from '../identity/jwt/jwt.ts'
 import { isConsoleOpen } from '../services/console/create-console.ts'
 import type { FunctionsService } from '../services/functions/functions-service.ts'
 import type { RealtimeService } from '../services/realtime/create-realtime.ts'
-import { PeerNotices } from '../services/realtime/peer-notice.ts'
+import { peersChannel } from '../services/realtime/peer-notice.ts'
 import { ChannelNotices } from '../services/channel-notices.ts'
 import { schedulesChannel } from '../services/schedules/create-schedules.ts'
 import { callsChannel } from '../services/webhooks/create-webhooks.ts'
@@ -98,7 +98,7 @@ export async function startService({
   beforeLoading,
 }: ServiceOptions): Promise<Service> {
   const keyChanges = new ApiKeyChanges()
-  const peerNotices = new PeerNotices()
+  const peerNotices = new ChannelNotices(peersChannel)
   const scheduleNotices = new ChannelNotices(schedulesChannel)
   const callNotices = new ChannelNotices(callsChannel)
   const { config: first } = loaded

@@ -10,9 +10,10 @@ import { createRouter } from '../../http/router.ts'
 import { isUnreachable } from '../../postgres/database-error.ts'
 import type { DtoValidator } from '../../validation/validator.ts'
 import { readRealtimeBody, realtimeCrossOrigin, realtimeDialect, realtimePath } from './dialect.ts'
+import type { ChannelNotices } from '../channel-notices.ts'
 import type { RealtimeReport } from '../console/realtime-protocol.ts'
 import type { SerializerVersion } from './frames.ts'
-import { peerNames, type PeerNotices } from './peer-notice.ts'
+import { peerNames } from './peer-notice.ts'
 import { RealtimeError } from './realtime-error.ts'
 import type { RealtimeOptions as StartOptions, StartedRealtime } from './start-realtime.ts'
 import { RealtimeStatistics, type RealtimeFigures } from './statistics.ts'
@@ -27,7 +28,7 @@ export type RealtimeOptions = StartOptions & {
   /** Records handshakes; undefined: nothing is recorded. */
   readonly observeSocket?: ObserveSocket | undefined
   /** Of other processes, which have got subscribers. */
-  readonly peerNotices: PeerNotices
+  readonly peerNotices: ChannelNotices
 }
 
 export type RealtimeService = {

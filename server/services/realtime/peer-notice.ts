@@ -2,20 +2,13 @@
 // listens on anyway, so that it costs nothing until then.
 import type { Database } from '../../postgres/database.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
-import { ChannelNotices } from '../channel-notices.ts'
 
-const noticeChannel = 'rowhouse_realtime_subscribers'
+/** Of notices that are only a reason to ask the other processes. */
+export const peersChannel = 'rowhouse_realtime_subscribers'
 /** The connections on which processes tell each other the rest have it, with the name of the process. */
 export const peerPrefix = 'rowhouse realtime '
 
-/** Notices are only a reason to ask the other processes. */
-export class PeerNotices extends ChannelNotices {
-  constructor() {
-    super(noticeChannel)
-  }
-}
-
-const notice = new JsonStatement(`select pg_notify('${noticeChannel}', '')`, { access: 'write' })
+const notice = new JsonStatement(`select pg_notify('${peersChannel}', '')`, { access: 'write' })
 
 /** Tells all processes that this one has got its first subscriber. */
 export async function noticePeers(database: Pick<Database, 'askRows'>): Promise<void> {
