@@ -117,7 +117,7 @@ export function createConsoleSessions(settings: ConsoleSettings): ConsoleSession
 }
 
 /** @throws Failure 403 for a request of a page of another origin */
-function requireOwnPage(request: IncomingMessage): void {
+export function requireOwnPage(request: IncomingMessage): void {
   if (!isTrustedOrigin(request, [])) throw new Failure(403, 'Requests from pages of other sites are not accepted')
 }
 
