@@ -2,7 +2,7 @@
 import { useRef, useState } from 'preact/hooks'
 import type { Viewer } from '../../api.ts'
 import { Confirm, useAction } from '../../forms.tsx'
-import { Badge, Button, Dialog, Empty, Loading, useLoaded } from '../../parts.tsx'
+import { Badge, Button, Dialog, Empty, Loading, Problem, useLoaded } from '../../parts.tsx'
 import { ReadProblem, LookAsServiceRole } from '../../read-problem.tsx'
 import { restPathOf } from '../../rest/relation.ts'
 import { go, href, useRoute } from '../../router.ts'
