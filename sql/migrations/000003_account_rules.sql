@@ -281,7 +281,7 @@ as $$
 $$;
 comment on function auth.set_providers(uuid) is 'Writes the providers of an account''s identities to its raw_app_meta_data.';
 
--- The tables are created later. Grants end with the sessions of their clients: whoever knew the old password may have granted an
+-- The tables are created later. Grants end with the sessions of their clients: someone who knew the old password may have granted an
 -- application of their own access, which it would get again without a question.
 create function auth.revoke_oauth_grants(user_id uuid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp

@@ -505,7 +505,7 @@ begin
 end
 $$;
 comment on function auth.use_code(json) is
-  E'Uses up a code or link: confirms what it stands for, and starts a session or issues an authorization code. Of concurrent requests with the same code, one succeeds.\n\nWhat the owner of the account may be told of is in `changed`: kind (phone_changed, email_changed, identity_linked, by the names of notices), old (what the account had before), user.\n\nMembers of the request: those of find_code; secure (whether a new address needs both confirmations); pkce; ip and user_agent.';
+  E'Uses up a code or link: confirms what it stands for, and starts a session or issues an authorization code. Of concurrent requests with the same code, one succeeds.\n\nWhat the owner of the account may be notified of is in `changed`: kind (phone_changed, email_changed, identity_linked, by the names of notices), old (what the account had before), user.\n\nMembers of the request: those of find_code; secure (whether a new address needs both confirmations); pkce; ip and user_agent.';
 
 create function auth.use_nonce(request json) returns json
 language plpgsql set search_path = pg_catalog, pg_temp

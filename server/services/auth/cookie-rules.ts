@@ -81,7 +81,7 @@ async function admitSignUp(
   return { id, audience, role, confirms }
 }
 
-/** The owner is told at the address that was confirmed before the change. */
+/** The notice goes to the address that was confirmed before the change. */
 async function watchChange(
   context: AuthContext,
   request: Parameters<AccountRules['watchChange']>[0],
