@@ -1,7 +1,7 @@
 // Mails about changes of an account: password, address, phone number, linked identities, and what administrators remove.
 import t from 'tap'
 import { signUp as signUpWithCookie } from '../support/account.ts'
-import { newAddress, password, sessionOf, type AskAuth, type Json, type SessionBody } from '../support/auth.ts'
+import { newAddress, password, sessionOf, type Json } from '../support/auth.ts'
 import { startIssuer } from '../support/id-token-issuer.ts'
 import { cookieSettings, startMailingService } from '../support/mailing-service.ts'
 import { register } from '../support/passkey.ts'
@@ -17,7 +17,7 @@ const kinds = [
 ]
 const enabled = Object.fromEntries(kinds.map((kind) => [`GOTRUE_MAILER_NOTIFICATIONS_${kind}_ENABLED`, 'true']))
 const [first, second, third] = ['15550401', '15550402', '15550403'] as const
-const { ask, call, database, sink, startAnother } = await startMailingService(t, {
+const { ask, call, database, sink, signInByMail, startAnother } = await startMailingService(t, {
   ...cookieSettings,
   ...{ GOTRUE_PASSKEY_ENABLED: 'true', GOTRUE_SECURITY_MANUAL_LINKING_ENABLED: 'true' },
   ...{ GOTRUE_EXTERNAL_GOOGLE_ENABLED: 'true', GOTRUE_EXTERNAL_GOOGLE_CLIENT_ID: 'app' },
@@ -31,18 +31,9 @@ const { ask, call, database, sink, startAnother } = await startMailingService(t,
 })
 const admin = await signToken({ role: 'service_role' })
 
-/** A user whose address is proved, signed in. */
-async function proved(email: string, by: AskAuth = ask): Promise<SessionBody> {
-  await ask('POST', '/otp', { body: { email } })
-  const { code } = await sink.next(email)
-  return sessionOf(await by('POST', '/verify', { body: { type: 'email', email, token: code } }))
-}
-
-const mailsTo = (email: string): number => sink.received.filter(({ to }) => to === email).length
-
 t.test('a new password', async (t) => {
   const email = newAddress()
-  const { access_token: token } = await proved(email)
+  const { access_token: token } = await signInByMail(email)
   t.equal((await ask('PUT', '/user', { token, body: { data: { full_name: '<b>Ann</b>' } } })).status, 200)
   t.equal((await ask('PUT', '/user', { token, body: { password } })).status, 200)
   const mail = await sink.next(email)
@@ -62,10 +53,10 @@ t.test('a new password', async (t) => {
   const taken = newAddress()
   t.equal((await confirming('PUT', '/user', { token: anonymous, body: { email: taken, password } })).status, 200)
   const last = newAddress()
-  await ask('PUT', '/user', { token: (await proved(last)).access_token, body: { password } })
+  await ask('PUT', '/user', { token: (await signInByMail(last)).access_token, body: { password } })
   await sink.next(last)
-  t.equal(mailsTo(email), 2, 'none about what failed, or without the setting')
-  t.equal(mailsTo(taken), 0, 'none about the first password of an anonymous user')
+  t.equal(sink.countTo(email), 2, 'none about what failed, or without the setting')
+  t.equal(sink.countTo(taken), 0, 'none about the first password of an anonymous user')
 })
 
 t.test('a new password and a new address with a cookie', async (t) => {
@@ -86,15 +77,15 @@ t.test('a new password and a new address with a cookie', async (t) => {
   )
   t.ok(subjects.some(({ text }) => text.includes(email) && text.includes(moved)))
   await sink.next(moved)
-  t.equal(mailsTo(moved), 1, 'the new one gets its code only')
+  t.equal(sink.countTo(moved), 1, 'the new one gets its code only')
   t.equal((await change({ currentPassword: 'another horse', email: newAddress() })).status, 200)
-  t.equal(mailsTo(moved), 1, 'an address that was never proved gets none')
+  t.equal(sink.countTo(moved), 1, 'an address that was never proved gets none')
 })
 
 t.test('a new address, from both mailboxes, by codes and by links', async (t) => {
   for (const pkce of [false, true]) {
     const [email, next] = [newAddress(), newAddress()]
-    const { access_token: token } = await proved(email)
+    const { access_token: token } = await signInByMail(email)
     const challenge = { code_challenge: 'c'.repeat(43), code_challenge_method: 's256' }
     await ask('PUT', '/user', { token, body: { email: next, ...(pkce ? challenge : {}) } })
     const [old, current] = [await sink.next(email), await sink.next(next)]
@@ -102,7 +93,7 @@ t.test('a new address, from both mailboxes, by codes and by links', async (t) =>
       [email, old],
       [next, current],
     ] as const) {
-      t.equal(mailsTo(email), 2, 'nothing before both have confirmed')
+      t.equal(sink.countTo(email), 2, 'nothing before both have confirmed')
       const answer = pkce
         ? await ask('GET', new URL(link).href.slice(new URL(link).href.indexOf('/verify')), {})
         : await ask('POST', '/verify', { body: { type: 'email_change', email: address, token: code } })
@@ -117,7 +108,7 @@ t.test('a new address, from both mailboxes, by codes and by links', async (t) =>
 
 t.test('a phone number', async (t) => {
   const email = newAddress()
-  const { access_token: token } = await proved(email)
+  const { access_token: token } = await signInByMail(email)
   for (const [phone, subject] of [
     [first, 'A way to sign in was added to your account'],
     [second, 'The phone number of your account was changed'],
@@ -136,7 +127,7 @@ t.test('a phone number', async (t) => {
 
 t.test('a linked identity', async (t) => {
   const email = newAddress()
-  const { access_token: token, user } = await proved(email)
+  const { access_token: token, user } = await signInByMail(email)
   const ann = { sub: crypto.randomUUID(), email: newAddress(), email_verified: true }
   const body = { provider: 'google', id_token: await google.sign(ann), link_identity: true }
   sessionOf(await ask('POST', '/token?grant_type=id_token', { token, body }))
@@ -154,13 +145,13 @@ t.test('a linked identity', async (t) => {
   t.equal(removed.subject, 'A way to sign in was removed from your account')
   t.match(removed.text, /email/)
   t.equal((await ask('DELETE', path, { token })).status, 422)
-  t.equal(mailsTo(ann.email), 0, 'to the address that the account had')
-  t.equal(mailsTo(email), 3)
+  t.equal(sink.countTo(ann.email), 0, 'to the address that the account had')
+  t.equal(sink.countTo(email), 3)
 })
 
 t.test('what an administrator removes', async (t) => {
   const email = newAddress()
-  const { access_token: token, user } = await proved(email)
+  const { access_token: token, user } = await signInByMail(email)
   const { body: passkey } = await register(ask, token, new SoftAuthenticator({ origin: 'https://app.test' }))
   const { factor } = await raise(ask, token)
   const remove = (path: string) => ask('DELETE', `/admin/users/${user.id}/${path}`, { token: admin })
@@ -169,7 +160,7 @@ t.test('what an administrator removes', async (t) => {
   t.equal((await sink.next(email)).subject, 'A passkey was removed from your account')
   t.match((await remove(`factors/${factor.id}`)).body, { id: factor.id })
   t.equal((await sink.next(email)).subject, 'A second factor was removed from your account')
-  t.equal(mailsTo(email), 3)
+  t.equal(sink.countTo(email), 3)
 })
 
 t.test('the hook in the place of mails', async (t) => {
@@ -190,7 +181,7 @@ t.test('the hook in the place of mails', async (t) => {
     GOTRUE_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false',
   })
   const [email, next] = [newAddress(), newAddress()]
-  const { access_token: token, user } = await proved(email)
+  const { access_token: token, user } = await signInByMail(email)
   await ask('PUT', '/user', { token, body: { email: next } })
   await sink.next(email)
   const { code } = await sink.next(next)

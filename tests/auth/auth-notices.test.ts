@@ -1,7 +1,7 @@
 // Mails about passkeys and second factors that were added or removed.
 import t from 'tap'
 import { signUp as signUpWithCookie } from '../support/account.ts'
-import { newAddress, sessionOf, type AskAuth, type Json, type SessionBody } from '../support/auth.ts'
+import { newAddress, sessionOf, type Json, type SessionBody } from '../support/auth.ts'
 import { cookieSettings, startMailingService } from '../support/mailing-service.ts'
 import { register, signInWith } from '../support/passkey.ts'
 import { codeOfApp, enroll, verify } from '../support/second-factor.ts'
@@ -10,7 +10,7 @@ import { until } from '../support/until.ts'
 
 const kinds = ['MFA_FACTOR_ENROLLED', 'MFA_FACTOR_UNENROLLED', 'PASSKEY_ADDED', 'PASSKEY_REMOVED']
 const enabled = Object.fromEntries(kinds.map((kind) => [`GOTRUE_MAILER_NOTIFICATIONS_${kind}_ENABLED`, 'true']))
-const { ask, call, database, sink, startAnother } = await startMailingService(t, {
+const { ask, call, database, sink, signInByMail, startAnother } = await startMailingService(t, {
   ...cookieSettings,
   GOTRUE_PASSKEY_ENABLED: 'true',
   AUTH_ADDRESS_LIMIT: '100000',
@@ -19,17 +19,9 @@ const { ask, call, database, sink, startAnother } = await startMailingService(t,
 })
 const newKey = () => new SoftAuthenticator({ origin: 'https://app.test' })
 
-async function proveByMail(email: string, by: AskAuth = ask): Promise<SessionBody> {
-  await ask('POST', '/otp', { body: { email } })
-  const { code } = await sink.next(email)
-  return sessionOf(await by('POST', '/verify', { body: { type: 'email', email, token: code } }))
-}
-
-const mailsTo = (email: string): number => sink.received.filter(({ to }) => to === email).length
-
 t.test('a passkey that is added and removed', async (t) => {
   const email = newAddress()
-  const { access_token: token } = await proveByMail(email)
+  const { access_token: token } = await signInByMail(email)
   const { body } = await register(ask, token, newKey())
   const added = await sink.next(email)
   t.equal(added.subject, 'A passkey was added to your account')
@@ -45,12 +37,12 @@ t.test('a passkey that is added and removed', async (t) => {
   t.equal(removed.subject, 'A passkey was removed from your account')
   t.match(removed.text, '&lt;script&gt;{{ .Email }}', 'a name is text')
   t.equal((await ask('DELETE', path, { token })).status, 404)
-  t.equal(mailsTo(email), 3, 'none about what failed')
+  t.equal(sink.countTo(email), 3, 'none about what failed')
 })
 
 t.test('a second factor, once it is verified', async (t) => {
   const email = newAddress()
-  const { access_token: token } = await proveByMail(email)
+  const { access_token: token } = await signInByMail(email)
   const forgotten = await enroll(ask, token, 'forgotten')
   t.equal((await ask('DELETE', `/factors/${forgotten.id}`, { token })).status, 200)
   const factor = await enroll(ask, token)
@@ -61,7 +53,7 @@ t.test('a second factor, once it is verified', async (t) => {
   sessionOf(await verify(ask, raised.access_token, factor, codeOfApp(factor, 1)))
   t.equal((await ask('DELETE', `/factors/${factor.id.toUpperCase()}`, { token: raised.access_token })).status, 200)
   t.equal((await sink.next(email)).subject, 'A second factor was removed from your account')
-  t.equal(mailsTo(email), 3, 'none for a factor that was never verified, or is used')
+  t.equal(sink.countTo(email), 3, 'none for a factor that was never verified, or is used')
 })
 
 t.test('who gets no mail', async (t) => {
@@ -73,24 +65,24 @@ t.test('who gets no mail', async (t) => {
 
   const { ask: quiet } = await startAnother(Object.fromEntries(Object.keys(enabled).map((name) => [name, 'false'])))
   const other = newAddress()
-  const session = await proveByMail(other, quiet)
+  const session = await signInByMail(other, quiet)
   t.equal((await register(quiet, session.access_token, newKey())).status, 200)
 
   // The change does not depend on the mail.
   const { ask: limited } = await startAnother({ GOTRUE_RATE_LIMIT_EMAIL_SENT: '1' })
   const third = newAddress()
-  const { access_token: thirdToken } = await proveByMail(third)
+  const { access_token: thirdToken } = await signInByMail(third)
   const keys = [newKey(), newKey(), newKey()]
   for (const key of keys) t.equal((await register(limited, thirdToken, key)).status, 200)
   t.equal((await signInWith(limited, keys[2] ?? newKey())).status, 200)
 
   const last = newAddress()
-  const { access_token: lastToken } = await proveByMail(last)
+  const { access_token: lastToken } = await signInByMail(last)
   await register(ask, lastToken, newKey())
   await sink.next(last)
-  t.equal(mailsTo(email), 1, 'an address that is not confirmed')
-  t.equal(mailsTo(other), 1, 'without the settings')
-  t.ok(mailsTo(third) <= 2, 'the limit of mails')
+  t.equal(sink.countTo(email), 1, 'an address that is not confirmed')
+  t.equal(sink.countTo(other), 1, 'without the settings')
+  t.ok(sink.countTo(third) <= 2, 'the limit of mails')
 })
 
 t.test('the hook in the place of mails', async (t) => {
@@ -111,7 +103,7 @@ t.test('the hook in the place of mails', async (t) => {
     GOTRUE_HOOK_SEND_EMAIL_URI: 'pg-functions://postgres/hooks/keep',
   })
   const email = newAddress()
-  const { access_token: token, user } = await proveByMail(email)
+  const { access_token: token, user } = await signInByMail(email)
   const { body } = await register(hooked, token, newKey())
   const kept = async () => (await database.query('select event from hooks.mails')).rows as { event: Json }[]
   t.ok(await until(async () => (await kept()).length === 1))

@@ -7,7 +7,7 @@ import { cookieSettings, startMailingService } from '../support/mailing-service.
 import { answerRegistration, beginRegistration, register, signInWith } from '../support/passkey.ts'
 import { SoftAuthenticator } from '../support/soft-authenticator.ts'
 
-const { ask, call, database, sink, startAnother } = await startMailingService(t, {
+const { ask, call, database, sink, signInByMail, startAnother } = await startMailingService(t, {
   ...cookieSettings,
   GOTRUE_PASSKEY_ENABLED: 'true',
   AUTH_ADDRESS_LIMIT: '100000',
@@ -20,12 +20,6 @@ async function mallory(email: string): Promise<{ readonly access_token: string }
   const user = await signUpWithCookie(call, email)
   await sink.next(email)
   return ((await user.call('POST', '/auth/tokens')).body as { details: SessionBody }).details
-}
-
-async function proveByMail(email: string): Promise<SessionBody> {
-  await ask('POST', '/otp', { body: { email } })
-  const { code } = await sink.next(email)
-  return sessionOf(await ask('POST', '/verify', { body: { type: 'email', email, token: code } }))
 }
 
 t.test('an address that is not confirmed does not sign in, unless the settings confirm it', async (t) => {
@@ -41,7 +35,7 @@ t.test('an address that is not confirmed does not sign in, unless the settings c
   const { rows } = await database.query('select email_unproven from auth.users where email = $1', [email])
   t.strictSame(rows, [{ email_unproven: true }], 'which proves nothing')
 
-  t.equal((await proveByMail(email)).user.id, session.user.id)
+  t.equal((await signInByMail(email)).user.id, session.user.id)
   t.match((await signInWith(ask, key)).body, { error_code: 'webauthn_verification_failed', msg: /not registered/ })
   t.equal(codeOf(await ask('GET', '/user', { token: session.access_token })), 'session_not_found')
 })
@@ -54,7 +48,7 @@ t.test('a passkey that is added while the owner proves the address', async (t) =
     await register(ask, token, first)
     const begun = await beginRegistration(ask, token)
     const [owner] = await Promise.all([
-      proveByMail(email),
+      signInByMail(email),
       ...Array.from({ length: 3 }, () =>
         answerRegistration(ask, token, begun.challengeId, second.create(begun.options)),
       ),
@@ -67,11 +61,11 @@ t.test('a passkey that is added while the owner proves the address', async (t) =
 
 t.test('a user who has lost the last passkey signs in by mail, deletes it, and adds another', async (t) => {
   const email = newAddress()
-  const { access_token: token } = await proveByMail(email)
+  const { access_token: token } = await signInByMail(email)
   const [lost, found] = [newKey(), newKey()]
   const { body } = await register(ask, token, lost)
   t.match(sessionOf(await signInWith(ask, lost)).user, { email }, 'without a password')
-  const { access_token: again } = await proveByMail(email)
+  const { access_token: again } = await signInByMail(email)
   t.match((await ask('GET', '/passkeys', { token: again })).body, [{ id: body.id }], 'the mail of an owner keeps it')
   t.equal((await ask('DELETE', `/passkeys/${String(body.id)}`, { token: again })).status, 204)
   t.equal((await signInWith(ask, lost)).status, 400)
@@ -102,7 +96,7 @@ t.test('wrong answers are limited per network, right ones are not', async (t) =>
 t.test('challenges of new passkeys are limited per network, and do not use up those of sign-ins', async (t) => {
   const limit = 3
   const { ask: limited } = await startAnother({ TRUSTED_PROXIES: '1', GOTRUE_RATE_LIMIT_PASSKEY: String(limit) })
-  const { access_token: token } = await proveByMail(newAddress())
+  const { access_token: token } = await signInByMail(newAddress())
   const headers = { 'X-Forwarded-For': '203.0.113.9' }
   const begin = async (path: string) => limited('POST', path, { token, headers, body: {} })
   for (let n = 0; n < limit; n++) t.equal((await begin('/passkeys/registration/options')).status, 200)

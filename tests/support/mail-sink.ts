@@ -21,6 +21,8 @@ export type MailSink = {
   readonly received: readonly ReceivedMail[]
   /** Waits for the next mail to an address that no call has returned yet. */
   readonly next: (to: string) => Promise<ReceivedMail>
+  /** How many mails to an address have arrived. */
+  readonly countTo: (to: string) => number
   /** Delays the replies to received mails until the returned function is called. */
   readonly delayReplies: () => () => void
   /** Refuses the next mails with these replies, one after another. */
@@ -77,6 +79,7 @@ export async function startMailSink(
       returned.add(mail)
       return mail
     },
+    countTo: (to) => received.filter((mail) => mail.to === to).length,
     delayReplies: () => {
       let release = (): void => undefined
       mayReply = new Promise((resolve) => (release = resolve))

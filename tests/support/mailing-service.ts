@@ -2,7 +2,7 @@
 import type { Test } from 'tap'
 import type { Environment } from '../../server/config/config-sources.ts'
 import { startApplication, type Application } from './application.ts'
-import { askAuth, type AskAuth } from './auth.ts'
+import { askAuth, sessionOf, type AskAuth, type SessionBody } from './auth.ts'
 import { createMigratedDatabase, type MigratedDatabase } from './database.ts'
 import { startMailSink, type MailSink } from './mail-sink.ts'
 
@@ -26,6 +26,8 @@ export type AskedApplication = Application & { readonly ask: AskAuth }
 export type MailingService = AskedApplication & {
   readonly database: MigratedDatabase
   readonly sink: MailSink
+  /** Signs a user in by the code of a mail, which proves the address. `by` verifies it, by default the service itself. */
+  readonly signInByMail: (email: string, by?: AskAuth) => Promise<SessionBody>
   /** Starts another service with the same database and mail server. */
   readonly startAnother: (env?: Environment) => Promise<AskedApplication>
 }
@@ -44,5 +46,11 @@ export async function startMailingService(t: Pick<Test, 'teardown'>, env: Enviro
     const application = await startApplication(t, database.authenticatorUri, settings)
     return { ...application, ask: askAuth(application.url) }
   }
-  return { ...(await startAnother()), database, sink, startAnother }
+  const application = await startAnother()
+  const signInByMail = async (email: string, by: AskAuth = application.ask): Promise<SessionBody> => {
+    await application.ask('POST', '/otp', { body: { email } })
+    const { code } = await sink.next(email)
+    return sessionOf(await by('POST', '/verify', { body: { type: 'email', email, token: code } }))
+  }
+  return { ...application, database, sink, signInByMail, startAnother }
 }
