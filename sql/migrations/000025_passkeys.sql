@@ -220,13 +220,9 @@ comment on function auth.begin_passkey_registration(uuid, uuid, text, interval, 
 create function auth.take_passkey_registration(user_id uuid, session_id uuid, challenge_id uuid) returns json
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
-#variable_conflict use_column
 declare
-  account auth.users;
-  refused text;
+  refused constant text := auth.refused_passkey_manager((select users from auth.users where users.id = $1), $2);
 begin
-  select users.* into account from auth.users where users.id = $1;
-  refused := auth.refused_passkey_manager(account, $2);
   if refused is not null then
     return json_build_object('refused', refused);
   end if;

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { Failure, failures } from '../../http/envelope.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import type { AccountRules, SignUpCandidate, UnconfirmedAccount } from '../accounts/account-rules.ts'
+import { adminStatements } from './admin/admin-statements.ts'
 import { announceUser, requireOpenSignUp, requireSignInWith, requireSignUpWith } from './admission.ts'
 import type { AuthContext } from './auth-context.ts'
 import { AuthError } from './auth-error.ts'
@@ -11,7 +12,6 @@ import { confirmedAddress, isNoticed, notify } from './mail/notices.ts'
 import { requireStrong } from './password-rules.ts'
 import { originOf } from './request-origin.ts'
 
-const findUser = new JsonStatement('select auth.admin_find_user($1)', { access: 'read', hasNoEffect: true })
 const findIssued = new JsonStatement('select auth.find_issued_session($1, $2)', { access: 'read', hasNoEffect: true })
 const confirmUnproven = new JsonStatement('select to_json(auth.confirm_unproven($1))', { access: 'write' })
 
@@ -24,7 +24,7 @@ export function cookieRules(context: AuthContext): AccountRules {
       asFailure(async () => {
         const { afterUserCreated } = context.hooks
         if (afterUserCreated) {
-          const [row] = await database.askRows(findUser, [account.id])
+          const [row] = await database.askRows(adminStatements.findUser, [account.id])
           await afterUserCreated(row?.[0] ?? '{}', { ip: originOf(request, context).ip })
         }
         sendConfirmation(context, request, account)
@@ -89,12 +89,12 @@ async function watchChange(
 ): ReturnType<AccountRules['watchChange']> {
   const { database, background } = context
   if (!isNoticed(context, 'password_changed') && !isNoticed(context, 'email_changed')) return () => undefined
-  const [[before] = []] = await database.askRows(findUser, [userId])
+  const [[before] = []] = await database.askRows(adminStatements.findUser, [userId])
   const to = confirmedAddress(before ?? '{}')
   if (to === undefined) return () => undefined
   return ({ hasNewPassword, hasNewAddress }) => {
     background(async () => {
-      const [[user] = []] = await database.askRows(findUser, [userId])
+      const [[user] = []] = await database.askRows(adminStatements.findUser, [userId])
       const after = user ?? before ?? '{}'
       if (hasNewPassword) notify(context, request, after, { kind: 'password_changed' }, { to })
       if (hasNewAddress) notify(context, request, after, { kind: 'email_changed', oldEmail: to }, { to })

@@ -1,9 +1,9 @@
 // Mails that tell the owner of an account what has changed of the ways into it, as GoTrue's notifications do.
 import type { IncomingMessage } from 'node:http'
-import { JsonStatement } from '../../../postgres/json-statement.ts'
 import { jsonObject } from '../../../text/json-members.ts'
 import type { AuthContext } from '../auth-context.ts'
 import { AuthError } from '../auth-error.ts'
+import { adminStatements } from '../admin/admin-statements.ts'
 import { redirectRules, redirectTo } from '../request-redirect.ts'
 import type { AuthSettings } from '../settings.ts'
 import type { MailVariables } from './mail-kind.ts'
@@ -95,8 +95,6 @@ export function notify(
   })
 }
 
-const findUser = new JsonStatement('select auth.admin_find_user($1)', { access: 'read', hasNoEffect: true })
-
 /** The same for an account whose user object is not known yet, such as that which an administrator changes. */
 export function notifyOwner(
   context: NoticedContext & Pick<AuthContext, 'database'>,
@@ -106,7 +104,7 @@ export function notifyOwner(
 ): void {
   if (!isNoticed(context, notice.kind)) return
   context.background(async () => {
-    const [[user] = []] = await context.database.askRows(findUser, [userId])
+    const [[user] = []] = await context.database.askRows(adminStatements.findUser, [userId])
     if (user !== undefined && user !== null) notify(context, request, user, notice)
   })
 }
