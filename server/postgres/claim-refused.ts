@@ -40,7 +40,7 @@ const sameRecord = new Set(['23505', '40001'])
 
 /**
  * The refusal that an error of the statements that record the effect means: with a snapshot that is older than the claim,
- * the record of another transaction is found only when its own one is written.
+ * the record of another transaction is found only when that of this one is written.
  *
  * @returns undefined for any other error, and for errors of the commit
  */

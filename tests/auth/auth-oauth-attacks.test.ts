@@ -319,7 +319,7 @@ t.test('errors that the client learns of', async (t) => {
   t.equal((await askToken(flow, form)).status, 200, 'plain, as GoTrue permits it')
 })
 
-t.test('a link to the server leads a browser to no page of whoever registers an application', async (t) => {
+t.test('a link to the server leads no browser to the page of an application that registered itself', async (t) => {
   const local = 'http://localhost:4711/cb'
   const hostile = 'https://evil.example/?"><script>alert(1)</script>'
   const uris = [redirectUri, local, hostile]
@@ -541,7 +541,7 @@ t.test('the access of an earlier owner of the address ends when the address is p
   t.equal(rows.length, 0, 'a client gets nothing without a question')
 })
 
-t.test('a new password revokes the grants of whoever knew the old one', async (t) => {
+t.test('a new password revokes the grants that were made with the old one', async (t) => {
   const evil = await registerClient(flow, post)
   const next = 'battery staple horse'
   const changes: Readonly<Record<string, (email: unknown, token: string, id: string) => Promise<number>>> = {

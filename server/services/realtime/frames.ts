@@ -84,7 +84,7 @@ function parsed(json: Buffer): unknown {
 /** An object as JSON; undefined if the value is no object, or too deep. */
 export const objectJson = (value: unknown): string | undefined => (isJsonObject(value) ? valueJson(value) : undefined)
 
-/** A value of a message as JSON; undefined if there is none, or it is too deep. */
+/** A value of a message as JSON; undefined for null, or if it is too deep. */
 export function valueJson(value: unknown): string | undefined {
   if (value === null) return undefined
   try {
