@@ -206,6 +206,8 @@ t.test('passkeys are shown and removed', async (t) => {
 
 t.test('what is refused', async (t) => {
   const stdin = ['create', 'eve@example.org', '--password-stdin']
+  const { rows } = await database.query('select email from auth.users where deleted_at is not null')
+  const hash = String((rows[0] as { readonly email: string }).email)
   const table: readonly (readonly [readonly string[], RegExp, (string | Buffer)?])[] = [
     [['create'], /^Specify an address or --phone/],
     [['create', 'ada@example.org'], /^ada@example\.org: A user with this email address has already been registered\n$/],
@@ -224,6 +226,7 @@ t.test('what is refused', async (t) => {
     [['reset-password', 'ada@example.org'], /^ada@example\.org: Password should be/, 'short'],
     [['show', 'ad'], /^There is no user ad\. Do you mean ada@example\.org\?\n$/],
     [['delete', 'ad', '--yes'], /^There is no user ad\./],
+    [['show', hash.slice(0, -1)], /^There is no user \S+\.\n$/],
     [['show', ''], /^Name a user by address, phone number or id\.\n$/],
     [['show', "' or true --"], /^There is no user ' or true --\.\n$/],
     [['show', '%'], /^There is no user %\.\n$/],

@@ -89,7 +89,9 @@ export class Users {
         `Several users have the address ${printable(name)}. Name one by its id: ${exact.map(({ id }) => id).join(', ')}.`,
       )
     }
-    const similar = users.length === 0 ? '' : ` Do you mean ${users.map((user) => printable(nameOf(user))).join(', ')}?`
+    // The address of a deleted account is a hash, in which any letters occur.
+    const others = users.filter((user) => user.deleted_at === undefined).map((user) => printable(nameOf(user)))
+    const similar = others.length === 0 ? '' : ` Do you mean ${others.join(', ')}?`
     throw new CommandError(`${unknown(name)}${similar}`)
   }
 
