@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto'
 import { Failure, failures } from '../../http/envelope.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import type { AccountRules, SignUpCandidate, UnconfirmedAccount } from '../accounts/account-rules.ts'
-import { adminStatements } from './admin/admin-statements.ts'
 import { announceUser, requireOpenSignUp, requireSignInWith, requireSignUpWith } from './admission.ts'
 import type { AuthContext } from './auth-context.ts'
 import { AuthError } from './auth-error.ts'
@@ -11,6 +10,7 @@ import { draftUser } from './draft-user.ts'
 import { confirmedAddress, isNoticed, notify } from './mail/notices.ts'
 import { requireStrong } from './password-rules.ts'
 import { originOf } from './request-origin.ts'
+import { storedUser } from './user-object.ts'
 
 const findIssued = new JsonStatement('select auth.find_issued_session($1, $2)', { access: 'read', hasNoEffect: true })
 const confirmUnproven = new JsonStatement('select to_json(auth.confirm_unproven($1))', { access: 'write' })
@@ -24,8 +24,9 @@ export function cookieRules(context: AuthContext): AccountRules {
       asFailure(async () => {
         const { afterUserCreated } = context.hooks
         if (afterUserCreated) {
-          const [row] = await database.askRows(adminStatements.findUser, [account.id])
-          await afterUserCreated(row?.[0] ?? '{}', { ip: originOf(request, context).ip })
+          await afterUserCreated((await storedUser(database, account.id)) ?? '{}', {
+            ip: originOf(request, context).ip,
+          })
         }
         sendConfirmation(context, request, account)
       }),
@@ -89,13 +90,12 @@ async function watchChange(
 ): ReturnType<AccountRules['watchChange']> {
   const { database, background } = context
   if (!isNoticed(context, 'password_changed') && !isNoticed(context, 'email_changed')) return () => undefined
-  const [[before] = []] = await database.askRows(adminStatements.findUser, [userId])
+  const before = await storedUser(database, userId)
   const to = confirmedAddress(before ?? '{}')
   if (to === undefined) return () => undefined
   return ({ hasNewPassword, hasNewAddress }) => {
     background(async () => {
-      const [[user] = []] = await database.askRows(adminStatements.findUser, [userId])
-      const after = user ?? before ?? '{}'
+      const after = (await storedUser(database, userId)) ?? before ?? '{}'
       if (hasNewPassword) notify(context, request, after, { kind: 'password_changed' }, { to })
       if (hasNewAddress) notify(context, request, after, { kind: 'email_changed', oldEmail: to }, { to })
     })

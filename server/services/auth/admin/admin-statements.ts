@@ -7,7 +7,6 @@ const write = (text: string): JsonStatement => new JsonStatement(text, { access:
 /** Durations are in seconds, lists in Postgres's notation. */
 export const adminStatements = {
   listUsers: read('select users, total from auth.list_users($1::text, $2::text, $3::boolean, $4::bigint, $5::bigint)'),
-  findUser: read('select auth.admin_find_user($1::uuid)'),
   createUser: write(
     `select auth.admin_create_user($1::jsonb, $2::text, $3::float8 * interval '1 second', $4::text, $5::text)`,
   ),

@@ -5,6 +5,7 @@ import { authErrors } from '../auth-error.ts'
 import { checkPassword, requireHashable } from '../password-rules.ts'
 import { given } from '../request-text.ts'
 import type { AuthSettings } from '../settings.ts'
+import { storedUser } from '../user-object.ts'
 import { noSuchUser, resultText } from './admin-result.ts'
 import { adminStatements } from './admin-statements.ts'
 import { attributesOf, passwordHashOf, type AdminUserDto } from './user-attributes.ts'
@@ -53,8 +54,11 @@ export async function listUsers(
  *
  * @throws AuthError 404 `user_not_found`
  */
-export const findUser = async ({ askRows }: Pick<AuthDatabase, 'askRows'>, id: string): Promise<string> =>
-  resultText(await askRows(adminStatements.findUser, [id]))
+export async function findUser(database: Pick<AuthDatabase, 'askRows'>, id: string): Promise<string> {
+  const user = await storedUser(database, id)
+  if (user === undefined) throw noSuchUser()
+  return user
+}
 
 /**
  * Creates an account, and sends no mail. Without a password, it can sign in by codes and links only.

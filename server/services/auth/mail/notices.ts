@@ -3,9 +3,9 @@ import type { IncomingMessage } from 'node:http'
 import { jsonObject } from '../../../text/json-members.ts'
 import type { AuthContext } from '../auth-context.ts'
 import { AuthError } from '../auth-error.ts'
-import { adminStatements } from '../admin/admin-statements.ts'
 import { redirectRules, redirectTo } from '../request-redirect.ts'
 import type { AuthSettings } from '../settings.ts'
+import { storedUser } from '../user-object.ts'
 import type { MailVariables } from './mail-kind.ts'
 
 /** What has happened, by GoTrue's names; those of passkeys are of this server. */
@@ -104,8 +104,8 @@ export function notifyOwner(
 ): void {
   if (!isNoticed(context, notice.kind)) return
   context.background(async () => {
-    const [[user] = []] = await context.database.askRows(adminStatements.findUser, [userId])
-    if (user !== undefined && user !== null) notify(context, request, user, notice)
+    const user = await storedUser(context.database, userId)
+    if (user !== undefined) notify(context, request, user, notice)
   })
 }
 
