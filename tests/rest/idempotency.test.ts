@@ -516,7 +516,11 @@ t.test('an isolation level with an older snapshot', async (t) => {
 
 t.test('costs one round trip more', async (t) => {
   const counter = await countRoundTrips(t, database.authenticatorUri)
-  const { call: counted } = await startApplication(t, counter.uri, { PGRST_DB_POOL: '1' })
+  const { call: counted } = await startApplication(t, counter.uri, {
+    SERVICES: 'rest',
+    PGRST_DB_CHANNEL_ENABLED: 'false',
+    PGRST_DB_POOL: '1',
+  })
   const pay = (key: Record<string, string>) =>
     counted('POST', '/rest/v1/payments', { body: { amount: 1 }, headers: key })
   await pay({})

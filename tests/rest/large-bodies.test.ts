@@ -247,6 +247,7 @@ t.test('small bodies need no query for privileges', async (t) => {
   const counter = await countRoundTrips(t, uri)
   const application = await startApplication(t, counter.uri, {
     ...settings,
+    SERVICES: 'rest',
     PGRST_DB_CHANNEL_ENABLED: 'false',
     PGRST_DB_POOL: '1',
   })

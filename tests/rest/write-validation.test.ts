@@ -12,6 +12,7 @@ const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
 const counter = await countRoundTrips(t, database.authenticatorUri)
 const { url } = await startApplication(t, counter.uri, {
+  SERVICES: 'rest,profiles,analysis,reports',
   SESSION_SECRETS: 's'.repeat(32),
   PGRST_DB_CHANNEL_ENABLED: 'false',
   PGRST_DB_POOL: '1',
