@@ -139,6 +139,10 @@ const coreSettings: AuthSettingTable<CoreKey> = {
   authSessionsSinglePerUser: auth('GOTRUE_SESSIONS_SINGLE_PER_USER', types.boolean, false, {
     description: 'Whether only the newest session of a user can be refreshed.',
   }),
+  authSessionsCheckAccessTokens: auth('GOTRUE_SESSIONS_CHECK_ACCESS_TOKENS', types.boolean, true, {
+    description:
+      'Whether all services refuse an access token as soon as its session has ended, by a sign-out, a ban or the end of the account. Otherwise it is good until it expires, as in Supabase.',
+  }),
 
   authMfaTotpEnrollEnabled: auth('GOTRUE_MFA_TOTP_ENROLL_ENABLED', types.boolean, true, {
     description: 'Whether users can add an authenticator app.',

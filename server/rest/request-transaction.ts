@@ -29,13 +29,13 @@ export function requestTransaction(
   plan: TransactionPlan,
   request: PlannedRequest,
   identity: Identity,
-  { caller, snapshot, schemaCache, trace, consistency }: AnswerContext,
+  { caller, snapshot, trace, consistency }: AnswerContext,
   statements: readonly PipelineStatement[],
   own: OwnPart = {},
 ): RestTransaction {
   const { config } = snapshot
   const { precheck, checks } = own
-  const session = schemaCache.checksSessions ? namedSession(identity) : undefined
+  const session = snapshot.checksSessions ? namedSession(identity) : undefined
   const settings = snapshot.settings.statement(identity, request, plan, session)
   const before: PipelineStatement[] = []
   if (config.dbPreRequest) before.push(render(preRequestStatement(config.dbPreRequest)))

@@ -20,6 +20,8 @@ export type LoadedSettings = {
    * this process only.
    */
   readonly cursorSecrets?: readonly Uint8Array[]
+  /** Whether a token that names a session is valid only while the session is. True by default. */
+  readonly checksSessions?: boolean
 }
 
 /** The secret of cursors and positions without a configured one. */
@@ -52,6 +54,8 @@ export class Snapshot<Loaded extends LoadedSettings = LoadedSettings> {
   readonly readableColumns: ReadableColumns | undefined
   /** Whether there is no pre-request function, or it is declared stable or immutable. */
   readonly mayRepeatPreRequest: boolean
+  /** Whether the sessions of tokens are checked: the database has `auth.check_session`, and the settings ask for it. */
+  readonly checksSessions: boolean
   /** The statements that set role, claims and headers for a transaction. */
   readonly settings: SettingsStatements
   /** By the values of their limits. */
@@ -86,6 +90,7 @@ export class Snapshot<Loaded extends LoadedSettings = LoadedSettings> {
     const stable = cache?.stablePreRequest
     this.mayRepeatPreRequest =
       dbPreRequest === null || (stable?.schema === dbPreRequest.schema && stable.name === dbPreRequest.name)
+    this.checksSessions = cache?.checksSessions === true && loaded.checksSessions !== false
     this.settings = new SettingsStatements(loaded.config, loaded.roleSettings)
   }
 

@@ -353,7 +353,7 @@ function partsOf(options: CompositionOptions): Parts {
     config,
     current: () => engine.snapshot.config,
     verifier: () => engine.snapshot.loaded.verifier,
-    checksSessions: () => engine.snapshot.schemaCache?.checksSessions === true,
+    checksSessions: () => engine.snapshot.checksSessions,
     sessions: {
       database,
       query: database.query,

@@ -60,6 +60,7 @@ export function liveSettings(options: LiveSettingsOptions): SettingsSource<Servi
     roleSettings: noRoleSettings,
     verifier: createVerifier(loaded.config),
     cursorSecrets: cursorSecrets(loaded.config),
+    checksSessions: loaded.config.authSessionsCheckAccessTokens,
   }
   let { roleSettings, verifier } = initial
   let stored: Awaited<ReturnType<typeof readDatabaseSettings>> = []
@@ -87,7 +88,14 @@ export function liveSettings(options: LiveSettingsOptions): SettingsSource<Servi
       onWarning(warning)
     }
     verifier = createVerifier(current.config, verifier)
-    return { config: current.config, roleSettings, verifier, cursorSecrets: cursorSecrets(current.config) }
+    const { config } = current
+    return {
+      config,
+      roleSettings,
+      verifier,
+      cursorSecrets: cursorSecrets(config),
+      checksSessions: config.authSessionsCheckAccessTokens,
+    }
   }
   return { initial, read }
 }

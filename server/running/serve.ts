@@ -17,7 +17,7 @@ import { embeddedVariable, withEmbedded } from './embedded-environment.ts'
 import { GracefulEnd } from './graceful-end.ts'
 import { compactHeap, keepHeapSmall } from './heap.ts'
 import { missingBinaries } from './missing-binaries.ts'
-import { unprovenAddresses } from './unproven-addresses.ts'
+import { unsafeSettings } from './unsafe-settings.ts'
 import { ensureJwtKeysFile } from './jwt-keys-file.ts'
 import { createHttpServer } from './http-server.ts'
 import type { UpgradeHandler } from '../http/upgrade.ts'
@@ -222,7 +222,7 @@ async function serveHere(
     const messages = [
       ...settings.map(missingSettingText),
       ...missingBinaries(current.services),
-      ...unprovenAddresses(current),
+      ...unsafeSettings(current),
     ]
     for (const message of messages) options.log.write({ kind: 'warning', message })
   }

@@ -15,7 +15,7 @@ export type CredentialChecks = {
   readonly verifier: () => JwtVerifier
   readonly lookupApiKey: ApiKeyLookup
   readonly database: Pick<Database, 'runWith'>
-  /** Whether the database has `auth.check_session`. */
+  /** See `Snapshot`. */
   readonly checksSessions: () => boolean
 }
 

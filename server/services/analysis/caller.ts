@@ -18,7 +18,7 @@ export type CallerSettings = SessionSettings & {
   /** The getters are called for each request, because settings can be reloaded. */
   readonly verifier: () => JwtVerifier
   readonly anonymousRole: () => string | null
-  /** Whether the database has `auth.check_session`. */
+  /** See `Snapshot`. */
   readonly checksSessions: () => boolean
   readonly allowedOrigins: () => readonly string[]
   /** Whether requests without credentials are accepted. */

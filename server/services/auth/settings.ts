@@ -172,6 +172,8 @@ export type AuthSettings = {
   readonly authSessionsInactivityTimeout: number | null
   readonly authSessionsAllowLowAal: number | null
   readonly authSessionsSinglePerUser: boolean
+  /** Whether access tokens end with their session, in all services. */
+  readonly authSessionsCheckAccessTokens: boolean
 
   readonly authMfaTotpEnrollEnabled: boolean
   readonly authMfaTotpVerifyEnabled: boolean

@@ -51,8 +51,8 @@ export type ServiceDocumentOptions = {
  *
  * @throws ApiError 401, or the error of the database
  */
-async function requireLiveSession(identity: Identity, cache: SchemaCache, query: RunQuery): Promise<void> {
-  const session = cache.checksSessions ? namedSession(identity) : undefined
+async function requireLiveSession(identity: Identity, { checksSessions }: Snapshot, query: RunQuery): Promise<void> {
+  const session = checksSessions ? namedSession(identity) : undefined
   if (!session) return
   try {
     await query(`select ${checkSession('$1', '$2', '$3')}`, [...sessionValues(session)])
@@ -103,7 +103,7 @@ async function respond(
         lookupApiKey,
       ))
     if (!snapshot.schemaCache) throw errors.noSchemaCache('The schema cache is not loaded')
-    if (!bySession) await requireLiveSession(identity, snapshot.schemaCache, query)
+    if (!bySession) await requireLiveSession(identity, snapshot, query)
     const body = await documentFor(identity, snapshot, snapshot.schemaCache).catch((error: unknown) => {
       // The database rejects a role that does not exist, or that the login role may not switch to.
       throw sqlState(error) === undefined

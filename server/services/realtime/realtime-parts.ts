@@ -16,6 +16,8 @@ export type RealtimeParts = {
   readonly settings: () => RealtimeSettings
   /** Another one, when the settings name other secrets. */
   readonly verifier: () => JwtVerifier
+  /** See `Snapshot`. */
+  readonly checksSessions: () => boolean
   readonly hub: Hub
   readonly tokens: Tokens
   readonly policies: ChannelPolicies

@@ -42,12 +42,14 @@ export class Sockets {
     allowSynchronousEvents: false,
   })
   #verifier: JwtVerifier
+  #checksSessions: boolean
   #isPrivateOnly: boolean
   #timers: readonly NodeJS.Timeout[] = []
 
   constructor(parts: RealtimeParts) {
     this.#parts = parts
     this.#verifier = parts.verifier()
+    this.#checksSessions = parts.checksSessions()
     this.#isPrivateOnly = parts.settings().realtimePrivateOnly
   }
 
@@ -134,13 +136,16 @@ export class Sockets {
     }
   }
 
-  /** With other secrets, all tokens may be invalid. */
+  /** With other secrets, all tokens may be invalid; with a check of sessions, those of sessions that have ended without one. */
   #checkSettings(): void {
-    const verifier = this.#parts.verifier()
+    const [verifier, checksSessions] = [this.#parts.verifier(), this.#parts.checksSessions()]
     if (verifier !== this.#verifier) {
       this.#verifier = verifier
       void this.checkAgain(() => true)
+    } else if (checksSessions && !this.#checksSessions) {
+      void this.checkAgain(({ session }) => session !== undefined)
     }
+    this.#checksSessions = checksSessions
     const { realtimePrivateOnly: isPrivateOnly } = this.#parts.settings()
     if (isPrivateOnly && !this.#isPrivateOnly) {
       this.#disconnect((socket) => has(socket, ({ request }) => !request.isPrivate))

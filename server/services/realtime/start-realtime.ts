@@ -28,7 +28,7 @@ export type RealtimeOptions = {
   readonly verifier: () => JwtVerifier
   readonly lookupApiKey: ApiKeyLookup
   readonly keyChanges: Pick<ApiKeyChanges, 'subscribe'>
-  /** Whether the database has `auth.check_session`. */
+  /** See `Snapshot`. */
   readonly checksSessions: () => boolean
   /** A login with REPLICATION, which reads the log. */
   readonly logConnection: PoolConfig
@@ -99,6 +99,7 @@ export function startRealtime(options: RealtimeOptions, statistics: RealtimeStat
   const parts: RealtimeParts = {
     settings,
     verifier: options.verifier,
+    checksSessions,
     hub,
     tokens,
     policies: createChannelPolicies(database, checksSessions),

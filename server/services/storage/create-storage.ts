@@ -27,7 +27,7 @@ export type StorageOptions = {
   readonly store: ObjectStore
   readonly verifier: () => JwtVerifier
   readonly lookupApiKey: ApiKeyLookup
-  /** Whether the database has `auth.check_session`. */
+  /** See `Snapshot`. */
   readonly checksSessions: () => boolean
   readonly validator: { readonly forDto: (id: string) => DtoValidator }
   readonly allowedOrigins: () => readonly string[]

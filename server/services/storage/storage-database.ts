@@ -102,7 +102,7 @@ const restInUse = 20
  */
 const longestWait = 50
 
-/** @param checksSessions whether the database has `auth.check_session`, read at each request */
+/** @param checksSessions see `Snapshot`, read at each request */
 export function storageDatabase(
   database: Pick<Database, 'askRows' | 'runWith' | 'sinceRequest'>,
   checksSessions: () => boolean,

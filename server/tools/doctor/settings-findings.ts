@@ -83,6 +83,15 @@ const rules: readonly Rule[] = [
     advice: 'Listen on 127.0.0.1 behind a proxy on the same machine, or let a firewall admit the proxy only.',
   },
   {
+    code: 'tokens_outlive_sessions',
+    level: 'WARN',
+    subject: 'GOTRUE_SESSIONS_CHECK_ACCESS_TOKENS',
+    applies: ({ authSessionsCheckAccessTokens }) => !authSessionsCheckAccessTokens,
+    what: ({ authJwtExp }) => `It is false: access tokens outlive their session by up to ${authJwtExp} s.`,
+    why: 'A stolen token is good until it expires, also after a sign-out, a ban, another password, or the end of the account.',
+    advice: 'Remove it, unless programs count on such tokens; then make GOTRUE_JWT_EXP short.',
+  },
+  {
     code: 'statements_in_log',
     level: 'INFO',
     subject: 'PGRST_LOG_QUERY',

@@ -280,6 +280,7 @@ t.test('settings', (t) => {
     [{ PGRST_DB_PLAN_ENABLED: 'true' }, 'WARN plans_are_public'],
     [{ EXPLAIN_ROLES: 'anon' }, 'ERROR anonymous_explains'],
     [{ DOCS_MODE: 'ignore-privileges' }, 'WARN documents_show_everything'],
+    [{ GOTRUE_SESSIONS_CHECK_ACCESS_TOKENS: 'false' }, 'WARN tokens_outlive_sessions'],
     [{ PGRST_LOG_QUERY: 'true' }, 'INFO statements_in_log'],
     [{ LOAD_SHEDDING_WAIT: '0' }, 'WARN nothing_is_shed'],
     [{ LOAD_SHEDDING_WAIT: '2000', PGRST_DB_POOL_ACQUISITION_TIMEOUT: '1' }, 'WARN waits_contradict'],

@@ -29,7 +29,7 @@ import { Viewers } from './viewers.ts'
 export type RowChangesOptions = {
   readonly database: Pick<Database, 'runWith' | 'runForEach'>
   readonly feed: LogFeed
-  /** Whether the database has `auth.check_session`, read at each statement. */
+  /** See `Snapshot`, read at each statement. */
   readonly checksSessions: () => boolean
   /** Read at each use. */
   readonly settings: () => { readonly realtimeReplayBytes: number; readonly realtimeReplaySeconds: number }

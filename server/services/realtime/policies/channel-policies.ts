@@ -44,7 +44,7 @@ function message(relation: RelationAccess, topic: string, extension: string): Ro
   return relation.columns.map(({ name }) => values[name] ?? null)
 }
 
-/** @param checksSessions whether the database has `auth.check_session`, read at each decision */
+/** @param checksSessions see `Snapshot`, read at each decision */
 export function createChannelPolicies(
   database: Pick<Database, 'runWith'>,
   checksSessions: () => boolean,

@@ -102,7 +102,7 @@ export class CallerSettings {
   readonly #timeLimit: string
 
   /**
-   * @param checksSessions whether the database has `auth.check_session`, read at each use
+   * @param checksSessions see `Snapshot`, read at each use
    * @param more names of further settings
    * @param timeLimit of a statement
    */
