@@ -3,6 +3,7 @@ import t from 'tap'
 import { dataNotice } from '../../server/services/mcp/framed-data.ts'
 import { withClient } from '../support/database.ts'
 import { connect, startMcpServer, type Agent } from '../support/mcp.ts'
+import { postHead, rawRequest } from '../support/raw-request.ts'
 import { bearer } from '../support/token.ts'
 import { until } from '../support/until.ts'
 
@@ -229,6 +230,22 @@ t.test('a flood is refused, and leaves nothing behind', async (t) => {
   const refusals = results.filter((result) => String(result).includes('Too many requests of agents'))
   t.equal(results.length - refusals.length, 4)
   t.notOk((await agent.call('read_rows', { path: '/notes' })).isError)
+})
+
+t.test('bodies that drip or stop end with the time of a request, and occupy no place', async (t) => {
+  const head = postHead('/mcp', 100_000, { Authorization: await bearer('anon') })
+  const start = performance.now()
+  const slow = Array.from({ length: 8 }, () => rawRequest(url, `${head}{"jsonrpc": `))
+  const dripping = slow.slice(4)
+  const drip = setInterval(() => dripping.forEach(({ socket }) => socket.write(' ')), 100)
+  t.teardown(() => {
+    clearInterval(drip)
+    for (const { socket } of slow) socket.destroy()
+  })
+  t.notOk((await agent.call('read_rows', { path: '/notes' })).isError, 'others are answered meanwhile')
+  t.ok(await until(() => slow.every(({ text }) => text() !== '')))
+  t.ok(performance.now() - start >= 3900, 'not before MCP_TIMEOUT')
+  for (const { text } of slow) t.match(text(), /^HTTP\/1\.1 408 [^]*\(MCP_TIMEOUT\)/)
 })
 
 t.test('one token confirms once, whatever arrives at the same time', async (t) => {

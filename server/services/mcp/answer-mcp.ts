@@ -74,10 +74,11 @@ async function answer(
   { parts, callers, schemas, resource, receive, statistics, onError }: McpAnswerParts,
 ): Promise<void> {
   const { mcpTimeout, mcpMaxRunning } = parts.snapshot().config
-  const signal = AbortSignal.any([goneSignal(response), AbortSignal.timeout(mcpTimeout * 1000)])
+  const time = AbortSignal.timeout(mcpTimeout * 1000)
+  const signal = AbortSignal.any([goneSignal(response), time])
   const caller = await identifyMcpCaller(request, resourceOf(request, resource()), callers)
   noteRole(response, caller.identity.role)
-  const message = messageOf(await receive(request, response))
+  const message = messageOf(await inTime(receive(request, response), time))
   if (statistics.running >= mcpMaxRunning) throw mcpErrors.busy()
   const mcp = createMcpServer({ schemas, statistics, onError, context: { caller, parts, request, signal } })
   const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: undefined, enableJsonResponse: true })
@@ -91,6 +92,15 @@ async function answer(
     await mcp.close()
   }
 }
+
+/** @throws McpError 408 for a body that has not arrived when the time of the request is over */
+const inTime = (body: Promise<Buffer>, time: AbortSignal): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    const end = (): void => reject(mcpErrors.late())
+    if (time.aborted) end()
+    else time.addEventListener('abort', end, { once: true })
+    body.then(resolve, reject)
+  })
 
 /** @throws McpError 400 */
 function messageOf(body: Buffer): unknown {

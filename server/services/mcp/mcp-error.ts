@@ -44,6 +44,7 @@ export const mcpErrors = {
     new McpError(405, 'method', `${method} is not supported at /mcp: each request is a POST, without sessions`, {
       Allow: 'POST, OPTIONS',
     }),
+  late: () => new McpError(408, 'body', 'The body has not arrived in time (MCP_TIMEOUT)'),
   batch: () => new McpError(400, 'batch', 'A batch of messages is not supported: send one message per request'),
   notJson: () => new McpError(400, 'body', 'The body is not JSON in UTF-8'),
   body: (fault: BodyFault, limit: number) => {
