@@ -165,19 +165,23 @@ $$;
 comment on function auth.take_passkey_challenge(uuid, text, uuid) is
   E'Uses up a challenge, so that it is compared with one answer only.\n\nReturns {challenge}.';
 
-create function auth.refused_passkey_manager(account auth.users, session_id uuid) returns text
+create function auth.passkey_refusal(user_id uuid, session_id uuid, most integer default null) returns json
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
-  select case
-    when $1.is_sso_user then 'sso_user'
-    when not exists (
-      select from auth.sessions where sessions.id = $2 and sessions.user_id = $1.id and not auth.has_ended(sessions)
-    ) then 'session_not_found'
-    when auth.lacks_second_factor($1.id, $2) then 'insufficient_aal'
-  end
+  select json_build_object('refused', refused) from (
+    select case
+      when (select users.is_sso_user from auth.users where users.id = $1) then 'sso_user'
+      when not exists (
+        select from auth.sessions where sessions.id = $2 and sessions.user_id = $1 and not auth.has_ended(sessions)
+      ) then 'session_not_found'
+      when auth.lacks_second_factor($1, $2) then 'insufficient_aal'
+      when (select count(*) from auth.webauthn_credentials as owned where owned.user_id = $1) >= $3 then 'too_many_passkeys'
+    end
+  ) as reason (refused)
+  where refused is not null
 $$;
-comment on function auth.refused_passkey_manager(auth.users, uuid) is
-  'Why a session may not add a passkey to its account; null if it may. The account must be locked.';
+comment on function auth.passkey_refusal(uuid, uuid, integer) is
+  'Why a session may not add a passkey to its account, of which it may have `most`: {refused}; null if it may. An account that gets one must be locked.';
 
 create function auth.begin_passkey_registration(
   user_id uuid, session_id uuid, challenge text, lifetime interval, most integer
@@ -186,30 +190,24 @@ language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
-  account auth.users;
-  refused text;
-  existing json;
+  refusal constant json := auth.passkey_refusal($1, $2, $5);
 begin
-  select users.* into account from auth.users where users.id = $1;
-  refused := auth.refused_passkey_manager(account, $2);
-  if refused is not null then
-    return json_build_object('refused', refused);
-  end if;
-  select json_agg(
-    json_build_object(
-      'id', rtrim(translate(replace(encode(credentials.credential_id, 'base64'), E'\n', ''), '+/', '-_'), '='),
-      'transports', credentials.transports
-    )
-    order by credentials.created_at
-  ) into existing
-  from auth.webauthn_credentials as credentials where credentials.user_id = $1;
-  if coalesce(json_array_length(existing), 0) >= $5 then
-    return '{"refused": "too_many_passkeys"}';
+  if refusal is not null then
+    return refusal;
   end if;
   return json_build_object(
     'challenge', auth.add_passkey_challenge($1, 'registration', $3, $4),
-    'existing', coalesce(existing, '[]'),
-    'display_name', account.raw_user_meta_data ->> 'name'
+    'existing', (
+      select coalesce(json_agg(
+        json_build_object(
+          'id', rtrim(translate(replace(encode(credentials.credential_id, 'base64'), E'\n', ''), '+/', '-_'), '='),
+          'transports', credentials.transports
+        )
+        order by credentials.created_at
+      ), '[]')
+      from auth.webauthn_credentials as credentials where credentials.user_id = $1
+    ),
+    'display_name', (select users.raw_user_meta_data ->> 'name' from auth.users where users.id = $1)
   );
 end
 $$;
@@ -220,13 +218,8 @@ comment on function auth.begin_passkey_registration(uuid, uuid, text, interval, 
 create function auth.take_passkey_registration(user_id uuid, session_id uuid, challenge_id uuid) returns json
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
-declare
-  refused constant text := auth.refused_passkey_manager((select users from auth.users where users.id = $1), $2);
 begin
-  if refused is not null then
-    return json_build_object('refused', refused);
-  end if;
-  return auth.take_passkey_challenge($3, 'registration', $1);
+  return coalesce(auth.passkey_refusal($1, $2), auth.take_passkey_challenge($3, 'registration', $1));
 end
 $$;
 comment on function auth.take_passkey_registration(uuid, uuid, uuid) is
@@ -238,17 +231,14 @@ as $$
 #variable_conflict use_column
 declare
   account auth.users;
-  refused text;
+  refusal json;
   added auth.webauthn_credentials;
 begin
   -- Proof of the address may have removed all ways into the account meanwhile, with the session.
   select users.* into account from auth.users where users.id = $1 for no key update;
-  refused := auth.refused_passkey_manager(account, $2);
-  if refused is not null then
-    return json_build_object('refused', refused);
-  end if;
-  if (select count(*) from auth.webauthn_credentials where webauthn_credentials.user_id = $1) >= $4 then
-    return '{"refused": "too_many_passkeys"}';
+  refusal := auth.passkey_refusal($1, $2, $4);
+  if refusal is not null then
+    return refusal;
   end if;
   insert into auth.webauthn_credentials (
     user_id, credential_id, public_key, attestation_type, aaguid, sign_count, transports, backup_eligible, backed_up,
@@ -558,7 +548,7 @@ grant execute on function
   auth.passkey_objects(uuid),
   auth.add_passkey_challenge(uuid, text, text, interval),
   auth.take_passkey_challenge(uuid, text, uuid),
-  auth.refused_passkey_manager(auth.users, uuid),
+  auth.passkey_refusal(uuid, uuid, integer),
   auth.begin_passkey_registration(uuid, uuid, text, interval, integer),
   auth.take_passkey_registration(uuid, uuid, uuid),
   auth.add_passkey(uuid, uuid, jsonb, integer, text),

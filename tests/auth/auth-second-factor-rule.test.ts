@@ -243,7 +243,7 @@ t.test('by the functions: a change -> refused for a session at aal1, and without
       'issue_tokens',
     ].concat(
       ['lacks_second_factor', 'require_second_factor', 'verify_factor'],
-      ['refused_passkey_manager', 'verify_webauthn_factor'],
+      ['passkey_refusal', 'verify_webauthn_factor'],
       // What they approve without a question was approved before, and they ask for the factor.
       ['find_oauth_request', 'open_oauth_authorization', 'approve_oauth_request'],
     ),
