@@ -2,11 +2,12 @@
 import type { TextRow } from '../../../postgres/json-statement.ts'
 import { AuthError, authErrors } from '../auth-error.ts'
 import type { AuthReply } from '../dialect.ts'
-import { accepted } from '../mfa/factor-refusal.ts'
+import { factorRefusals } from '../mfa/factor-refusal.ts'
+import { requireAccepted, type Refusals } from '../refusal.ts'
 
 export const noSuchUser = (): AuthError => new AuthError(404, 'user_not_found', 'User not found')
 
-const refusals: Readonly<Record<string, () => AuthError>> = {
+const accountRefusals: Refusals = {
   email_exists: authErrors.emailExists,
   phone_exists: () => new AuthError(422, 'phone_exists', 'Phone number already registered by another user'),
   id_exists: () => new AuthError(422, 'user_already_exists', 'A user with this id has already been registered'),
@@ -20,12 +21,7 @@ const refusals: Readonly<Record<string, () => AuthError>> = {
 export function resultText(rows: readonly TextRow[], friendlyName?: string): string {
   const text = rows[0]?.[0]
   if (text === null || text === undefined) throw noSuchUser()
-  if (text.startsWith('{"refused"')) {
-    const { refused } = JSON.parse(text) as { readonly refused: string }
-    const error = refusals[refused]?.()
-    if (error) throw error
-    accepted(JSON.parse(text), friendlyName === undefined ? {} : { friendlyName })
-  }
+  requireAccepted(text, { ...factorRefusals({ friendlyName }), ...accountRefusals })
   return text
 }
 

@@ -4,7 +4,8 @@ import { dto } from '../../../http/service-response.ts'
 import { defineAuthRoute, type AuthRoute } from '../dialect.ts'
 import { changedClient, wrongMethod, type ClientDto } from '../oauth-server/client-metadata.ts'
 import { findClient, type OAuthClient } from '../oauth-server/oauth-client.ts'
-import { clientNotFound, permitted, requireOAuthServer } from '../oauth-server/oauth-refusal.ts'
+import { clientNotFound, oauthRefusals, requireOAuthServer } from '../oauth-server/oauth-refusal.ts'
+import { accepted } from '../refusal.ts'
 import { hashOfSecret, newSecret } from '../oauth-server/oauth-secrets.ts'
 import { oauthStatements } from '../oauth-server/oauth-statements.ts'
 import { registerClient } from '../oauth-server/registration-route.ts'
@@ -98,7 +99,7 @@ export const oauthClientRoutes: readonly AuthRoute[] = [
       const [changed] = await context.database.ask(oauthStatements.updateClient, values)
       const { refused, type } = changed as { readonly refused?: string; readonly type?: OAuthClient['type'] }
       if (refused === 'wrong_method' && type) throw wrongMethod(changes.token_endpoint_auth_method ?? '', type)
-      return { json: permitted(changed) }
+      return { json: accepted(changed, oauthRefusals) }
     },
   }),
   defineAuthRoute({
@@ -115,7 +116,7 @@ export const oauthClientRoutes: readonly AuthRoute[] = [
       requireOAuthServer(context.settings())
       const values = [id, caller.role, originOf(request, context).ip]
       const [removed] = await context.database.ask(oauthStatements.deleteClient, values)
-      permitted(removed)
+      accepted(removed, oauthRefusals)
       return { status: 204, empty: true }
     },
   }),
@@ -134,7 +135,7 @@ export const oauthClientRoutes: readonly AuthRoute[] = [
       const secret = newSecret()
       const values = [id, hashOfSecret(secret), caller.role, originOf(request, context).ip]
       const [changed] = await context.database.ask(oauthStatements.changeSecret, values)
-      return { json: { ...permitted<object>(changed), client_secret: secret } }
+      return { json: { ...accepted<object>(changed, oauthRefusals), client_secret: secret } }
     },
   }),
 ]

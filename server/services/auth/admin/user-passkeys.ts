@@ -1,6 +1,7 @@
 // Passkeys of accounts, for administrators: of `/auth/v1/admin/users`, and on the command line.
 import type { NamedPasskey } from '../passkeys/passkey-names.ts'
-import { granted } from '../passkeys/passkey-refusal.ts'
+import { passkeyRefusals } from '../passkeys/passkey-refusal.ts'
+import { accepted } from '../refusal.ts'
 import { passkeyStatements } from '../passkeys/passkey-statements.ts'
 import { noSuchUser } from './admin-result.ts'
 import type { UserAdministration } from './user-administration.ts'
@@ -40,5 +41,5 @@ export async function deletePasskey(
 ): Promise<NamedPasskey> {
   const [removed] = await database.ask(passkeyStatements.adminDelete, [userId, passkeyId, actor, ip])
   if (removed === undefined || removed === null) throw noSuchUser()
-  return granted<NamedPasskey>(removed)
+  return accepted<NamedPasskey>(removed, passkeyRefusals)
 }

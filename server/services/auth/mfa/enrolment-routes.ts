@@ -9,7 +9,8 @@ import { notify } from '../mail/notices.ts'
 import { factorId } from '../path-ids.ts'
 import { originOf } from '../request-origin.ts'
 import { factorOwner, type FactorOwner } from './factor-caller.ts'
-import { accepted, enrollDisabled, type FactorType } from './factor-refusal.ts'
+import { accepted } from '../refusal.ts'
+import { enrollDisabled, factorRefusals, type FactorType } from './factor-refusal.ts'
 import { factorStatements } from './factor-statements.ts'
 
 /** `schemas/auth-enroll-factor-dto.json` */
@@ -81,7 +82,10 @@ export const enrolmentRoutes: readonly AuthRoute[] = [
         path.factor_id,
         originOf(request, context).ip,
       ])
-      const json = accepted(result, { protectedAction: { name: 'unenroll verified factor', status: 422 } })
+      const json = accepted(
+        result,
+        factorRefusals({ protectedAction: { name: 'unenroll verified factor', status: 422 } }),
+      )
       const factorType = typeOfVerified(owner, path.factor_id)
       if (factorType !== undefined) notify(context, request, owner.text, { kind: 'mfa_factor_unenrolled', factorType })
       return { json }
@@ -164,5 +168,5 @@ async function insertFactor(
     ip,
   ])
   const protectedAction = { name: 'enroll a new factor', status: 403 } as const
-  return accepted<{ readonly id: string }>(result, { friendlyName, protectedAction }).id
+  return accepted<{ readonly id: string }>(result, factorRefusals({ friendlyName, protectedAction })).id
 }

@@ -1,19 +1,11 @@
 // Reasons for which the database functions of second factors refuse a request, as errors of the API.
 import { AuthError, authErrors } from '../auth-error.ts'
+import type { Refusal, Refusals } from '../refusal.ts'
 
-/** What the functions of `000008_second_factors.sql` return when they change nothing. */
-export type Refusal = {
-  readonly refused: string
-  /** Type of the factor. */
-  readonly type?: FactorType
-  /** Until the next attempt. */
-  readonly seconds?: number
-}
-
-export type FactorType = 'totp' | 'phone' | 'webauthn'
+export type FactorType = NonNullable<Refusal['type']>
 
 /** What a request named, for messages. */
-export type Subject = {
+type Subject = {
   readonly friendlyName?: string
   readonly challengeId?: string
   /** What needs a session of aal2, and the status of the response without one. */
@@ -43,13 +35,19 @@ export const wrongCode = (type: FactorType, reason = 'a code is no answer'): Aut
 
 const notFound = (): AuthError => new AuthError(404, 'mfa_factor_not_found', 'Factor not found')
 
+const verifyFactor = { name: 'verify a new factor', status: 403 } as const
+
 const expired = (message: string): AuthError => new AuthError(422, 'mfa_challenge_expired', message)
 
-/** By reason. */
-const refusals: Readonly<Record<string, (subject: Subject, refusal: Refusal) => AuthError | undefined>> = {
+/** @param subject what the request named */
+export const factorRefusals = ({
+  friendlyName = '',
+  challengeId = '',
+  protectedAction = verifyFactor,
+}: Subject = {}): Refusals => ({
   session_not_found: authErrors.sessionNotFound,
-  insufficient_aal: ({ protectedAction: action = { name: 'verify a new factor', status: 403 } }) =>
-    authErrors.insufficientAal(action.status, `AAL2 required to ${action.name}`),
+  insufficient_aal: () =>
+    authErrors.insufficientAal(protectedAction.status, `AAL2 required to ${protectedAction.name}`),
   mfa_factor_not_found: notFound,
   challenge_not_found: () =>
     new AuthError(422, 'mfa_factor_not_found', 'MFA factor with the provided challenge ID not found'),
@@ -59,7 +57,7 @@ const refusals: Readonly<Record<string, (subject: Subject, refusal: Refusal) => 
       'mfa_verified_factor_exists',
       'A verified phone factor already exists, unenroll the existing factor to continue',
     ),
-  mfa_factor_name_conflict: ({ friendlyName = '' }) =>
+  mfa_factor_name_conflict: () =>
     new AuthError(
       422,
       'mfa_factor_name_conflict',
@@ -71,16 +69,16 @@ const refusals: Readonly<Record<string, (subject: Subject, refusal: Refusal) => 
       'too_many_enrolled_mfa_factors',
       'Maximum number of verified factors reached, unenroll to continue',
     ),
-  mfa_verify_disabled: (_subject, { type = 'totp' }) => verifyDisabled(type),
+  mfa_verify_disabled: ({ type = 'totp' }) => verifyDisabled(type),
   mfa_ip_address_mismatch: () =>
     new AuthError(422, 'mfa_ip_address_mismatch', 'Challenge and verify IP addresses mismatch.'),
-  mfa_challenge_expired: ({ challengeId = '' }) =>
+  mfa_challenge_expired: () =>
     expired(`MFA challenge ${challengeId} has expired, verify against another challenge or create a new challenge.`),
-  too_many_attempts: ({ challengeId = '' }) =>
+  too_many_attempts: () =>
     expired(`Too many codes were tried for the MFA challenge ${challengeId}: create a new challenge.`),
-  too_many_wrong_codes: (_subject, { seconds = 1 }) =>
+  too_many_wrong_codes: ({ seconds = 1 }) =>
     authErrors.overLimit('over_request_rate_limit', 'Too many wrong codes for this factor: try again later', seconds),
-  over_sms_send_rate_limit: (_subject, { seconds = 1 }) =>
+  over_sms_send_rate_limit: ({ seconds = 1 }) =>
     authErrors.overLimit(
       'over_sms_send_rate_limit',
       `For security purposes, you can only request this after ${seconds} seconds.`,
@@ -97,16 +95,4 @@ const refusals: Readonly<Record<string, (subject: Subject, refusal: Refusal) => 
   counter_went_back: () =>
     wrongCode('webauthn', 'the key has made later signatures than this one, so that it may have been copied'),
   wrong_recovery_code: () => new AuthError(422, 'mfa_verification_failed', 'Invalid recovery code entered'),
-}
-
-/**
- * The result of a function, unless it refused.
- *
- * @throws AuthError
- */
-export function accepted<Result>(result: unknown, subject: Subject = {}): Result {
-  const { refused } = result as Partial<Refusal>
-  if (refused === undefined) return result as Result
-  const error = refusals[refused]?.(subject, result as Refusal)
-  throw error ?? new Error(`unknown refusal: ${refused}`)
-}
+})

@@ -3,7 +3,8 @@ import { dto } from '../../../http/service-response.ts'
 import { defineAuthRoute, type AuthRoute } from '../dialect.ts'
 import { originOf } from '../request-origin.ts'
 import { factorOwner } from './factor-caller.ts'
-import { accepted } from './factor-refusal.ts'
+import { accepted } from '../refusal.ts'
+import { factorRefusals } from './factor-refusal.ts'
 import { factorStatements } from './factor-statements.ts'
 import { createRecoveryCodes, hashRecoveryCode } from './recovery-code.ts'
 
@@ -32,7 +33,9 @@ export const recoveryCodeRoutes: readonly AuthRoute[] = [
         originOf(request, context).ip,
       ])
       const protectedAction = { name: 'create recovery codes', status: 403 } as const
-      return { json: { codes, ...accepted<{ readonly created_at: string }>(result, { protectedAction }) } }
+      return {
+        json: { codes, ...accepted<{ readonly created_at: string }>(result, factorRefusals({ protectedAction })) },
+      }
     },
   }),
   defineAuthRoute({

@@ -18,7 +18,8 @@ import { InvalidCredential } from '../webauthn/credential.ts'
 import { newChallenge } from '../webauthn/options.ts'
 import { isUuid, nilUuid } from '../../../text/uuid.ts'
 import { factorOwner, type FactorOwner } from './factor-caller.ts'
-import { accepted, wrongCode, type FactorType } from './factor-refusal.ts'
+import { accepted, requireAccepted } from '../refusal.ts'
+import { factorRefusals, wrongCode, type FactorType } from './factor-refusal.ts'
 import { factorStatements } from './factor-statements.ts'
 import { hashRecoveryCode, recoveryCodeIn } from './recovery-code.ts'
 import {
@@ -101,7 +102,7 @@ export const verificationRoutes: readonly AuthRoute[] = [
         authMfaPhoneMaxFrequency,
         originOf(request, context).ip,
       ])
-      const challenge = accepted<Challenge>(result)
+      const challenge = accepted<Challenge>(result, factorRefusals())
       if (challenge.phone !== null) await sendCode(context, owner, challenge.phone, code)
       const { type, expires_at, webauthn: begun } = challenge
       const ceremony = { challenge: random, lifetime: authMfaChallengeExpiryDuration }
@@ -149,7 +150,7 @@ export const verificationRoutes: readonly AuthRoute[] = [
         factorGuesses.perFactor,
         ip,
       ])
-      const attempt = accepted<Attempt>(result, { challengeId })
+      const attempt = accepted<Attempt>(result, factorRefusals({ challengeId }))
       const { match, reason } = await outcomeOf(context, attempt, { userId: owner.id, factorId: id, code, body })
       await context.hooks.mfaVerificationAttempt?.({
         userId: owner.id,
@@ -256,7 +257,7 @@ async function raise(
       ])
     : await database.askRows(factorStatements.verify, [...subject, totpStep ?? null, recoveryHash ?? null, method, ip])
   const text = started ?? '{}'
-  if (text.startsWith('{"refused"')) accepted(JSON.parse(text), { challengeId })
+  requireAccepted(text, factorRefusals({ challengeId }))
   const issued = await sessions.respond(text, { method })
   return { text: issued.text }
 }

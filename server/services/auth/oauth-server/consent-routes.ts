@@ -9,7 +9,8 @@ import { authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthRoute } from '../dialect.ts'
 import { originOf } from '../request-origin.ts'
 import { redirectRules } from '../request-redirect.ts'
-import { permitted, requireOAuthServer } from './oauth-refusal.ts'
+import { accepted } from '../refusal.ts'
+import { oauthRefusals, requireOAuthServer } from './oauth-refusal.ts'
 import { hashOfSecret, newSecret } from './oauth-secrets.ts'
 import { oauthStatements } from './oauth-statements.ts'
 import { redirectWith } from './redirect-uri.ts'
@@ -48,7 +49,7 @@ export const consentRoutes: readonly AuthRoute[] = [
       const code = newSecret()
       const values = [path.authorization_id, caller.id, sessionOf(caller), hashOfSecret(code)]
       const [result] = await context.database.ask(oauthStatements.openAuthorization, values)
-      const opened = permitted<Answered | Record<string, unknown>>(result)
+      const opened = accepted<Answered | Record<string, unknown>>(result, oauthRefusals)
       if (isAnswered(opened)) return { json: { redirect_url: returnUrl(opened, code) } }
       return { json: { ...opened, user: { id: caller.id, email: caller.row.email ?? '' } } }
     },
@@ -78,7 +79,7 @@ export const consentRoutes: readonly AuthRoute[] = [
         hashOfSecret(code),
         ip,
       ])
-      return { json: { redirect_url: returnUrl(permitted<Answered>(result), code) } }
+      return { json: { redirect_url: returnUrl(accepted<Answered>(result, oauthRefusals), code) } }
     },
   }),
 ]

@@ -5,7 +5,8 @@ import { defineAuthRoute, type AuthRoute } from '../dialect.ts'
 import { originOf } from '../request-origin.ts'
 import { isEmpty } from '../request-text.ts'
 import { userInfo } from './id-token.ts'
-import { permitted, requireOAuthServer } from './oauth-refusal.ts'
+import { accepted } from '../refusal.ts'
+import { oauthRefusals, requireOAuthServer } from './oauth-refusal.ts'
 import { oauthStatements } from './oauth-statements.ts'
 
 const disabled = 'The OAuth server is disabled.'
@@ -47,7 +48,7 @@ export const grantRoutes: readonly AuthRoute[] = [
       if (!isUuid(clientId)) throw authErrors.invalid('invalid client_id format')
       const values = [caller.id, caller.session?.id ?? null, clientId, originOf(request, context).ip]
       const [revoked] = await context.database.ask(oauthStatements.revokeGrant, values)
-      permitted(revoked)
+      accepted(revoked, oauthRefusals)
       return { status: 204, empty: true }
     },
   }),

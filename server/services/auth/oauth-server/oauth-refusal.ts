@@ -1,5 +1,6 @@
 // Reasons for which the OAuth server refuses a request of a person or an administrator, as errors of the API.
 import { AuthError, authErrors } from '../auth-error.ts'
+import type { Refusals } from '../refusal.ts'
 import type { AuthSettings } from '../settings.ts'
 
 /** @throws AuthError 404 `feature_disabled` */
@@ -9,7 +10,7 @@ export function requireOAuthServer({ authOAuthServerEnabled }: Pick<AuthSettings
 
 export const clientNotFound = (): AuthError => new AuthError(404, 'oauth_client_not_found', 'OAuth client not found')
 
-const refusals: Readonly<Record<string, () => AuthError>> = {
+export const oauthRefusals: Refusals = {
   session_not_found: authErrors.sessionNotFound,
   authorization_not_found: () => new AuthError(404, 'oauth_authorization_not_found', 'authorization not found'),
   not_pending: () => authErrors.invalid('authorization request is no longer pending'),
@@ -18,15 +19,4 @@ const refusals: Readonly<Record<string, () => AuthError>> = {
   consent_not_found: () => new AuthError(404, 'oauth_consent_not_found', 'No active grant found for this client'),
   client_not_found: clientNotFound,
   public_client: () => authErrors.invalid('Cannot regenerate secret for public client'),
-}
-
-/**
- * The result of a function, unless it refused.
- *
- * @throws AuthError
- */
-export function permitted<Result>(result: unknown): Result {
-  const { refused } = result as { readonly refused?: string }
-  if (refused === undefined) return result as Result
-  throw refusals[refused]?.() ?? new Error(`unknown refusal: ${refused}`)
 }

@@ -1,6 +1,7 @@
 // Reasons for which the database functions of passkeys refuse a request, as errors of the API.
 import { AuthError, authErrors } from '../auth-error.ts'
 import type { AuthSettings } from '../settings.ts'
+import type { Refusals } from '../refusal.ts'
 import { InvalidCredential } from '../webauthn/credential.ts'
 
 /** @throws AuthError 404 `passkey_disabled` */
@@ -18,7 +19,7 @@ export const failedVerification = (error: unknown): unknown =>
 
 const unknownPasskey = (): AuthError => verificationFailed('the passkey is not registered here')
 
-const refusals: Readonly<Record<string, () => AuthError>> = {
+export const passkeyRefusals: Refusals = {
   session_not_found: authErrors.sessionNotFound,
   sso_user: () => new AuthError(422, 'validation_failed', 'SSO users cannot register passkeys'),
   insufficient_aal: () =>
@@ -33,15 +34,4 @@ const refusals: Readonly<Record<string, () => AuthError>> = {
   unknown_passkey: unknownPasskey,
   counter_went_back: () =>
     verificationFailed('the passkey has made later signatures than this one, so that it may have been copied'),
-}
-
-/**
- * The result of a function, unless it refused.
- *
- * @throws AuthError
- */
-export function granted<Result>(result: unknown): Result {
-  const { refused } = result as { readonly refused?: string }
-  if (refused === undefined) return result as Result
-  throw refusals[refused]?.() ?? new Error(`unknown refusal: ${refused}`)
 }

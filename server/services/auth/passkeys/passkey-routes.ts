@@ -7,7 +7,8 @@ import { passkeyId } from '../path-ids.ts'
 import { originOf } from '../request-origin.ts'
 import { isEmpty } from '../request-text.ts'
 import { defaultName, type NamedPasskey } from './passkey-names.ts'
-import { granted, requirePasskeys } from './passkey-refusal.ts'
+import { accepted } from '../refusal.ts'
+import { passkeyRefusals, requirePasskeys } from './passkey-refusal.ts'
 import { passkeyStatements } from './passkey-statements.ts'
 import { registrationRoutes } from './registration-routes.ts'
 import { passkeySignInRoutes } from './sign-in-routes.ts'
@@ -58,7 +59,7 @@ export const passkeyRoutes: readonly AuthRoute[] = [
       }
       const values = [caller.id, path.passkey_id, name, originOf(request, context).ip]
       const [renamed] = await context.database.ask(passkeyStatements.rename, values)
-      return { json: granted(renamed) }
+      return { json: accepted(renamed, passkeyRefusals) }
     },
   }),
   defineAuthRoute({
@@ -75,7 +76,7 @@ export const passkeyRoutes: readonly AuthRoute[] = [
       requirePasskeys(context.settings())
       const values = [caller.id, caller.session?.id ?? null, path.passkey_id, originOf(request, context).ip]
       const [removed] = await context.database.ask(passkeyStatements.remove, values)
-      const { friendly_name: passkeyName = defaultName } = granted<NamedPasskey>(removed)
+      const { friendly_name: passkeyName = defaultName } = accepted<NamedPasskey>(removed, passkeyRefusals)
       notify(context, request, caller.text, { kind: 'passkey_removed', passkeyName })
       return { status: 204, empty: true }
     },

@@ -10,7 +10,8 @@ import { creationOptions, newChallenge } from '../webauthn/options.ts'
 import { verifyCreation } from '../webauthn/verification.ts'
 import { readAnswer, readCredential, type PasskeyAnswerDto } from './passkey-answer.ts'
 import { defaultName, nameOfProduct, type NamedPasskey } from './passkey-names.ts'
-import { failedVerification, granted, requirePasskeys } from './passkey-refusal.ts'
+import { accepted } from '../refusal.ts'
+import { failedVerification, passkeyRefusals, requirePasskeys } from './passkey-refusal.ts'
 import { passkeyStatements } from './passkey-statements.ts'
 
 type Begun = {
@@ -50,7 +51,7 @@ export const registrationRoutes: readonly AuthRoute[] = [
         lifetime,
         authPasskeyMaxPasskeysPerUser,
       ])
-      const begun = granted<Begun>(result)
+      const begun = accepted<Begun>(result, passkeyRefusals)
       const { email, phone } = owner.row
       const name = [email, phone, owner.id].find((text) => text !== null && text !== '') ?? owner.id
       const user = { id: owner.id, name, displayName: begun.display_name ?? name }
@@ -79,7 +80,7 @@ export const registrationRoutes: readonly AuthRoute[] = [
       const { challengeId, credential: given } = readAnswer(body)
       const values = [owner.id, owner.session.id, challengeId]
       const [taken] = await context.database.ask(passkeyStatements.takeRegistration, values)
-      const { challenge } = granted<{ readonly challenge: string }>(taken)
+      const { challenge } = accepted<{ readonly challenge: string }>(taken, passkeyRefusals)
       const credential = readCredential(context, given)
       if (credential instanceof AuthError) throw credential
       const expected = { party: context.relyingParty(), challenge, verifiesUser: true }
@@ -103,7 +104,7 @@ export const registrationRoutes: readonly AuthRoute[] = [
         context.settings().authPasskeyMaxPasskeysPerUser,
         originOf(request, context).ip,
       ])
-      const passkey = granted<NamedPasskey>(added)
+      const passkey = accepted<NamedPasskey>(added, passkeyRefusals)
       const passkeyName = passkey.friendly_name ?? defaultName
       notify(context, request, caller.text, { kind: 'passkey_added', passkeyName })
       return { json: passkey }

@@ -10,7 +10,8 @@ import type { CredentialDto } from '../webauthn/credential.ts'
 import { newChallenge, requestOptions, userHandleOf } from '../webauthn/options.ts'
 import { verifyRequest } from '../webauthn/verification.ts'
 import { readAnswer, readCredential, type PasskeyAnswerDto } from './passkey-answer.ts'
-import { failedVerification, granted, requirePasskeys, verificationFailed } from './passkey-refusal.ts'
+import { accepted, requireAccepted } from '../refusal.ts'
+import { failedVerification, passkeyRefusals, requirePasskeys, verificationFailed } from './passkey-refusal.ts'
 import { passkeyStatements } from './passkey-statements.ts'
 
 /** What an answer is compared with. */
@@ -91,7 +92,7 @@ async function signIn({ body, context, request }: AuthCall<'anyone', PasskeyAnsw
   const credential = readCredential(context, given)
   const credentialId = Buffer.from(credential instanceof AuthError ? '' : credential.id, 'base64url')
   const [result] = await context.database.ask(passkeyStatements.find, [challengeId, credentialId])
-  const found = granted<Found>(result)
+  const found = accepted<Found>(result, passkeyRefusals)
   if (credential instanceof AuthError) throw credential
   const { account, signCount, backedUp } = await verified(context, credential, found)
   // Only the owner of the passkey learns these.
@@ -102,7 +103,7 @@ async function signIn({ body, context, request }: AuthCall<'anyone', PasskeyAnsw
   const values = [credentialId, signCount, backedUp, ip, userAgent]
   const [[started] = []] = await context.database.askRows(passkeyStatements.startSession, values)
   const text = started ?? '{}'
-  if (text.startsWith('{"refused"')) granted(JSON.parse(text))
+  requireAccepted(text, passkeyRefusals)
   const issued = await context.sessions.respond(text, { method: 'passkey' })
   return { text: issued.text }
 }
