@@ -177,6 +177,52 @@ t.test('the presence of a topic fits into the buffer of a client', async (t) => 
   await Promise.all([...clients, newcomer].map(({ closed }) => closed))
 })
 
+t.test('what a client tracks fits into the buffer, whatever the number of its channels', async (t) => {
+  const client = await open(t)
+  const track = async (name: string, length: number): Promise<unknown> => {
+    client.send('presence', `realtime:${name}`, {
+      type: 'presence',
+      event: 'track',
+      payload: { text: 'ä'.repeat(length) },
+    })
+    return (await client.next('phx_reply')).payload
+  }
+  for (let n = 0; n < 13; n++) {
+    await client.join(`tracked ${n}`)
+    // Two bytes each.
+    const reply = await track(`tracked ${n}`, 40_000)
+    if (n < 12) t.match(reply, { status: 'ok' }, `${n}`)
+    else
+      t.match(reply, {
+        status: 'error',
+        response: { reason: /^The presence of a client has at most 1000000 bytes in all of its channels, / },
+      })
+    // Bytes per second are limited, too.
+    await pause(50)
+  }
+  t.match(await track('tracked 0', 40_001), { status: 'ok' }, 'its own former entry does not count')
+  client.send('presence', 'realtime:tracked 0', { type: 'presence', event: 'untrack' })
+  t.match((await client.next('phx_reply')).payload, { status: 'ok' })
+  t.match(await track('tracked 12', 40_000), { status: 'ok' }, 'untracking makes room')
+  client.send('phx_leave', 'realtime:tracked 1', {})
+  await client.next('phx_reply')
+  t.match(await track('tracked 0', 40_000), { status: 'ok' }, 'leaving makes room')
+  client.socket.close()
+  await client.closed
+})
+
+t.test('joins that the server keeps are bounded by bytes', async (t) => {
+  const client = await open(t)
+  const more = { padding: 'x'.repeat(90_000) }
+  for (let n = 0; n < 11; n++) t.match(await client.join(`padded ${n}`, {}, more), { status: 'ok' }, `${n}`)
+  const reason =
+    'ChannelRateLimitReached: The joins of a client have at most 1000000 bytes, and there is no room for this one'
+  t.strictSame(await client.join('padded 11', {}, more), { status: 'error', response: { reason } })
+  t.match(await client.join('padded 0', {}, more), { status: 'ok' }, 'the former join of the topic does not count')
+  client.socket.close()
+  await client.closed
+})
+
 t.test('a client that never reads is closed', async (t) => {
   const [sender, slow] = [await open(t), await open(t)]
   await sender.join('room')

@@ -2,14 +2,17 @@
 import { randomUUID } from 'node:crypto'
 import { isJsonObject } from '../../text/json-object.ts'
 import { objectJson, type ClientMessage, type Ref } from './frames.ts'
+import type { ByteBudget } from './byte-budget.ts'
 import type { Member } from './hub.ts'
 import type { JoinRequest } from './join.ts'
-import { presenceEntry } from './presence.ts'
+import { bytesOf, presenceEntry } from './presence.ts'
 import type { RealtimeParts } from './realtime-parts.ts'
 
 /** What presence uses of its channel. */
 export type PresenceChannel = Member & {
   readonly request: JoinRequest
+  /** `presence`: bytes of what the client tracks, in all of its channels. */
+  readonly socket: { readonly presence: ByteBudget }
   readonly presenceRights: { readonly read: boolean; readonly write: boolean }
   readonly reply: (ref: Ref, status: 'ok' | 'error', response: string) => void
   readonly push: (event: string, payload: string) => void
@@ -24,6 +27,7 @@ export class ChannelPresence {
   #isEnabled: boolean
   /** What the client tracks, as JSON. */
   #tracked: string | undefined
+  #bytes = 0
   #calls = 0
   #windowEnd = 0
 
@@ -77,13 +81,20 @@ export class ChannelPresence {
         this.#track(ref, wanted)
         return
       case 'untrack':
-        this.#tracked = undefined
+        this.forget()
         this.#parts.hub.untrack(this.#channel)
         this.#channel.reply(ref, 'ok', '{}')
         return
       default:
         this.#channel.reply(ref, 'error', '{}')
     }
+  }
+
+  /** The client tracks nothing any more. */
+  forget(): void {
+    this.#tracked = undefined
+    this.#channel.socket.presence.release(this.#bytes)
+    this.#bytes = 0
   }
 
   #track(ref: Ref, wanted: unknown): void {
@@ -102,25 +113,34 @@ export class ChannelPresence {
       this.#channel.end('Track message size exceeded')
       return
     }
-    const { presence } = this.#channel.room
-    const isChanged = json !== this.#tracked
-    // A client that joins gets all of it at once.
-    const most = this.#parts.settings().realtimeMaxBufferedBytes
-    if (isChanged && presence.lengthWith(this.#channel, { key: this.#key, members: json }) > most) {
+    const refused = json === this.#tracked ? undefined : this.#set(json)
+    if (refused !== undefined) {
       this.#parts.statistics.drop('payload too large')
-      const reason = `The presence of a topic has at most ${most} bytes, and there is no room for this one`
+      const reason = `The presence of ${refused}, and there is no room for this one`
       this.#channel.reply(ref, 'error', JSON.stringify({ reason }))
       return
     }
     const isNew = !this.#isEnabled
     this.#isEnabled = true
-    if (isChanged) {
-      this.#tracked = json
-      presence.set(this.#channel, presenceEntry(this.#key, json, presence.entryOf(this.#channel)))
-      this.#parts.hub.tracked(this.#channel)
-    }
     this.#channel.reply(ref, 'ok', '{}')
     if (isNew) this.sendState()
+  }
+
+  /** @returns undefined, or which limit there is no room in for it */
+  #set(json: string): string | undefined {
+    const { presence } = this.#channel.room
+    const entry = presenceEntry(this.#key, json, presence.entryOf(this.#channel))
+    // A client that joins gets all of it at once.
+    const most = this.#parts.settings().realtimeMaxBufferedBytes
+    if (presence.bytesWith(this.#channel, entry) > most) return `a topic has at most ${most} bytes`
+    const bytes = bytesOf(entry)
+    const ofClient = this.#channel.socket.presence
+    if (!ofClient.take(bytes, this.#bytes)) return `a client has at most ${ofClient.most} bytes in all of its channels`
+    this.#bytes = bytes
+    this.#tracked = json
+    presence.set(this.#channel, entry)
+    this.#parts.hub.tracked(this.#channel)
+    return undefined
   }
 
   #count(): boolean {

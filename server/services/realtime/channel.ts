@@ -1,7 +1,17 @@
 // One topic that a socket has joined.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { SocketObserver } from '../../common/socket-observer.ts'
-import { messageFrame, type ClientMessage, type Delivery, type Ref, type SerializerVersion } from './frames.ts'
+import { BeforeJoin } from './before-join.ts'
+import type { ByteBudget } from './byte-budget.ts'
+import {
+  messageFrame,
+  readFrame,
+  type ClientMessage,
+  type Delivery,
+  type ReceivedFrame,
+  type Ref,
+  type SerializerVersion,
+} from './frames.ts'
 import { ChannelBroadcasts } from './channel-broadcasts.ts'
 import { ChannelChanges } from './channel-changes.ts'
 import { ChannelPresence, type PresenceChannel } from './channel-presence.ts'
@@ -21,9 +31,6 @@ import { ChannelRefused } from './realtime-error.ts'
 import type { RealtimeParts } from './realtime-parts.ts'
 import { expiredText, joinError, TokenRefused, type Credential } from './tokens.ts'
 
-/** Messages of others, and of the client, that wait until the join is answered. */
-const mostHeld = 1000
-const mostEarly = 100
 /** Milliseconds within which broadcasts from the database must be available for clients that wait for them. */
 const readinessTimeout = 60_000
 const readinessPause = 1000
@@ -35,10 +42,23 @@ export type ChannelSocket = {
   readonly credential: Credential
   /** Records what decides on a join. */
   readonly observer: SocketObserver
+  /** Bytes that wait until joins are answered, and of what the client tracks, in all of its channels. */
+  readonly waiting: ByteBudget
+  readonly presence: ByteBudget
   readonly write: (frame: Buffer) => void
   readonly reply: (joinRef: Ref, ref: Ref, topic: string, status: 'ok' | 'error', response: string) => void
   /** Called when the channel has ended. */
   readonly forget: (channel: Channel) => void
+}
+
+export type ChannelOptions = {
+  readonly socket: ChannelSocket
+  /** Its topic without `realtime:`. */
+  readonly name: string
+  readonly joinRef: Ref
+  readonly request: JoinRequest
+  /** Bytes of the request, which is kept. */
+  readonly requestBytes: number
 }
 
 /** The last event of a channel. After `phx_error`, clients join again; after `phx_close`, they do not. */
@@ -52,26 +72,27 @@ export class Channel implements Member {
   /** Its topic without `realtime:`. */
   readonly name: string
   readonly request: JoinRequest
+  readonly requestBytes: number
   readonly joinRef: Ref
   readonly #parts: RealtimeParts
   #credential: Credential
   #rights: ChannelRights = allRights
   readonly #broadcasts: ChannelBroadcasts
   readonly #presence: ChannelPresence
-  /** What was sent to the topic before the join was answered; undefined afterwards. */
-  #held: Delivery[] | undefined = []
-  /** What the client has sent before. */
-  #early: ClientMessage[] | undefined
+  /** What comes before the join is answered; undefined afterwards. */
+  #before: BeforeJoin | undefined
   #isEnded = false
   #room: Room | undefined
   #changes: ChannelChanges | undefined
   readonly #tokens: ChannelTokens
 
-  constructor(socket: ChannelSocket, name: string, joinRef: Ref, request: JoinRequest, parts: RealtimeParts) {
+  constructor({ socket, name, joinRef, request, requestBytes }: ChannelOptions, parts: RealtimeParts) {
     this.socket = socket
     this.name = name
     this.request = request
+    this.requestBytes = requestBytes
     this.joinRef = joinRef
+    this.#before = new BeforeJoin(socket.waiting, socket.version)
     this.#parts = parts
     this.#credential = socket.credential
     this.#broadcasts = new ChannelBroadcasts(this, parts)
@@ -143,8 +164,8 @@ export class Channel implements Member {
 
   /** Sends a message of the topic, if the channel may have it. */
   deliver(delivery: Delivery): void {
-    if (this.#held) {
-      if (this.#held.length < mostHeld) this.#held.push(delivery)
+    if (this.#before) {
+      if (!this.#isEnded && !this.#before.hold(delivery)) this.#parts.statistics.drop('crowded topic')
       return
     }
     const isSeen = delivery.kind === 'broadcast' ? this.#rights.broadcast.read : this.#presence.isSeen
@@ -152,14 +173,21 @@ export class Channel implements Member {
   }
 
   /** A message of the client, but `phx_join` and `phx_leave`. */
-  handle(message: ClientMessage): void {
+  handle(message: ClientMessage, frame: ReceivedFrame): void {
     if (this.#isEnded) return
-    if (this.#held) {
-      // The rights are not known yet.
-      this.#early ??= []
-      if (this.#early.length < mostEarly) this.#early.push(message)
-      return
-    }
+    // The rights are not known yet.
+    if (this.#before) this.#keep(message, frame, this.#before)
+    else this.#handleNow(message)
+  }
+
+  #keep({ ref }: ClientMessage, frame: ReceivedFrame, before: BeforeJoin): void {
+    const reason = before.keep(frame)
+    if (reason === undefined) return
+    this.#parts.statistics.drop('too many messages')
+    this.reply(ref, 'error', JSON.stringify({ reason }))
+  }
+
+  #handleNow(message: ClientMessage): void {
     switch (message.event) {
       case 'broadcast':
         this.#broadcasts.send(message)
@@ -200,8 +228,9 @@ export class Channel implements Member {
   dispose(): void {
     if (this.#isEnded) return
     this.#isEnded = true
-    this.#held = []
+    this.#before?.take()
     this.#changes?.end()
+    this.#presence.forget()
     this.#parts.hub.delete(this)
     this.socket.forget(this)
   }
@@ -247,11 +276,13 @@ export class Channel implements Member {
 
   /** Sends what was held, and handles what the client has sent meanwhile. */
   #release(): void {
-    const [held, early] = [this.#held ?? [], this.#early ?? []]
-    this.#held = undefined
-    this.#early = undefined
+    const { held, early } = this.#before?.take() ?? { held: [], early: [] }
+    this.#before = undefined
     for (const delivery of held) this.deliver(delivery)
-    for (const message of early) this.handle(message)
+    for (const frame of early) {
+      const message = readFrame(frame, this.socket.version)
+      if (message) this.handle(message, frame)
+    }
   }
 
   #asked(token: string): PermissionRequest {

@@ -28,6 +28,9 @@ export type BinaryBroadcast = {
   readonly isJson: boolean
 }
 
+/** A message of a client as it came. */
+export type ReceivedFrame = { readonly data: Buffer; readonly isBinary: boolean }
+
 /** Kinds of binary frames. */
 const userBroadcastPush = 3
 const userBroadcast = 4
@@ -39,6 +42,10 @@ const longestText = 255
 
 /** Commas and colons of a message: more values take too long to parse. Depth alone is harmless. */
 const mostSigns = 100_000
+
+/** @returns undefined if the frame is broken */
+export const readFrame = ({ data, isBinary }: ReceivedFrame, version: SerializerVersion): ClientMessage | undefined =>
+  isBinary ? readBinary(data) : readText(data, version)
 
 /**
  * Reads a text message, whose bytes are valid UTF-8.

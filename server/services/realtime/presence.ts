@@ -29,8 +29,9 @@ function metaOf({ ref, previousRef, members }: PresenceEntry): string {
   return `{${members}${members.trim() === '' ? '' : ','}"phx_ref":${JSON.stringify(ref)}${previous}}`
 }
 
-/** Characters of an entry that its client has chosen. */
-const lengthOf = ({ key, members }: Pick<PresenceEntry, 'key' | 'members'>): number => key.length + members.length
+/** Bytes of an entry that its client has chosen. */
+export const bytesOf = ({ key, members }: Pick<PresenceEntry, 'key' | 'members'>): number =>
+  Buffer.byteLength(key) + Buffer.byteLength(members)
 
 /** `{"key":{"metas":[…]}}` */
 function groupedJson(entries: Iterable<PresenceEntry>): string {
@@ -48,7 +49,7 @@ export class PresenceList {
   readonly #entries = new Map<object, PresenceEntry>()
   readonly #joins = new Map<string, PresenceEntry>()
   readonly #leaves = new Map<string, PresenceEntry>()
-  #length = 0
+  #bytes = 0
 
   get size(): number {
     return this.#entries.size
@@ -58,17 +59,17 @@ export class PresenceList {
     return this.#entries.get(owner)
   }
 
-  /** Characters of all entries, if that of an owner is replaced. */
-  lengthWith(owner: object, entry: Pick<PresenceEntry, 'key' | 'members'>): number {
+  /** Bytes of all entries, if that of an owner is replaced. */
+  bytesWith(owner: object, entry: Pick<PresenceEntry, 'key' | 'members'>): number {
     const before = this.#entries.get(owner)
-    return this.#length - (before ? lengthOf(before) : 0) + lengthOf(entry)
+    return this.#bytes - (before ? bytesOf(before) : 0) + bytesOf(entry)
   }
 
   /** Sets the entry of an owner. */
   set(owner: object, entry: PresenceEntry): void {
     const before = this.#entries.get(owner)
     if (before?.ref === entry.ref) return
-    this.#length = this.lengthWith(owner, entry)
+    this.#bytes = this.bytesWith(owner, entry)
     if (before) this.#leave(before)
     this.#entries.set(owner, entry)
     this.#joins.set(entry.ref, entry)
@@ -79,7 +80,7 @@ export class PresenceList {
     const before = this.#entries.get(owner)
     if (!before) return false
     this.#entries.delete(owner)
-    this.#length -= lengthOf(before)
+    this.#bytes -= bytesOf(before)
     this.#leave(before)
     return true
   }

@@ -4,7 +4,15 @@ import type { WebSocket } from 'ws'
 import type { SocketObserver } from '../../common/socket-observer.ts'
 import { Allowance } from './allowance.ts'
 import { Channel } from './channel.ts'
-import { messageFrame, readBinary, readText, type ClientMessage, type Ref, type SerializerVersion } from './frames.ts'
+import { ByteBudget } from './byte-budget.ts'
+import {
+  messageFrame,
+  readFrame,
+  type ClientMessage,
+  type ReceivedFrame,
+  type Ref,
+  type SerializerVersion,
+} from './frames.ts'
 import { readJoin } from './join.ts'
 import type { RealtimeParts } from './realtime-parts.ts'
 import type { RealtimeDrop } from './statistics.ts'
@@ -37,6 +45,10 @@ export class ClientSocket {
   readonly headers: SocketOptions['headers']
   readonly credential: Credential
   readonly observer: SocketObserver
+  /** Bytes of messages that wait until joins are answered, of what the client tracks, and of its requests to join. */
+  readonly waiting: ByteBudget
+  readonly presence: ByteBudget
+  readonly #requests: ByteBudget
   readonly #socket: WebSocket
   readonly #carrier: Duplex
   readonly #parts: RealtimeParts
@@ -57,9 +69,13 @@ export class ClientSocket {
     this.#socket = socket
     this.#carrier = carrier
     this.#parts = parts
+    const most = (): number => parts.settings().realtimeMaxBufferedBytes
+    this.waiting = new ByteBudget(most)
+    this.presence = new ByteBudget(most)
+    this.#requests = new ByteBudget(most)
     // ws closes the connection after an error itself.
     socket.on('error', () => undefined)
-    socket.on('message', (data, isBinary) => this.#receive(data as Buffer, isBinary))
+    socket.on('message', (data, isBinary) => this.#receive({ data: data as Buffer, isBinary }))
     socket.on('ping', () => this.#countControl())
     socket.on('pong', () => this.#countControl())
     socket.once('close', () => this.#closed())
@@ -89,6 +105,7 @@ export class ClientSocket {
   forget(channel: Channel): void {
     if (this.#channels.get(channel.topic) !== channel) return
     this.#channels.delete(channel.topic)
+    this.#requests.release(channel.requestBytes)
     this.#parts.statistics.channels--
     if (this.#channels.size === 0) this.#emptySince = performance.now()
   }
@@ -145,7 +162,7 @@ export class ClientSocket {
     return this.#messages.take(1, this.#parts.settings().realtimeMaxEventsPerSecond, now)
   }
 
-  #receive(data: Buffer, isBinary: boolean): void {
+  #receive(frame: ReceivedFrame): void {
     // After the server's close frame, clients may send more.
     if (this.#closedAt !== undefined) return
     const { statistics, settings, onError } = this.#parts
@@ -153,11 +170,11 @@ export class ClientSocket {
     this.#lastMessage = now
     statistics.received++
     const isWithin = this.#mayMessage(now)
-    if (!this.#bytes.take(data.length, settings().realtimeMaxBytesPerSecond, now)) {
+    if (!this.#bytes.take(frame.data.length, settings().realtimeMaxBytesPerSecond, now)) {
       this.#reject('too many bytes', closeCodes.policyViolation, 'Too many bytes per second')
       return
     }
-    const message = isBinary ? readBinary(data) : readText(data, this.version)
+    const message = readFrame(frame, this.version)
     const channel = message && this.#channels.get(message.topic)
     if (!isWithin) {
       if (channel) {
@@ -171,18 +188,18 @@ export class ClientSocket {
       return
     }
     try {
-      this.#handle(message, channel, now)
+      this.#handle(message, frame, channel, now)
     } catch (error) {
       // Of a message that no code has foreseen.
       onError(error)
     }
   }
 
-  #handle(message: ClientMessage, channel: Channel | undefined, now: number): void {
+  #handle(message: ClientMessage, frame: ReceivedFrame, channel: Channel | undefined, now: number): void {
     const { topic, event, joinRef, ref } = message
-    if (event === 'phx_join') this.#join(message, channel, now)
+    if (event === 'phx_join') this.#join(message, frame.data.length, channel, now)
     else if (channel) {
-      if (event !== 'phx_leave') channel.handle(message)
+      if (event !== 'phx_leave') channel.handle(message, frame)
       else if (joinRef === null || joinRef === channel.joinRef) channel.leave(message)
     } else if (topic === 'phoenix' && event === 'heartbeat') this.reply(joinRef, ref, topic, 'ok', '{}')
     // A client may leave a channel that the server has ended.
@@ -190,7 +207,7 @@ export class ClientSocket {
     else this.reply(joinRef, ref, topic, 'error', unmatched)
   }
 
-  #join(message: ClientMessage, before: Channel | undefined, now: number): void {
+  #join(message: ClientMessage, bytes: number, before: Channel | undefined, now: number): void {
     const { topic, joinRef, ref, payload } = message
     const name = topic.startsWith(prefix) ? topic.slice(prefix.length) : undefined
     const { settings, statistics } = this.#parts
@@ -207,15 +224,24 @@ export class ClientSocket {
     } else if (this.#channels.size >= realtimeMaxChannelsPerClient) {
       statistics.drop('too many channels')
       refuse('ChannelRateLimitReached: Too many channels')
+    } else if (!this.#requests.take(bytes)) {
+      statistics.drop('too many channels')
+      refuse(
+        `ChannelRateLimitReached: The joins of a client have at most ${this.#requests.most} bytes, and there is no room for this one`,
+      )
     } else {
       const request = readJoin(payload, name)
       if (realtimePrivateOnly && !request.isPrivate) {
+        this.#requests.release(bytes)
         statistics.drop('not permitted')
         refuse('PrivateOnly: This project only allows private channels')
         return
       }
       // Clients of version 1.0.0 may leave the reference of the join out.
-      const channel = new Channel(this, name, joinRef ?? ref, request, this.#parts)
+      const channel = new Channel(
+        { socket: this, name, joinRef: joinRef ?? ref, request, requestBytes: bytes },
+        this.#parts,
+      )
       this.#channels.set(topic, channel)
       statistics.channels++
       void channel.join(ref)
