@@ -201,7 +201,9 @@ begin
       'CREATE VIEW', 'ALTER VIEW', 'CREATE MATERIALIZED VIEW', 'ALTER MATERIALIZED VIEW',
       'CREATE FUNCTION', 'ALTER FUNCTION', 'CREATE AGGREGATE', 'ALTER AGGREGATE',
       'CREATE TYPE', 'ALTER TYPE', 'CREATE DOMAIN', 'ALTER DOMAIN', 'CREATE CAST',
-      'CREATE TRIGGER', 'CREATE RULE', 'CREATE EXTENSION', 'ALTER EXTENSION', 'COMMENT'
+      'CREATE TRIGGER', 'CREATE RULE', 'CREATE EXTENSION', 'ALTER EXTENSION', 'COMMENT',
+      -- Realtime compares the tables of subscriptions with those of the publication then.
+      'CREATE PUBLICATION', 'ALTER PUBLICATION'
     )
     execute function rowhouse.schema_changed();
   create event trigger rowhouse_schema_dropped on sql_drop

@@ -147,3 +147,36 @@ t.test('the table is dropped, and created again', async (t) => {
   t.ok(await arrives(client))
   t.ok(isClean(client))
 })
+
+t.test('the publication reports changes of partitions as those of the table, or does not any more', async (t) => {
+  await database.query(`create table measures (id int) partition by range (id);
+    create table measures_1 partition of measures for values from (0) to (1000);
+    alter table measures add primary key (id);
+    grant select on measures, measures_1 to authenticated;
+    alter publication supabase_realtime add table measures;
+    alter publication supabase_realtime set (publish_via_partition_root = true)`)
+  const listening = async (table: string): Promise<RealtimeClient> => {
+    const client = await dial(t, url, { token: await hourToken('authenticated', { sub: ann }) })
+    await client.opened
+    await client.join('measures', { postgres_changes: [{ event: '*', schema: 'public', table }] })
+    t.match((await client.next('system')).payload, { status: 'ok' })
+    return client
+  }
+  const says = (client: RealtimeClient, part: string): Promise<boolean> =>
+    hears(client, ({ code, message = '' }) => code === 'Unavailable' && message.includes(part))
+  const whole = await listening('measures')
+  await database.query('insert into measures values (1)')
+  t.ok(await until(() => idsOf(whole).includes(1)))
+  await database.query('alter publication supabase_realtime set (publish_via_partition_root = false)')
+  t.ok(await says(whole, 'such as "public"."measures_1". Listen to these, or'), 'the message says what has changed')
+  t.ok(await says(whole, 'alter publication supabase_realtime set (publish_via_partition_root = true);'))
+  const part = await listening('measures_1')
+  await database.query('insert into measures values (2)')
+  t.ok(await until(() => idsOf(part).includes(2)))
+  await database.query('alter publication supabase_realtime set (publish_via_partition_root = true)')
+  t.ok(await says(part, 'as those of "public"."measures". Listen to that table, or'), 'and in the other direction')
+  t.ok(await hears(whole, ({ code }) => code === 'Gap'), 'what came meanwhile is missing')
+  await database.query('insert into measures values (3)')
+  t.ok(await until(() => idsOf(whole).includes(3)))
+  t.strictSame([idsOf(whole), idsOf(part)], [[1, 3], [2]])
+})
