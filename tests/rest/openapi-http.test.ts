@@ -124,8 +124,24 @@ t.test('the API root returns the document', async (t) => {
   for (const accept of ['*/*', 'application/json', 'text/plain', undefined]) {
     const { status, body } = await call('GET', '/', accept === undefined ? {} : { headers: { Accept: accept } })
     t.equal(status, 200, accept ?? 'no Accept')
-    t.match(body, { name: 'rowhouse', version: /^\d/, rest: '/rest/v1', docs: '/docs', health: '/health' })
+    t.strictSame(
+      body,
+      {
+        name: 'rowhouse',
+        status: 'ok',
+        message: 'Image analysis is served below api_prefix.',
+        api_prefix: '/api/v1/water-hyacinth',
+        docs_url: '/api/v1/water-hyacinth/docs',
+        openapi_url: '/api/v1/water-hyacinth/openapi.json',
+      },
+      'as the page, no more than that it runs, and what clients of the image analysis begin with',
+    )
+    const full = await development.call('GET', '/', accept === undefined ? {} : { headers: { Accept: accept } })
+    t.match(full.body, { name: 'rowhouse', version: /^\d/, rest: '/rest/v1', docs: '/docs', health: '/health' })
   }
+  const plain = await startApplication(t, database.authenticatorUri, { ...env, SERVICES: 'rest' })
+  t.strictSame((await plain.call('GET', '/')).body, { name: 'rowhouse', status: 'ok' })
+  t.match((await plain.call('GET', '/rest/v1/')).body, { swagger: '2.0' }, 'clients of PostgREST find its document')
   t.match(await call('HEAD', '/'), { status: 200, text: '' })
   t.match(await call('POST', '/'), { status: 405 })
   t.match(await call('GET', '/nothing'), { status: 404 })

@@ -1,4 +1,4 @@
-// The root of the service, as a small HTML page or JSON.
+// The root of the service, as a small HTML page or JSON: during development, what there is; otherwise only that the service runs.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import Negotiator from 'negotiator'
 import { pageStyle } from '../../http/page-style.ts'
@@ -19,9 +19,9 @@ export type Home = {
   readonly hasMailbox: boolean
   /** Whether the server has a console, which the page then links to. */
   readonly hasConsole: boolean
-  /** Whether the page lists what there is. */
+  /** Whether page and JSON list what there is. */
   readonly isDevelopment: boolean
-  /** Fields for clients of the image analysis; empty without it. */
+  /** Fields for clients of the image analysis, which begin here; empty without it. */
   readonly entrypoint: Readonly<Record<string, string>>
 }
 
@@ -73,7 +73,6 @@ ${body}</body>
 const consoleEntry = (isDevelopment: boolean): string => `<p><a class="button" href="console/">Open the console</a></p>
 ${isDevelopment ? '<p class="faint">The server prints a link that opens it; <code>rowhouse console</code> prints a new one.</p>\n' : ''}`
 
-/** During development, what there is; otherwise only that the service runs. */
 const bodyOf = (options: Home): string =>
   options.isDevelopment
     ? `<nav><a href="docs/">API reference</a><a href="docs/guide/">Guides</a><a href="openapi.json">OpenAPI document</a><a href="health">Health</a></nav>
@@ -88,19 +87,17 @@ ${options.hasMailbox ? mailboxEntry : ''}${servicesOf(options)}</dl>
 <p>The service is running.</p>
 ${options.hasConsole ? consoleEntry(false) : ''}`
 
+const descriptionOf = ({ isDevelopment, version, restBasePath, entrypoint }: Home): object => ({
+  name: 'rowhouse',
+  status: 'ok',
+  ...(isDevelopment ? { version, rest: restBasePath, docs: '/docs', openapi: '/openapi.json', health: '/health' } : {}),
+  ...entrypoint,
+})
+
 /** `GET /`: HTML if the client prefers it to JSON, as browsers do; otherwise JSON. */
 export function home(options: Home): (request: IncomingMessage, response: ServerResponse) => void {
-  const { version, restBasePath, entrypoint } = options
   const html = page(bodyOf(options))
-  const json = JSON.stringify({
-    name: 'rowhouse',
-    version,
-    rest: restBasePath,
-    docs: '/docs',
-    openapi: '/openapi.json',
-    health: '/health',
-    ...entrypoint,
-  })
+  const json = JSON.stringify(descriptionOf(options))
   return (request, response) => {
     const wantsPage = new Negotiator(request).mediaType(['application/json', 'text/html']) === 'text/html'
     const body = wantsPage ? html : json
