@@ -64,7 +64,7 @@ export function TextField({ label, error, onText, ...input }: TextFieldProps) {
   )
 }
 
-const messageOf = (error: unknown): string =>
+export const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : typeof error === 'string' ? error : 'Something went wrong'
 
 /** An error as the API gives it, with its details and hint. */

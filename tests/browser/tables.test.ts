@@ -184,11 +184,51 @@ t.test('rows as a viewer: filter, order, edit, insert, delete, in and out', asyn
     await edit(page, 0, 'title', 'forbidden')
     t.ok(await shows(page, '23514'), 'the error of the API')
     await press(page, 'Dismiss')
+    await page.waitForSelector('#cell-0-2[aria-invalid=true][title*=violates]')
+    t.match(await titles(), ['forbidden'], 'the cell keeps what was typed')
+    const typed = (): Promise<string> =>
+      page.evaluate(() => document.querySelector<HTMLInputElement>('.cell-editor input')?.value ?? '')
+    const again = async (key: string): Promise<void> => {
+      await page.focus('.grid')
+      await page.keyboard.press('Enter')
+      await page.waitForSelector('.cell-editor input')
+      await page.keyboard.press(key)
+    }
+    await again('End')
+    t.equal(await typed(), 'forbidden', 'to go on with')
+    await page.keyboard.press('Enter')
+    t.ok(await shows(page, '23514'), 'it is sent again')
+    await press(page, 'Reload')
+    await page.waitForSelector('#cell-0-2[aria-invalid=true]')
+    await again('Escape')
+    await waitFor(t, async () => (await titles())[0], 'renamed', 'Escape gives the stored value')
+    t.equal(await page.$('[aria-invalid]'), null)
+    await edit(page, 0, 'title', 'forbidden')
+    await page.waitForSelector('#cell-0-2[aria-invalid=true]')
+    await page.focus('.grid')
+    await page.keyboard.press('Escape')
+    await waitFor(t, async () => (await titles())[0], 'renamed', 'outside of the editor, too')
+    await edit(page, 0, 'title', 'forbidden')
+    await page.waitForSelector('#cell-0-2[aria-invalid=true]')
+    await again('Home')
+    await page.keyboard.type('not ')
+    await page.keyboard.press('Enter')
+    await waitFor(
+      t,
+      stored,
+      { title: 'not forbidden', done: true, mood: 'happy', big: '12345678901234567890.123' },
+      'corrected',
+    )
+    await waitFor(t, async () => await page.$('[aria-invalid]'), null, 'stored')
+    await edit(page, 0, 'title', 'renamed')
     await server.database.query(`update public.tasks set title = 'changed meanwhile' where id = 2`)
     await edit(page, 1, 'title', 'mine')
     t.ok(await shows(page, 'was changed by someone else'), 'no other change is overwritten')
     await press(page, 'Dismiss')
     await press(page, 'Reload')
+    await page.waitForSelector('#cell-1-2[aria-invalid=true]')
+    await page.focus('.grid')
+    await page.keyboard.press('Escape')
     await waitFor(t, titles, ['renamed', 'changed meanwhile', 'shared by bob'], 'reloaded')
   })
 
@@ -268,6 +308,9 @@ t.test('rows as a viewer: filter, order, edit, insert, delete, in and out', asyn
     t.ok(await shows(page, 'own_tasks', 'dialog'), 'the policy is named')
     await page.keyboard.press('Escape')
     await press(page, 'Dismiss')
+    await page.focus('.grid')
+    await page.keyboard.press('Escape')
+    await waitFor(t, async () => (await titles())[2], 'shared by bob', 'the stored value')
   })
 
   await t.test('a foreign key leads to its row', async (t) => {

@@ -8,10 +8,15 @@ import { Refusal } from './refusal.tsx'
 
 type Props = {
   readonly column: ColumnDetails
+  /** The stored value. */
   readonly json: string | undefined
+  /** What was typed in the cell and refused. */
+  readonly refused: string | undefined
   readonly onSave: (json: string) => Promise<void>
-  /** Receives the error of a value that was typed in its cell. */
-  readonly onRefused: (error: unknown) => void
+  /** Receives a value that was typed in its cell, and its error. */
+  readonly onRefused: (json: string, error: unknown) => void
+  /** The stored value is to stay. */
+  readonly onGiveUp: () => void
   readonly onClose: (move?: 1 | -1) => void
 }
 
@@ -31,9 +36,10 @@ export const CellEditor = (props: Props) =>
 /** Among the choices; no value of the database contains it. */
 const nullChoice = '\0'
 
-function LineEditor({ column, json, onSave, onRefused, onClose }: Props) {
-  const [text, setText] = useState(textOf(json, column))
-  const [choice, setChoice] = useState(isNull(json) ? nullChoice : text)
+function LineEditor({ column, json, refused, onSave, onRefused, onGiveUp, onClose }: Props) {
+  const shown = refused ?? json
+  const [text, setText] = useState(textOf(shown, column))
+  const [choice, setChoice] = useState(isNull(shown) ? nullChoice : text)
   // Browsers report a change with each arrow key.
   const isChosenByKey = useRef(false)
   const box = useRef<HTMLSpanElement>(null)
@@ -48,11 +54,15 @@ function LineEditor({ column, json, onSave, onRefused, onClose }: Props) {
     if (isDone.current) return
     isDone.current = true
     onClose(move)
-    if (value !== undefined) onSave(value).catch(onRefused)
+    if (value === undefined) onGiveUp()
+    else onSave(value).catch((error: unknown) => onRefused(value, error))
   }
   const save = (move?: 1 | -1): void => {
-    const isSame = text === textOf(json, column) && (!isNull(json) || text === '')
-    end(isSame ? undefined : jsonOf(text, column), move)
+    const isText = (value: string | undefined): boolean =>
+      text === textOf(value, column) && (!isNull(value) || text === '')
+    if (isText(json)) end(undefined, move)
+    // A refused null stays one.
+    else end(isText(refused) ? refused : jsonOf(text, column), move)
   }
   const saveChoice = (chosen: string, move?: 1 | -1): void => {
     const isSame = chosen === (isNull(json) ? nullChoice : textOf(json, column))
@@ -71,7 +81,7 @@ function LineEditor({ column, json, onSave, onRefused, onClose }: Props) {
   const label = `New value of ${column.name}`
   const control = {
     'aria-label': label,
-    placeholder: isNull(json) ? 'null' : '',
+    placeholder: isNull(shown) ? 'null' : '',
     inputMode: column.category === 'N' ? ('decimal' as const) : ('text' as const),
     value: text,
     onInput: ({ currentTarget }: { readonly currentTarget: HTMLInputElement }) => setText(currentTarget.value),
@@ -101,7 +111,7 @@ function LineEditor({ column, json, onSave, onRefused, onClose }: Props) {
         </select>
       ) : (
         <>
-          {isDate(column, json) ? <input type="date" {...control} /> : <input {...control} />}
+          {isDate(column, shown) ? <input type="date" {...control} /> : <input {...control} />}
           {column.isNullable && !isNull(json) && (
             <button
               type="button"

@@ -1,10 +1,11 @@
-// A grid of any number of rows: only those that are in view are drawn. Arrow keys move, Enter edits, Escape leaves, Ctrl+C copies.
+// A grid of any number of rows: only those that are in view are drawn. Arrow keys move, Enter edits, Escape gives the stored value, Ctrl+C copies.
 // https://www.w3.org/WAI/ARIA/apg/patterns/grid/
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { ColumnDetails } from '../../../services/console/schema-protocol.ts'
 import { isNull, textOf } from '../../rest/cells.ts'
 import type { Order } from '../../rest/filter.ts'
+import type { RefusedValue } from './refused-values.ts'
 import type { GridRow } from './rows.ts'
 
 export type GridColumn = {
@@ -31,6 +32,10 @@ type Props = {
   /** Called for a click on a hidden row. */
   readonly onHidden: (row: GridRow) => void
   readonly onOpen: (row: number) => void
+  /** What was typed in a cell and refused. */
+  readonly refusedIn: (row: GridRow, column: GridColumn) => RefusedValue | undefined
+  /** Called for Escape on a cell: its stored value is shown again. */
+  readonly onGiveUp: (row: GridRow, column: GridColumn) => void
   /** The editor of a cell. `close` ends it; with a direction, the neighbour is edited next. */
   readonly editor: (row: number, column: GridColumn, close: (move?: 1 | -1) => void) => ComponentChildren
 }
@@ -141,6 +146,10 @@ export function Grid(props: Props) {
     Enter: edit,
     F2: edit,
     ' ': () => toggle(at.row),
+    Escape: () => {
+      const [row, column] = [rows[at.row], columns[at.column]]
+      if (row && column) props.onGiveUp(row, column)
+    },
   }
   const toggle = (row: number): void => {
     const next = new Set(selected)
@@ -243,7 +252,8 @@ export function Grid(props: Props) {
               </div>
               {columns.map((column, columnIndex) => {
                 const isActive = at.row === index && at.column === columnIndex
-                const json = row.cells.get(column.name)
+                const refused = props.refusedIn(row, column)
+                const json = refused ? refused.json : row.cells.get(column.name)
                 const link = column.linkOf?.(row)
                 return (
                   <div
@@ -252,6 +262,7 @@ export function Grid(props: Props) {
                     id={`cell-${index}-${columnIndex}`}
                     class={cellClass(column, json, isActive)}
                     aria-readonly={!column.isEditable}
+                    {...(refused ? { 'aria-invalid': true, title: `Not stored: ${refused.message}` } : {})}
                     onClick={() => {
                       setActive({ row: index, column: columnIndex })
                       if (!isActive) setEditing(false)

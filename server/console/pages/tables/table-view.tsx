@@ -18,6 +18,7 @@ import { gridColumns } from './grid-columns.ts'
 import { Grid } from './grid.tsx'
 import { RlsBadge } from './relation-list.tsx'
 import { Refusal, WhyDialog } from './refusal.tsx'
+import { useRefusedValues } from './refused-values.ts'
 import { InsertDialog, RowDialog } from './row-form.tsx'
 import { maxRows, pageParameters, useRows } from './rows.ts'
 import { Content, Count, PoliciesDialog, Unexposed } from './table-parts.tsx'
@@ -88,12 +89,14 @@ function TableRows({ place, viewer, relation, detailsError, parameters, isHidden
   const rows = useRows({ place, viewer, parameters, hiddenIn: withHidden ? relation : undefined })
   const [selected, setSelected] = useState<ReadonlySet<number>>(new Set())
   const [error, setError] = useState<unknown>()
+  const refusedValues = useRefusedValues(relation)
   const [shown, setShown] = useState<Shown>()
   const [chosenOpen, setFiltersOpen] = useState<boolean>()
   const filtersOpen = chosenOpen ?? parameters.length > 0
   useEffect(() => {
     setSelected(new Set())
     setError(undefined)
+    refusedValues.giveUpAll()
   }, [JSON.stringify([viewer, parameters, withHidden])])
 
   const path = ['tables', place.schema, place.name]
@@ -114,6 +117,7 @@ function TableRows({ place, viewer, relation, detailsError, parameters, isHidden
     setError(undefined)
     const stored = await updateRow(target, row.cells, new Map([[column, json]]))
     rows.replace(index, new Map([...row.cells, ...stored]))
+    refusedValues.giveUp(row.cells, column)
   }
   const chosen = [...selected].flatMap((index) => rows.rows[index] ?? []).filter((row) => !row.isHidden)
   const remove = async (): Promise<void> => {
@@ -225,17 +229,26 @@ function TableRows({ place, viewer, relation, detailsError, parameters, isHidden
             const row = rows.rows[index]
             if (row && relation) setShown({ kind: 'row', row: row.cells })
           }}
-          editor={(index, { details, name }, close) =>
-            details && (
+          refusedIn={({ cells }, { name }) => refusedValues.of(cells, name)}
+          onGiveUp={({ cells }, { name }) => refusedValues.giveUp(cells, name)}
+          editor={(index, { details, name }, close) => {
+            const cells = rows.rows[index]?.cells
+            if (!details || !cells) return undefined
+            return (
               <CellEditor
                 column={details}
-                json={rows.rows[index]?.cells.get(name)}
+                json={cells.get(name)}
+                refused={refusedValues.of(cells, name)?.json}
                 onSave={(json) => save(index, name, json)}
-                onRefused={setError}
+                onRefused={(json, problem) => {
+                  setError(problem)
+                  refusedValues.keep(cells, name, json, problem)
+                }}
+                onGiveUp={() => refusedValues.giveUp(cells, name)}
                 onClose={close}
               />
             )
-          }
+          }}
         />
       </Content>
       <p class="table-foot faint small" role="status">
@@ -243,7 +256,8 @@ function TableRows({ place, viewer, relation, detailsError, parameters, isHidden
         {rows.time !== undefined && !rows.isLoading && ` in ${Math.round(rows.time)} ms`}
         {withHidden && `, ${rows.rows.filter(({ isHidden }) => isHidden).length} of them hidden`}
         {rows.isLoading ? ', loading …' : rows.rows.length >= maxRows ? '. Filter to find the others.' : '.'}
-        {rows.rows.length > 0 && ' Enter edits, Space selects, Ctrl+Enter follows a reference, Ctrl+C copies.'}
+        {rows.rows.length > 0 &&
+          ' Enter edits, Escape gives the stored value, Space selects, Ctrl+Enter follows a reference, Ctrl+C copies.'}
       </p>
       {shown?.kind === 'insert' && target && (
         <InsertDialog
