@@ -1,7 +1,7 @@
 // SQL of people runs in one transaction as the chosen caller, and leaves nothing behind unless it is committed.
 import t, { type Test } from 'tap'
 import type { SqlRequest, SqlRun } from '../../server/services/console/sql-protocol.ts'
-import type { SqlIdentity } from '../../server/services/console/database-tools.ts'
+import type { BeforeCommit, SqlIdentity } from '../../server/services/console/database-tools.ts'
 import { runSql, type SqlPlace } from '../../server/tools/console/run-sql.ts'
 import { createTenantsDatabase, tenantUsers } from '../support/tenants.ts'
 import { until } from '../support/until.ts'
@@ -21,12 +21,14 @@ const patient = new AbortController().signal
 
 const serviceRole: SqlIdentity = { role: 'service_role', claims: {} }
 const anonymous: SqlIdentity = { role: 'anon', claims: {} }
+const unannounced: BeforeCommit = () => Promise.resolve()
 const run = (
   sql: string,
   more: Partial<SqlRequest> = {},
   identity: SqlIdentity = serviceRole,
   at = place,
-): Promise<SqlRun> => runSql(at, { sql, caller: { role: '' }, ...more }, identity, patient)
+  beforeCommit = unannounced,
+): Promise<SqlRun> => runSql(at, { sql, caller: { role: '' }, ...more }, identity, patient, beforeCommit)
 const asOwner = (sql: string, more: Partial<SqlRequest> = {}): Promise<SqlRun> => run(sql, more, 'owner', development)
 
 /** Sessions of other runs that are still open. */
@@ -228,6 +230,7 @@ t.test('a run ends when its reader is gone', async (t) => {
     { sql: 'select pg_sleep(60)', caller: { role: 'anon' }, timeout: 60_000 },
     anonymous,
     controller.signal,
+    unannounced,
   )
   t.match(error, { message: 'The run was cancelled.' })
   await noSessions(t)
@@ -245,6 +248,37 @@ t.test('commits only when it is chosen', async (t) => {
   })
   t.match(failed, { error: { code: '23505', detail: /already exists/ }, outcome: 'rolled back' })
   t.strictSame((await database.query('select id from public.kept')).rows, [{ id: 1 }])
+})
+
+t.test('what is to precede a commit does, with the transaction, and prevents it where it fails', async (t) => {
+  const insert = 'create table public.recorded as select 1 as n'
+  const exists = async (): Promise<unknown> =>
+    (await database.query("select to_regclass('public.recorded') is not null as it")).rows[0]?.it
+  let announced: string | null | undefined
+  const note: BeforeCommit = async (transaction) => {
+    announced = transaction
+    t.equal(await exists(), false, 'nothing is committed yet')
+  }
+  t.match(await run(insert, {}, 'owner', development, note), { outcome: 'rolled back', error: null })
+  t.match(await run('select 1 / 0', { commit: true }, 'owner', development, note), { error: { code: '22012' } })
+  t.equal(announced, undefined, 'no commit, no call')
+  const refuse: BeforeCommit = () => Promise.reject(new Error('no entry'))
+  const refused = await run(insert, { commit: true }, 'owner', development, refuse)
+  t.match(refused, { outcome: 'rolled back', error: { message: 'no entry' } })
+  t.equal(await exists(), false)
+  const hostile = `
+    create schema evil; create type evil.text as enum ('forged');
+    create function evil.pg_current_xact_id_if_assigned() returns text language sql as $$ select 'forged' $$;
+    set search_path = evil, pg_catalog; ${insert}`
+  t.match(await run(hostile, { commit: true }, 'owner', development, note), { outcome: 'committed' })
+  t.strictSame(
+    (await database.query('select xmin::text from public.recorded')).rows,
+    [{ xmin: String(BigInt(announced ?? 0) & 0xffffffffn) }],
+    'the id of the transaction that wrote',
+  )
+  await database.query('drop table public.recorded; drop schema evil cascade')
+  t.match(await run('select 1', { commit: true }, anonymous, place, note), { outcome: 'committed' })
+  t.equal(announced, null, 'nothing was changed')
 })
 
 t.test('deferred constraints are checked as at a commit', async (t) => {

@@ -49,11 +49,37 @@ t.test('SQL as a user and as the owner', async (t) => {
   t.strictSame(await logged('commit sql'), [], 'what is rolled back is not recorded')
   const committed = await sql({ sql: 'create table public.extra ()', caller: { owner: true }, commit: true })
   t.match(committed, { outcome: 'committed' })
-  t.strictSame(await logged('commit sql'), [{ sql: 'create table public.extra ()', as: { owner: true } }])
+  t.match(await logged('commit sql'), [
+    { sql: 'create table public.extra ()', as: { owner: true }, transaction: /^\d+$/ },
+  ])
   const missing = await call('POST', 'sql', { sql: 'select 1', caller: { role: 'postgres' } })
   t.equal(missing.status, 404)
   const invalid = await call('POST', 'sql', { sql: 'select 1', caller: {}, timeout: 1 })
   t.equal(invalid.status, 400)
+})
+
+t.test('statements cannot remove the entry of their own commit, nor commit without one', async (t) => {
+  const owner = { caller: { owner: true }, commit: true, timeout: 500 }
+  const entries = async (): Promise<readonly unknown[]> =>
+    (await database.query('select action, details from rowhouse.console_log order by id desc limit 2')).rows
+  const erasing = 'delete from rowhouse.console_log; create table public.erasing ()'
+  t.match(await sql({ sql: erasing, ...owner }), { outcome: 'committed' })
+  t.match(await entries(), [{ action: 'commit sql', details: { sql: erasing, transaction: /^\d+$/ } }])
+  for (const prevention of [
+    'lock table rowhouse.console_log in access exclusive mode',
+    'drop table rowhouse.console_log',
+    'alter table rowhouse.console_log rename to other',
+    'revoke insert on rowhouse.console_log from authenticator; lock table rowhouse.console_log',
+    'create rule forgets as on insert to rowhouse.console_log do instead nothing',
+    "create function public.forgets() returns trigger language plpgsql as 'begin return null; end'; create trigger forgets before insert on rowhouse.console_log for each row execute function public.forgets()",
+  ]) {
+    const run = await sql({ sql: `${prevention}; create table public.unrecorded ()`, ...owner })
+    t.match(run, { outcome: 'rolled back', error: { message: /longer than 0.5 s/ } }, prevention)
+    const [last, before] = (await entries()) as { readonly action: string; readonly details: { transaction: string } }[]
+    t.match([last?.action, before?.action], ['sql not committed', 'commit sql'], 'what the entry announced')
+    t.equal(last?.details.transaction, before?.details.transaction)
+  }
+  t.strictSame((await database.query("select to_regclass('public.unrecorded') as it")).rows, [{ it: null }])
 })
 
 t.test('without a session, or without its header', async (t) => {

@@ -17,9 +17,20 @@ import type { NewMigration, SqlRequest, SqlRun } from './sql-protocol.ts'
 /** As whom statements run: with role and claims, or as the role that owns the schemas. */
 export type SqlIdentity = Identity | 'owner'
 
+/** @param transaction id of the transaction that is about to be committed; null if it has changed nothing */
+export type BeforeCommit = (transaction: string | null) => Promise<void>
+
 export type DatabaseTools = {
-  /** @param signal aborted when the client is gone */
-  readonly runSql: (request: SqlRequest, identity: SqlIdentity, signal: AbortSignal) => Promise<SqlRun>
+  /**
+   * @param signal aborted when the client is gone
+   * @param beforeCommit called when only the commit is left; where it fails, nothing is committed
+   */
+  readonly runSql: (
+    request: SqlRequest,
+    identity: SqlIdentity,
+    signal: AbortSignal,
+    beforeCommit: BeforeCommit,
+  ) => Promise<SqlRun>
   /** @param signal aborted when the client is gone */
   readonly explain: (request: ExplainRequest, identity: Identity, signal: AbortSignal) => Promise<ShownExplanation>
   readonly check: () => Promise<CheckReport>

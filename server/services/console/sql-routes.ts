@@ -28,9 +28,16 @@ export function sqlRoutes(parts: ConsoleParts, access: Access<ConsoleCaller>): r
       errors: { 404: failure('There is no such role or user.') },
       handler: async ({ caller, body, response }) => {
         const { runSql } = await parts.tools()
-        const details = await runSql(body, await identityOf(body.caller), goneSignal(response))
-        if (details.outcome === 'committed') {
-          await parts.record(caller, 'commit sql', { sql: body.sql.slice(0, maxLogged), as: body.caller })
+        let recorded: string | null | undefined
+        // On a connection of the server, which the statements cannot reach, and before the commit: a server that ends
+        // between the two leaves an entry without a commit, never a commit without an entry.
+        const record = async (transaction: string | null): Promise<void> => {
+          await parts.record(caller, 'commit sql', { sql: body.sql.slice(0, maxLogged), as: body.caller, transaction })
+          recorded = transaction
+        }
+        const details = await runSql(body, await identityOf(body.caller), goneSignal(response), record)
+        if (recorded !== undefined && details.outcome !== 'committed') {
+          await parts.record(caller, 'sql not committed', { transaction: recorded })
         }
         return { details }
       },

@@ -33,7 +33,8 @@ export function createDatabaseTools(options: ConsoleToolsOptions): DatabaseTools
       return use((text, values) => client.query<Record<string, unknown>>(text, values))
     })
   return {
-    runSql: (request, identity, signal) => turns.take(() => runSql(placeOf(options), request, identity, signal)),
+    runSql: (request, identity, signal, beforeCommit) =>
+      turns.take(() => runSql(placeOf(options), request, identity, signal, beforeCommit)),
     explain: ({ request: line, headers = [], body, trusted = [] }, identity, signal) =>
       forPeople(() => {
         const { restBasePath } = config()

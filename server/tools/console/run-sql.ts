@@ -7,7 +7,7 @@ import type { LibpqClient } from '../../postgres/connection/pool-config.ts'
 import { transactionStatus } from '../../postgres/connection/simple-statement.ts'
 import { sqlState } from '../../postgres/database-error.ts'
 import { toPoolConfig } from '../../running/connection-setting.ts'
-import type { SqlIdentity } from '../../services/console/database-tools.ts'
+import type { BeforeCommit, SqlIdentity } from '../../services/console/database-tools.ts'
 import type { SqlProblem, SqlRequest, SqlResult, SqlRun } from '../../services/console/sql-protocol.ts'
 import { splitStatements, type SqlStatement } from '../../text/sql-statements.ts'
 import { messageOf } from '../command-line/error-message.ts'
@@ -44,6 +44,7 @@ const changing = new Set(['create', 'alter', 'drop', 'grant', 'revoke', 'comment
  * Runs statements. Nothing remains of a transaction that is not committed, except for the numbers that sequences gave out.
  *
  * @param signal aborted when the reader of the result is gone: the session is ended then
+ * @param beforeCommit called when only the commit is left; where it fails, nothing is committed
  * @returns the results, and the error that ended the run
  */
 export async function runSql(
@@ -51,6 +52,7 @@ export async function runSql(
   request: SqlRequest,
   identity: SqlIdentity,
   signal: AbortSignal,
+  beforeCommit: BeforeCommit,
 ): Promise<SqlRun> {
   const statements = splitStatements(request.sql)
   const refused = refusedOf(statements, request.sql) ?? ownerRefused(place, identity)
@@ -62,7 +64,7 @@ export async function runSql(
     return await withClient(config, async (client) => {
       const stop = await HardStop.watch(client, config, signal, request.timeout ?? defaultTimeout)
       try {
-        return await run.on(client, place, stop)
+        return await run.on(client, place, stop, beforeCommit)
       } finally {
         await stop.end()
       }
@@ -122,7 +124,7 @@ class Run {
     return { results, error, notices: this.#notices, noticesCut: this.#noticesCut, role: this.#role, outcome }
   }
 
-  async on(client: LibpqClient, place: SqlPlace, stop: HardStop): Promise<SqlRun> {
+  async on(client: LibpqClient, place: SqlPlace, stop: HardStop, beforeCommit: BeforeCommit): Promise<SqlRun> {
     client.on('notice', ({ severity = 'NOTICE', message = '' }: { severity?: string; message?: string }) => {
       if (this.#notices.length < maxNotices) this.#notices.push({ severity, message: message.slice(0, maxText) })
       else this.#noticesCut = true
@@ -137,7 +139,7 @@ class Run {
         await client.query('rollback')
         return this.ended(error)
       }
-      return await this.#end(client, place)
+      return await this.#end(client, place, beforeCommit)
     } catch (error) {
       return this.ended(stop.problem ?? problemOf(error))
     }
@@ -214,7 +216,7 @@ class Run {
     return columns.map((column) => ({ name: column.name, type: this.#types.get(keyOf(column)) ?? '?' }))
   }
 
-  async #end(client: LibpqClient, { channel }: SqlPlace): Promise<SqlRun> {
+  async #end(client: LibpqClient, { channel }: SqlPlace, beforeCommit: BeforeCommit): Promise<SqlRun> {
     const { commit = false } = this.#request
     try {
       // A transaction that is rolled back fails like one that is committed.
@@ -226,6 +228,8 @@ class Run {
       if (this.#statements.some(({ words: [first = ''] }) => changing.has(first))) {
         await client.query('select pg_catalog.pg_notify($1, $2)', [channel, 'reload schema'])
       }
+      const { rows } = await client.query<{ id: string | null }>(currentTransaction)
+      await beforeCommit(rows[0]?.id ?? null)
       await client.query('commit')
       return this.ended(null, 'committed')
     } catch (error) {
@@ -235,6 +239,9 @@ class Run {
     }
   }
 }
+
+/** Statements before may have changed the search path. */
+const currentTransaction = 'select pg_catalog.pg_current_xact_id_if_assigned()::pg_catalog.text as id'
 
 const settings = new SettingsText(setIdentity).plain
 
