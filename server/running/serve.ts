@@ -24,12 +24,14 @@ import type { UpgradeHandler } from '../http/upgrade.ts'
 import type { AdminOptions } from './operations/admin.ts'
 import { consoleLines } from './operations/console-lines.ts'
 import { createLog, type Log } from './operations/log.ts'
+import { hasAdmin } from './recording.ts'
 import { startService, type ServiceOptions, type ServiceParts } from './service.ts'
 import { isInTime } from '../common/timers.ts'
 import { version } from '../common/version.ts'
 import { checkPorts, hostToListenOn, reusePortAdvice } from './ports.ts'
 import type { ServedDatabase, ServeTools } from './serve-tools.ts'
 import { watchTermination } from './termination.ts'
+import { answerMetrics, metricsOfWorkers } from './worker-metrics.ts'
 import { leaveWorkers, poolShare, reportToPrimary, startWorkers, workerIndex } from './workers.ts'
 
 const backupDirUnused =
@@ -200,7 +202,11 @@ async function serveHere(
     const isFirst = worker === undefined || worker === 0
     if (archive) parts.metrics.watchArchive(archive)
     const isListening = (): boolean => !isEnding && api?.isServing() === true
-    const admin = isFirst ? await startAdmin(parts, config, { isListening, archive }) : undefined
+    const { expose } = parts.metrics
+    if (!isFirst && hasAdmin(config)) answerMetrics(worker, expose)
+    const metrics =
+      worker === 0 && hasAdmin(config) ? { expose: metricsOfWorkers(expose, config.serverWorkers) } : parts.metrics
+    const admin = isFirst ? await startAdmin(parts, config, { metrics, isListening, archive }) : undefined
     if (admin) stops.unshift(() => admin.end(log))
     // Without listeners, SIGUSR1 would start a debugger, and SIGUSR2 would end the process.
     process.on('SIGUSR1', () => void parts.engine.reload())
@@ -296,14 +302,14 @@ async function startDatabase(
 }
 
 async function startAdmin(
-  { engine, metrics, isReady }: ServiceParts,
+  { engine, isReady }: ServiceParts,
   config: Config,
-  state: Pick<AdminOptions, 'isListening' | 'archive'>,
+  state: Pick<AdminOptions, 'metrics' | 'isListening' | 'archive'>,
 ): Promise<Listening | undefined> {
   const { adminServerPort: port, adminServerUnixSocket: socket } = config
   if (port === null && socket === null) return undefined
   const { createAdmin } = await import('./operations/admin.ts')
-  const admin = createAdmin({ schemaCache: () => engine.snapshot.schemaCache, metrics, isReady, ...state })
+  const admin = createAdmin({ schemaCache: () => engine.snapshot.schemaCache, isReady, ...state })
   return listen(admin, socket, config.adminServerUnixSocketMode, {
     serverHost: config.adminServerHost,
     serverPort: port ?? 0,

@@ -40,6 +40,7 @@ import type { Identity } from '../identity/identity.ts'
 import { readUsedSchemas } from './schema-files.ts'
 import type { ServeTools } from './serve-tools.ts'
 import { ServingDatabase } from './serving-database.ts'
+import { workerIndex } from './workers.ts'
 import { compileSchemas } from '../validation/validator.ts'
 
 export type ServiceOptions = {
@@ -140,6 +141,7 @@ export async function startService({
     ? (await import('./operations/metrics.ts')).createMetrics({
         database: () => database.statistics,
         poolSize: loaded.config.dbPool,
+        worker: workerIndex(),
         planCache: () => engine.snapshot.plans,
         jwtCache: () => engine.snapshot.loaded.verifier.cacheStatistics,
         replicas: replicated && (() => replicated.statistics),

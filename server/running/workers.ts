@@ -30,6 +30,21 @@ export type WorkerReport =
   | { readonly kind: 'serving'; readonly address: string }
   /** The worker ends, and a replacement would end for the same reason. */
   | { readonly kind: 'gave up'; readonly message: string }
+  | MetricsRequest
+  | WorkerMetrics
+
+/** A request of the first worker for the metrics of the others, which the primary process passes on. */
+export type MetricsRequest = { readonly kind: 'metrics wanted'; readonly id: string; readonly openMetrics: boolean }
+
+export type WorkerMetrics = {
+  readonly kind: 'metrics'
+  /** That of the request. */
+  readonly id: string
+  /** Index of the worker. */
+  readonly worker: number
+  /** Undefined if the worker cannot answer. */
+  readonly text?: string | undefined
+}
 
 /** The index of this worker, from 0; undefined if this process is not a worker. */
 export const workerIndex = (): number | undefined =>
@@ -75,6 +90,8 @@ class WorkerSlot {
   #timer: NodeJS.Timeout | undefined
   #failures = 0
   #isStopping = false
+  /** Whether the worker serves, and has answered the last request for its metrics. */
+  #hasAnswered = false
 
   constructor(index: number, { env, drainTime }: WorkerOptions, listener: SlotListener) {
     this.#index = index
@@ -92,6 +109,18 @@ class WorkerSlot {
     const worker = this.#worker
     // The worker may end at any time. Then its replacement gets the next message.
     if (worker?.isConnected() === true) worker.send(message, undefined, () => undefined)
+  }
+
+  /**
+   * Asks the worker for its metrics.
+   *
+   * @returns false if it does not serve, or still owes an answer: requests to a process that hangs would pile up
+   */
+  askForMetrics(request: MetricsRequest): boolean {
+    if (!this.#hasAnswered) return false
+    this.#hasAnswered = false
+    this.send(request)
+    return true
   }
 
   /** Stops the worker, or kills it when that takes too long. Resolves when it has ended. */
@@ -114,11 +143,13 @@ class WorkerSlot {
     let servingSince: number | undefined
     worker.on('message', (report: WorkerReport) => {
       if (report.kind === 'serving') servingSince = performance.now()
+      if (report.kind === 'serving' || report.kind === 'metrics') this.#hasAnswered = true
       this.#listener.report(report)
     })
     const ended = (reason: string, isNormal: boolean): void => {
       if (this.#worker !== worker) return
       this.#worker = undefined
+      this.#hasAnswered = false
       const isStable = servingSince !== undefined && (isNormal || performance.now() - servingSince >= stableAfter)
       this.#replace(reason, isStable)
     }
@@ -160,10 +191,18 @@ export async function startWorkers(options: WorkerOptions, observe: (event: Work
   const slotAt = (index: number): WorkerSlot =>
     new WorkerSlot(index, options, {
       report: (report) => {
-        if (report.kind === 'gave up') return fail(new Error(report.message))
-        isServing = true
-        settleAddress(report.address)
-        observe({ kind: 'worker serving', index })
+        switch (report.kind) {
+          case 'gave up':
+            return fail(new Error(report.message))
+          case 'metrics wanted':
+            return askForMetrics(report)
+          case 'metrics':
+            return slots[0]?.send(report)
+          case 'serving':
+            isServing = true
+            settleAddress(report.address)
+            return observe({ kind: 'worker serving', index })
+        }
       },
       end: (reason, pause) => {
         if (isServing) observe({ kind: 'worker ended', index, reason, pause })
@@ -171,6 +210,12 @@ export async function startWorkers(options: WorkerOptions, observe: (event: Work
       },
     })
   const slots = Array.from({ length: options.count }, (_, index) => slotAt(index))
+  const askForMetrics = (request: MetricsRequest): void => {
+    for (const [worker, slot] of slots.entries()) {
+      if (worker === 0 || slot.askForMetrics(request)) continue
+      slots[0]?.send({ kind: 'metrics', id: request.id, worker } satisfies WorkerMetrics)
+    }
+  }
   const stop = async (): Promise<void> => {
     await Promise.all(slots.map((slot) => slot.stop()))
   }

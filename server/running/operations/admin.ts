@@ -11,7 +11,7 @@ import type { Metrics } from './metrics.ts'
 export type AdminOptions = {
   /** Undefined until it is loaded. */
   readonly schemaCache: () => SchemaCache | undefined
-  readonly metrics: Metrics
+  readonly metrics: Pick<Metrics, 'expose'>
   /** Whether requests can be served: the schema cache is loaded, and the database is available. */
   readonly isReady: () => Promise<boolean>
   /** Whether the API server accepts requests. */

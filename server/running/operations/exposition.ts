@@ -7,14 +7,19 @@ export type Exposition = { readonly type: string; readonly body: string }
 /** The content type that PostgREST sends. */
 const plain = 'text/plain; charset=utf-8'
 
-/** Creates a registry for metrics with exemplars, and the function that writes its metrics. */
-export function createRegistry(): {
+/**
+ * Creates a registry for metrics with exemplars, and the function that writes its metrics.
+ *
+ * @param worker index of this process among several, which becomes a label of all metrics
+ */
+export function createRegistry(worker?: number): {
   readonly registry: MetricRegistry
   readonly expose: (openMetrics: boolean) => Promise<Exposition>
 } {
   // Only an OpenMetrics registry accepts metrics with exemplars.
   const registry = new Registry<RegistryContentType>()
   registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE)
+  if (worker !== undefined) registry.setDefaultLabels({ worker })
   let last: Promise<unknown> = Promise.resolve()
   const write = async (openMetrics: boolean): Promise<Exposition> => {
     registry.setContentType(openMetrics ? Registry.OPENMETRICS_CONTENT_TYPE : Registry.PROMETHEUS_CONTENT_TYPE)

@@ -29,6 +29,8 @@ export type MetricsSources = {
   readonly poolSize: number
   readonly jwtCache: () => JwtCacheStatistics
   readonly planCache: () => PlanCacheStatistics
+  /** Index of this process among several. */
+  readonly worker?: number | undefined
   /** Undefined without replicas. */
   readonly replicas?: (() => readonly ReplicaStatistics[]) | undefined
 }
@@ -78,7 +80,7 @@ export type AnalysisMetrics = {
 
 export function createMetrics(sources: MetricsSources): Metrics {
   const { database, poolSize, jwtCache, replicas } = sources
-  const { registry, expose } = createRegistry()
+  const { registry, expose } = createRegistry(sources.worker)
   const registers = [registry]
   const { gauge, total } = collectedMetrics(registry)
   gauge('pgrst_db_pool_available', 'Available connections in the pool', () => database().idle)
