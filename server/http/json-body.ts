@@ -1,7 +1,7 @@
 // Receives, reads and validates JSON bodies.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { readJsonBytes, type JsonFault } from '../text/json-text.ts'
+import { readJsonBytes, readLargeJson, type JsonFault } from '../text/json-text.ts'
 import type { DtoValidator } from '../validation/validator.ts'
 import type { Fault } from '../validation/fault.ts'
 import { loadExpress } from './express.ts'
@@ -39,7 +39,7 @@ export type JsonBodyRules = {
   readonly invalid: (first: Fault, all: readonly Fault[]) => Error
 }
 
-/** Bytes of a body of which others have their turn between its parsing and its validation. */
+/** Bytes of a body that is read and validated in several turns of the event loop. */
 const largeBody = 64 * 1024
 
 /** @returns a reader that throws the errors of the rules */
@@ -51,10 +51,11 @@ export const jsonBodyReader =
     const bytes = await receive(request, response)
     if (bytes.length === 0 && isOptional) return { value: {}, text: '{}' }
     checkReceived?.(type, bytes.length)
-    const reading = readJsonBytes(bytes, mostSigns)
+    const isLarge = bytes.length > largeBody
+    const reading = isLarge ? await readLargeJson(bytes, mostSigns) : readJsonBytes(bytes, mostSigns)
     if (reading.kind === 'fault') throw notJson(reading.fault)
     const { text } = reading
-    if (bytes.length > largeBody) await nextTurn()
+    if (isLarge) await nextTurn()
     const value = nullIsEmpty === true ? (reading.value ?? {}) : reading.value
     const faults = validate(value)
     const [fault] = faults

@@ -1,4 +1,5 @@
 // Strict JSON. RFC 8259 does not define the meaning of an object with duplicate names, so such objects are rejected.
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { JsonTokens } from './json-tokens.ts'
 import { hasSigns } from './sign-count.ts'
 
@@ -42,17 +43,37 @@ export function readJsonBytes(bytes: Buffer, mostSigns = mostSignsOfBodies): Jso
   return text === undefined ? { kind: 'fault', fault: 'is not valid UTF-8' } : readJson(text)
 }
 
+/** The same, with other work of the process between its parts: for large texts. */
+export async function readLargeJson(bytes: Buffer, mostSigns = mostSignsOfBodies): Promise<JsonReading> {
+  if (hasMoreSigns(bytes, mostSigns)) return { kind: 'fault', fault: 'has too many values' }
+  await nextTurn()
+  const text = utf8Text(bytes)
+  if (text === undefined) return { kind: 'fault', fault: 'is not valid UTF-8' }
+  const value = parsed(text)
+  if (value === undefined) return { kind: 'fault', fault: 'is not valid JSON' }
+  await nextTurn()
+  return checked(text, value)
+}
+
 /** Whether JSON has more than so many commas, colons and opening brackets, those in strings as well. */
 export const hasMoreSigns = (json: Buffer | string, limit: number): boolean => hasSigns(json, ',:[{', limit + 1)
 
 /** Parses JSON. `__proto__` is an ordinary property name. */
 export function readJson(text: string): JsonReading {
-  let value: unknown
+  const value = parsed(text)
+  return value === undefined ? { kind: 'fault', fault: 'is not valid JSON' } : checked(text, value)
+}
+
+/** Undefined if it is not valid. */
+function parsed(text: string): unknown {
   try {
-    value = JSON.parse(text)
+    return JSON.parse(text)
   } catch {
-    return { kind: 'fault', fault: 'is not valid JSON' }
+    return undefined
   }
+}
+
+function checked(text: string, value: unknown): JsonReading {
   const fault = faultOf(text)
   return fault === undefined ? { kind: 'value', value, text } : { kind: 'fault', fault }
 }

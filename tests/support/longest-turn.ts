@@ -27,7 +27,8 @@ export async function longestTurnDuring(work: () => Promise<unknown>): Promise<n
   return longest
 }
 
-function threadClock(): { readonly now: () => number; readonly close: () => void } {
+/** Reads the milliseconds of processor time of this thread, or those of the clock where that is not known. */
+export function threadClock(): { readonly now: () => number; readonly close: () => void } {
   try {
     const file = openSync(threadTimes, 'r')
     const bytes = Buffer.alloc(100)

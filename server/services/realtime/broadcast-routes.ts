@@ -1,7 +1,7 @@
 // Broadcasts by HTTP.
 import type { ServerResponse } from 'node:http'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sendWhole } from '../../common/incomplete-request.ts'
+import { SharedTurns } from '../../common/shared-turns.ts'
 import { dto } from '../../http/service-response.ts'
 import type { ServiceResponse } from '../../http/service-route.ts'
 import { isUnreachable } from '../../postgres/database-error.ts'
@@ -42,12 +42,13 @@ export const broadcastRoutes: readonly RealtimeRoute[] = [
       const payloads = await encodedPayloads(messages, parts.settings().realtimeMaxPayloadBytes)
       count(caller, messages.length)
       const mayWrite = await writableTopics(messages, caller, request.headers)
+      const turns = new SharedTurns(deliveriesAtOnce)
       for (const [index, { topic, event, private: isPrivate, id }] of messages.entries()) {
-        if (index % messagesAtOnce === 0) await nextTurn()
         if (isPrivate === true && !mayWrite.has(topic)) parts.statistics.drop('not permitted')
         else {
           const payload = payloads[index] ?? noPayload
           send(parts, isPrivate === true, { topic, event, payload, isJson: true, id: id ?? undefined })
+          await turns.add(messageCost + parts.hub.membersOf(topic, isPrivate === true))
         }
       }
       accept(response)
@@ -103,15 +104,19 @@ function requireJson(payload: Buffer): void {
   if (reading.kind === 'fault') throw realtimeErrors.invalid({ payload: [reading.fault] })
 }
 
-/** Messages that are encoded or sent before others have their turn. */
+/** Messages that are encoded, and deliveries to members that are sent, before others have their turn. */
 const messagesAtOnce = 200
+const deliveriesAtOnce = 1000
+/** What a message without members takes, in deliveries. */
+const messageCost = 5
 
 /** The payloads as JSON. @throws RealtimeError if one of them is too large */
 async function encodedPayloads(messages: readonly Message[], limit: number): Promise<readonly Buffer[]> {
   const payloads: Buffer[] = []
+  const turns = new SharedTurns(messagesAtOnce)
   for (const { payload } of messages) {
-    if (payloads.length % messagesAtOnce === 0) await nextTurn()
     payloads.push(Buffer.from(JSON.stringify(payload)))
+    await turns.add()
   }
   const isLarge = ({ length }: Buffer): boolean => length > limit
   if (payloads.some(isLarge)) {

@@ -1,5 +1,6 @@
 // Messages of the WebSocket: objects (version 1.0.0), arrays and binary frames (version 2.0.0).
 import { isUtf8 } from 'node:buffer'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { isJsonObject } from '../../text/json-object.ts'
 import { hasSigns } from '../../text/sign-count.ts'
 
@@ -36,24 +37,39 @@ const userBroadcastPush = 3
 const userBroadcast = 4
 /** Bytes before the texts of a kind 3 and of a kind 4. */
 const pushHeader = 7
+const encodingPlace = 6
 const broadcastHeader = 5
 /** The longest text whose length is one byte. */
 const longestText = 255
 
-/** Commas and colons of a message: more values take too long to parse. Depth alone is harmless. */
+/** Commas and colons of a message: more values take too long to parse, and names of objects most of all. Depth alone is harmless. */
+const signs = ',::'
 const mostSigns = 100_000
 
 /** @returns undefined if the frame is broken */
 export const readFrame = ({ data, isBinary }: ReceivedFrame, version: SerializerVersion): ClientMessage | undefined =>
   isBinary ? readBinary(data) : readText(data, version)
 
+/** The same with other work of the process in between: for large frames. */
+export async function readLargeFrame(
+  { data, isBinary }: ReceivedFrame,
+  version: SerializerVersion,
+): Promise<ClientMessage | undefined> {
+  const isJson = !isBinary || data[encodingPlace] !== 0
+  if (isJson && hasSigns(data, signs, mostSigns)) return undefined
+  await nextTurn()
+  const message = isBinary ? readBinary(data, parsedCounted) : readText(data, version, parsedCounted)
+  await nextTurn()
+  return message
+}
+
 /**
  * Reads a text message, whose bytes are valid UTF-8.
  *
  * @returns undefined if it is broken
  */
-export function readText(bytes: Buffer, version: SerializerVersion): ClientMessage | undefined {
-  const value = parsed(bytes)
+export function readText(bytes: Buffer, version: SerializerVersion, parse = parsed): ClientMessage | undefined {
+  const value = parse(bytes)
   if (typeof value !== 'object' || value === null) return undefined
   if (version === 2) {
     if (!Array.isArray(value) || value.length < 5) return undefined
@@ -80,7 +96,11 @@ const refOf = (value: unknown): Ref => (typeof value === 'string' || typeof valu
 
 /** The value of JSON; undefined if it is not valid, or would take too long. */
 function parsed(json: Buffer): unknown {
-  if (hasSigns(json, ',:', mostSigns)) return undefined
+  return hasSigns(json, signs, mostSigns) ? undefined : parsedCounted(json)
+}
+
+/** The same of JSON whose signs were counted. */
+function parsedCounted(json: Buffer): unknown {
   try {
     return JSON.parse(json.toString()) as unknown
   } catch {
@@ -102,7 +122,7 @@ export function valueJson(value: unknown): string | undefined {
 }
 
 /** @returns undefined if the frame is broken, or of another kind */
-export function readBinary(bytes: Buffer): ClientMessage | undefined {
+export function readBinary(bytes: Buffer, parse = parsed): ClientMessage | undefined {
   const [kind, joinRefLength = 0, refLength = 0, topicLength = 0, eventLength = 0, metaLength = 0, encoding] = bytes
   if (kind !== userBroadcastPush || encoding === undefined) return undefined
   let at = pushHeader
@@ -117,7 +137,7 @@ export function readBinary(bytes: Buffer): ClientMessage | undefined {
   const payload = bytes.subarray(payloadStart)
   const isJson = encoding !== 0
   // Receivers of version 1.0.0 get the bytes within a text, so they must be JSON.
-  if (isJson && (!isUtf8(payload) || parsed(payload) === undefined)) return undefined
+  if (isJson && (!isUtf8(payload) || parse(payload) === undefined)) return undefined
   return { joinRef, ref, topic, event: 'broadcast', payload: undefined, binary: { event, payload, isJson } }
 }
 

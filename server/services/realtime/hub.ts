@@ -126,6 +126,11 @@ export class Hub {
     return this.#rooms.get(keyOf(topic, isPrivate))
   }
 
+  /** Number of members that a topic has in this process. */
+  membersOf(topic: string, isPrivate: boolean): number {
+    return this.find(topic, isPrivate)?.channels.size ?? 0
+  }
+
   room(topic: string, isPrivate: boolean): Room {
     const key = keyOf(topic, isPrivate)
     let room = this.#rooms.get(key)

@@ -53,14 +53,14 @@ export function readJoin(payload: unknown, topic: string): JoinRequest {
     presence,
     postgres_changes: changes,
     postgres_changes_options: options,
-    ...rest
+    private: isPrivate,
   } = objectOf(config)
   const { self, ack, replay, replication_ready: readiness } = objectOf(broadcast)
   const { key, enabled } = objectOf(presence)
   const { since, wait, timeout } = objectOf(options)
   const isLegacy = objectOf(payload).config === undefined
   return {
-    isPrivate: isTrue(rest.private),
+    isPrivate: isTrue(isPrivate),
     isSelf: isTrue(self),
     isAcknowledged: isTrue(ack),
     replay: replayOf(replay),

@@ -1,6 +1,7 @@
 // Reads the log while it is in use, and hands its transactions to those who need them: messages that SQL has sent to the
 // channels, all other rows to the row changes.
 import { setTimeout as pause } from 'node:timers/promises'
+import { SharedTurns } from '../../common/shared-turns.ts'
 import type { LogChange, LogRelation, LogTransaction } from '../../postgres/replication/log-transaction.ts'
 import { ChangesUnavailable } from './changes/row-changes.ts'
 
@@ -40,7 +41,8 @@ export type SentMessage = {
 export type LogFeedOptions = {
   /** Creates a reader that has not been started. */
   readonly createReader: (handlers: FeedHandlers) => FeedReader
-  readonly onMessage: (message: SentMessage) => void
+  /** @returns how many members have got it */
+  readonly onMessage: (message: SentMessage) => number
   /** Milliseconds for which it goes on reading after the last one has stopped listening. */
   readonly lingering?: number
   /** Milliseconds from the arrival of a transaction to its handing out: see `defaultGathering`. */
@@ -59,6 +61,9 @@ const defaultGathering = 50
 const mostWaiting = 1000
 /** Transactions and changes that are handed out together, unless one transaction has more. */
 const mostTogether = 500
+/** Deliveries of messages before others have their turn, and what a message without members takes, in deliveries. */
+const deliveriesAtOnce = 1000
+const messageCost = 5
 
 export class LogFeed {
   readonly #options: LogFeedOptions
@@ -227,10 +232,12 @@ export class LogFeed {
   }
 
   async #handOut(transactions: readonly LogTransaction[]): Promise<void> {
+    const turns = new SharedTurns(deliveriesAtOnce)
     for (const { changes, relations } of transactions) {
       if (![...relations].some(isOfMessages)) continue
       for (const change of changes) {
-        if (change.kind === 'insert' && isOfMessages(change.relation)) this.#options.onMessage(messageOf(change))
+        if (change.kind !== 'insert' || !isOfMessages(change.relation)) continue
+        await turns.add(messageCost + this.#options.onMessage(messageOf(change)))
       }
     }
     for (const { onTransactions } of this.#listeners) await onTransactions(transactions)

@@ -48,15 +48,15 @@ function nonceOf(number: number, index: number): Buffer {
 export const bytesOf = (message: RelayMessage): Buffer => Buffer.from(JSON.stringify(fieldsOf(message)))
 
 /** The payloads of a message. @param number of the message in its process: greater than that of the message before */
-export function payloadsOf(secret: Buffer, sender: string, number: number, bytes: Buffer): readonly string[] {
+export function* payloadsOf(secret: Buffer, sender: string, number: number, bytes: Buffer): Generator<string, void> {
   const key = keyOf(secret, sender)
   const count = Math.ceil(bytes.length / partSize)
-  return Array.from({ length: count }, (_, index) => {
+  for (let index = 0; index < count; index++) {
     const words = `${sender} ${number} ${index} ${count}`
     const sealing = createCipheriv(cipher, key, nonceOf(number, index)).setAAD(Buffer.from(words))
     const part = sealing.update(bytes.subarray(index * partSize, (index + 1) * partSize))
-    return `${words} ${Buffer.concat([part, sealing.final(), sealing.getAuthTag()]).toString('base64')}`
-  })
+    yield `${words} ${Buffer.concat([part, sealing.final(), sealing.getAuthTag()]).toString('base64')}`
+  }
 }
 
 type Fields = {

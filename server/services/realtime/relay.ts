@@ -2,6 +2,7 @@
 // changes of rows, by NOTIFY.
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
+import { SharedTurns } from '../../common/shared-turns.ts'
 import type { Database } from '../../postgres/database.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import type { ListenerEvent } from '../../postgres/listener.ts'
@@ -24,6 +25,9 @@ const lingering = 60_000
 const secretPause = 1000
 /** Bytes that may wait for the database. */
 const mostWaiting = 16 * 1024 * 1024
+/** Payloads of a statement, and those that are sealed before others have their turn. */
+const mostTogether = 200
+const sealedAtOnce = 50
 
 const notify = new JsonStatement(`select pg_notify('${relayChannel}', part) from unnest($1::text[]) as part`, {
   access: 'write',
@@ -333,9 +337,27 @@ export class Relay implements HubObserver {
     this.#sending ??= this.#sendAll(isKnown).finally(() => (this.#sending = undefined))
   }
 
-  /** Sends what waits, in one statement for all that has come meanwhile. */
+  async #notify(secret: Buffer, messages: readonly Buffer[]): Promise<void> {
+    const turns = new SharedTurns(sealedAtOnce)
+    let payloads: string[] = []
+    const send = async (): Promise<void> => {
+      const given = arrayText(payloads)
+      payloads = []
+      await this.#options.database.askRows(notify, undefined, [given])
+    }
+    for (const bytes of messages) {
+      for (const payload of payloadsOf(secret, this.#name, this.#number++, bytes)) {
+        payloads.push(payload)
+        if (payloads.length === mostTogether) await send()
+        await turns.add()
+      }
+    }
+    if (payloads.length > 0) await send()
+  }
+
+  /** Sends what waits, in few statements for all that has come meanwhile. */
   async #sendAll(isKnown: boolean): Promise<void> {
-    const { database, statistics, onError } = this.#options
+    const { statistics, onError } = this.#options
     try {
       if (!isKnown) await this.#askPeers()
       const secret = this.#secret ?? (await this.#readSecret())
@@ -343,10 +365,7 @@ export class Relay implements HubObserver {
         const messages = this.#waiting
         this.#waiting = []
         this.#waitingBytes = 0
-        if (this.#peers.size > 0) {
-          const payloads = messages.flatMap((bytes) => payloadsOf(secret, this.#name, this.#number++, bytes))
-          await database.askRows(notify, undefined, [arrayText(payloads)])
-        }
+        if (this.#peers.size > 0) await this.#notify(secret, messages)
         // Messages of the same turn of the event loop go together.
         await new Promise((resolve) => setImmediate(resolve))
       }

@@ -8,6 +8,7 @@ import { ByteBudget } from './byte-budget.ts'
 import {
   messageFrame,
   readFrame,
+  readLargeFrame,
   type ClientMessage,
   type ReceivedFrame,
   type Ref,
@@ -25,6 +26,8 @@ export const closeCodes = { goingAway: 1001, policyViolation: 1008, restart: 101
 const longestSilence = 60_000
 /** Milliseconds after which a connection without a channel is closed. */
 const longestIdle = 600_000
+/** Bytes of a message that is read in several turns of the event loop. */
+const largeFrame = 128 * 1024
 /** Milliseconds after a close frame until the connection ends, also if the client does not respond to it. */
 const closeTimeout = 2000
 
@@ -60,6 +63,10 @@ export class ClientSocket {
   #lastMessage = performance.now()
   #emptySince = performance.now()
   #closedAt: number | undefined
+  /** A large message that is being read, and those that have come meanwhile. */
+  #unread: Received[] | undefined
+  /** Whether what the client sends is not read any more. */
+  #isIgnored = false
 
   constructor({ socket, carrier, version, credential, observer, headers, parts }: SocketOptions) {
     this.version = version
@@ -138,7 +145,10 @@ export class ClientSocket {
     this.#parts.statistics.drop(drop)
     this.close(code, reason)
     // The rest of a flood is not read.
-    if (code === closeCodes.policyViolation) this.#socket.pause()
+    if (code === closeCodes.policyViolation) {
+      this.#isIgnored = true
+      this.#socket.pause()
+    }
   }
 
   #closed(): void {
@@ -165,7 +175,7 @@ export class ClientSocket {
   #receive(frame: ReceivedFrame): void {
     // After the server's close frame, clients may send more.
     if (this.#closedAt !== undefined) return
-    const { statistics, settings, onError } = this.#parts
+    const { statistics, settings } = this.#parts
     const now = performance.now()
     this.#lastMessage = now
     statistics.received++
@@ -174,7 +184,27 @@ export class ClientSocket {
       this.#reject('too many bytes', closeCodes.policyViolation, 'Too many bytes per second')
       return
     }
-    const message = readFrame(frame, this.version)
+    const received = { frame, isWithin }
+    if (this.#unread) this.#unread.push(received)
+    else if (frame.data.length > largeFrame) void this.#readSlowly(received)
+    else this.#take(readFrame(frame, this.version), received)
+  }
+
+  /** Reads a large message, and in their order those that come meanwhile. */
+  async #readSlowly(first: Received): Promise<void> {
+    const unread = (this.#unread = [first])
+    // Few come meanwhile: those of which the bytes have been read.
+    this.#socket.pause()
+    for (let next = unread.shift(); next && this.#closedAt === undefined; next = unread.shift()) {
+      this.#take(await readLargeFrame(next.frame, this.version), next)
+    }
+    this.#unread = undefined
+    if (!this.#isIgnored) this.#socket.resume()
+  }
+
+  #take(message: ClientMessage | undefined, { frame, isWithin }: Received): void {
+    if (this.#closedAt !== undefined) return
+    const { statistics, onError } = this.#parts
     const channel = message && this.#channels.get(message.topic)
     if (!isWithin) {
       if (channel) {
@@ -188,7 +218,7 @@ export class ClientSocket {
       return
     }
     try {
-      this.#handle(message, frame, channel, now)
+      this.#handle(message, frame, channel, performance.now())
     } catch (error) {
       // Of a message that no code has foreseen.
       onError(error)
@@ -248,6 +278,9 @@ export class ClientSocket {
     }
   }
 }
+
+/** A message, and whether it was within the messages per second when it came. */
+type Received = { readonly frame: ReceivedFrame; readonly isWithin: boolean }
 
 /** What all topics of channels begin with. */
 const prefix = 'realtime:'

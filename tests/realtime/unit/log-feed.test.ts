@@ -26,7 +26,7 @@ t.test(
         reader = handlers
         return { start: () => undefined, stop: () => Promise.resolve() }
       },
-      onMessage: () => undefined,
+      onMessage: () => 0,
       onError: (error) => t.fail(String(error)),
     })
     const seen: unknown[] = []
@@ -63,7 +63,7 @@ t.test('transactions that wait together are handed out together, up to a size', 
       reader = handlers
       return { start: () => undefined, stop: () => Promise.resolve() }
     },
-    onMessage: () => undefined,
+    onMessage: () => 0,
     onError: (error) => t.fail(String(error)),
   })
   const seen: number[][] = []

@@ -123,7 +123,7 @@ t.test('messages between processes', (t) => {
   const secret = Buffer.alloc(32, 1)
   const reader = new RelayReader(secret)
   for (const [number, message] of messages.entries()) {
-    const parts = payloadsOf(secret, 'sender', number, bytesOf(message))
+    const parts = [...payloadsOf(secret, 'sender', number, bytesOf(message))]
     t.ok(parts.every((part) => Buffer.byteLength(part) < 7990))
     const read = parts.map((part) => reader.read(part))
     t.ok(read.slice(0, -1).every((part) => part?.message === undefined))
