@@ -313,6 +313,7 @@ t.test('texts without statements, and with too many', async (t) => {
         { sql: 'select 1', caller: { role: 'anon' } },
         anonymous,
         patient,
+        unannounced,
       )
     ).error,
     {

@@ -33,7 +33,9 @@ export type DatabaseTools = {
   ) => Promise<SqlRun>
   /** @param signal aborted when the client is gone */
   readonly explain: (request: ExplainRequest, identity: Identity, signal: AbortSignal) => Promise<ShownExplanation>
-  readonly check: () => Promise<CheckReport>
+  /** JSON of a `CheckReport`, which can have megabytes. */
+  readonly check: () => Promise<string>
+  readonly findings: () => Promise<Pick<CheckReport, 'findings' | 'ignored' | 'unseen'>>
   /** Tries the fixes of findings, and writes them as a migration. */
   readonly writeFixes: (request: FixRequest) => Promise<FixReport>
   /** @returns the path of the new file */

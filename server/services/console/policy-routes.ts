@@ -1,5 +1,5 @@
 // `/console/api/check`, `/policy-tests` and `/explain`: what policies allow, what is wrong with them, and what tests notice.
-import { Failure } from '../../http/envelope.ts'
+import { Failure, JsonText } from '../../http/envelope.ts'
 import { defineEnvelopeRoute, type Access } from '../../http/envelope-dialect.ts'
 import type { Route } from '../../http/route.ts'
 import { done, dto, failure, success } from '../../http/service-response.ts'
@@ -55,7 +55,7 @@ const checkRoutes = (parts: ConsoleParts, access: Access<ConsoleCaller>): readon
     access,
     success: success(200, 'The findings and the exposed relations.', { type: 'object' }),
     errors: { 422: unusable },
-    handler: async () => ({ details: await (await parts.tools()).check() }),
+    handler: async () => ({ details: new JsonText(await (await parts.tools()).check()) }),
   }),
   defineEnvelopeRoute({
     method: 'post',

@@ -2,7 +2,7 @@
 import type { Config } from '../../config/config.ts'
 import type { Environment } from '../../config/config-sources.ts'
 import { connectionConfig } from '../../postgres/connection/pool-config.ts'
-import { runDoctor, type DoctorResult } from '../doctor/run-doctor.ts'
+import { runDoctor, type DoctorOptions, type DoctorResult } from '../doctor/run-doctor.ts'
 import { areas, type Area, type DoctorFinding } from '../doctor/finding.ts'
 import { levels } from '../findings.ts'
 import type { Dependencies } from './dependencies.ts'
@@ -20,11 +20,12 @@ type Examined = {
   readonly url: URL | undefined
   readonly processes: number
   readonly env: Environment
+  readonly slowPolicies?: DoctorOptions['slowPolicies']
 }
 
 /** Looks at an installation, on connections as the serving role and as the owner. */
 export const examine = (
-  { config, url, processes, env }: Examined,
+  { config, url, processes, env, slowPolicies }: Examined,
   { withAddress, connectTo }: Pick<Dependencies, 'withAddress' | 'connectTo'>,
 ): Promise<DoctorResult> =>
   withAddress(config, { role: 'authenticator', creates: false }, (serving) =>
@@ -41,6 +42,7 @@ export const examine = (
               node: process.versions.node,
               now: new Date(),
               serving: [first, second],
+              slowPolicies,
               log: config.realtimeDatabaseUrl === null ? undefined : connectionConfig(config.realtimeDatabaseUrl, env),
             }),
           ),

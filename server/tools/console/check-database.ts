@@ -1,35 +1,28 @@
 // The findings of `rowhouse check` and its list of what is exposed, for the console.
 import type { RunClientQuery } from '../../catalogue/introspection.ts'
-import type { Config } from '../../config/config.ts'
 import { isInternalRole } from '../../identity/internal-role.ts'
-import type {
-  CheckFinding,
-  CheckReport,
-  FixReport,
-  FixRequest,
-  MatrixRelation,
-} from '../../services/console/policy-protocol.ts'
+import type { CheckFinding, CheckReport, MatrixRelation } from '../../services/console/policy-protocol.ts'
 import { describeFinding } from '../check/exposure-findings.ts'
 import type { ExposedRelation } from '../check/exposure.ts'
 import { objectName, type LintFinding } from '../check/finding.ts'
 import { applyIgnoreList, readIgnoreList, type Sorted } from '../check/ignore-list.ts'
 import { factsOf } from '../check/lint-facts.ts'
-import { requestRoles, runCheck, type CheckResult } from '../check/run-check.ts'
+import { runCheck, type CheckResult, type CheckSettings } from '../check/run-check.ts'
 import { describeUnseen } from '../check/unseen.ts'
-import { fixFindings, type FixDependencies } from '../command-line/fix-report.ts'
 
 type Sought = { readonly result: CheckResult; readonly sorted: Sorted }
 
-async function findingsOf(query: RunClientQuery, config: Config): Promise<Sought> {
+/** All that `rowhouse check` finds. */
+export async function seek(query: RunClientQuery, settings: CheckSettings): Promise<Sought> {
   const list = await readIgnoreList(undefined)
-  const result = await runCheck(query, config, { measure: true })
+  const result = await runCheck(query, settings, { measure: true })
   return { result, sorted: applyIgnoreList(result.findings, list) }
 }
 
 /** @param query runs statements on one connection of the login role */
-export async function checkDatabase(query: RunClientQuery, config: Config): Promise<CheckReport> {
-  const { result, sorted } = await findingsOf(query, config)
-  const texts = await readPolicyTexts(query, config.dbSchemas)
+export async function checkDatabase(query: RunClientQuery, settings: CheckSettings): Promise<CheckReport> {
+  const { result, sorted } = await seek(query, settings)
+  const texts = await readPolicyTexts(query, settings.dbSchemas)
   return {
     findings: sorted.reported.map(shown),
     ignored: sorted.ignored.length,
@@ -91,31 +84,3 @@ const matrixRelation = (
   })),
   risks,
 })
-
-/**
- * Tries the fixes of findings, and writes those that may be written as a migration.
- *
- * @param query runs statements on one connection of the login role
- */
-export async function writeFixes(
-  query: RunClientQuery,
-  config: Config,
-  { keys, yes }: FixRequest,
-  dependencies: FixDependencies,
-): Promise<FixReport> {
-  const { result, sorted } = await findingsOf(query, config)
-  const chosen = sorted.reported.filter(({ key }) => keys === undefined || keys.includes(key))
-  const options = { ...(yes === true ? { yes } : {}), roles: requestRoles(result) }
-  const { tried, tests, written } = await fixFindings(chosen, config, options, dependencies)
-  return {
-    written: written ?? null,
-    fixes: tried.map(({ finding, outcome, changes, error }) => ({
-      code: finding.code,
-      object: objectName(finding.object),
-      outcome,
-      changes,
-      error,
-    })),
-    ...(tests ? { tests: { different: tests.different.map(({ name }) => name), error: tests.error } } : {}),
-  }
-}

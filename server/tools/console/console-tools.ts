@@ -4,12 +4,14 @@ import { keysFile, readDevelopmentKeys } from '../../running/development-keys-fi
 import type { ServiceName } from '../../config/config.ts'
 import type { ConsoleToolsOptions } from '../../running/serve-tools.ts'
 import type { ConsoleTools } from '../../services/console/console-tools.ts'
+import { CheckProcess } from './check-process.ts'
 import { createDatabaseTools } from './database-tools.ts'
 import { createOperationTools } from './operation-tools.ts'
 
 export function createConsoleTools(options: ConsoleToolsOptions): ConsoleTools {
   const { env, configFile, uri, isDevelopment } = options
-  const tools = createDatabaseTools(options)
+  const checks = new CheckProcess(options)
+  const tools = createDatabaseTools(options, checks)
   return {
     ...tools,
     operations: createOperationTools({
@@ -17,6 +19,7 @@ export function createConsoleTools(options: ConsoleToolsOptions): ConsoleTools {
       configFile,
       uri,
       isDevelopment,
+      slowPolicies: () => checks.slowPolicies(),
       get config() {
         return options.config()
       },

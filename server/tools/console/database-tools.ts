@@ -15,15 +15,16 @@ import { createMigration } from '../migrations/new-migration.ts'
 import { acceptMutant, addTest } from '../policy-tests/add-test.ts'
 import { withEmbeddedLaboratory } from '../policy-tests/embedded-laboratory.ts'
 import { readProjectTests } from '../policy-tests/whole-run.ts'
-import { checkDatabase, writeFixes } from './check-database.ts'
+import type { CheckProcess } from './check-process.ts'
 import { runSql, type SqlPlace } from './run-sql.ts'
 import { TestRuns } from './test-runs.ts'
 import { forPeople, isForPeople } from './tool-failure.ts'
+import { writeFixes } from './write-fixes.ts'
 
-/** Runs of SQL, explanations and checks that each use a connection at the same time. */
+/** Runs of SQL and explanations that each use a connection at the same time. */
 const maxAtOnce = 3
 
-export function createDatabaseTools(options: ConsoleToolsOptions): DatabaseTools {
+export function createDatabaseTools(options: ConsoleToolsOptions, checks: CheckProcess): DatabaseTools {
   const { env, uri, ownerUri, config, database, snapshot, validator } = options
   const turns = new Turns(maxAtOnce)
   const runs = new TestRuns()
@@ -45,7 +46,8 @@ export function createDatabaseTools(options: ConsoleToolsOptions): DatabaseTools
           explainFully({ database, snapshot, validator }, asked, identity, { trusted, restBasePath, reader }),
         )
       }),
-    check: () => forPeople(() => turns.take(() => withQuery(uri, (query) => checkDatabase(query, config())))),
+    check: () => checks.report(),
+    findings: () => checks.findings(),
     writeFixes: (request) =>
       forPeople(() =>
         withQuery(uri, (query) =>

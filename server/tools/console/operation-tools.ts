@@ -27,6 +27,7 @@ import type { DatabaseAddress } from '../command-line/database-address.ts'
 import { examine, healthyAreas } from '../command-line/doctor-report.ts'
 import { requireKeys, withKeyRights } from '../command-line/key-rights.ts'
 import { isChanged } from '../command-line/migration-status.ts'
+import type { DoctorFinding } from '../doctor/finding.ts'
 import { slowestStatements } from '../doctor/slowest-statements.ts'
 import { Turns } from '../explain/turns.ts'
 import { projectStatus } from '../migrations/project-migrations.ts'
@@ -37,7 +38,13 @@ import { forPeople } from './tool-failure.ts'
 /** Operations that each use connections of their own at the same time. */
 const maxAtOnce = 3
 
-export function createOperationTools(served: ServedSettings & { readonly isDevelopment: boolean }): OperationTools {
+type Served = ServedSettings & {
+  readonly isDevelopment: boolean
+  /** What the doctor says of policies. */
+  readonly slowPolicies: () => Promise<DoctorFinding[]>
+}
+
+export function createOperationTools(served: Served): OperationTools {
   const turns = new Turns(maxAtOnce)
   const inTurn = <T>(use: () => Promise<T>): Promise<T> => forPeople(() => turns.take(use))
   const asOwner = <T>(use: (client: Client) => Promise<T>): Promise<T> =>
@@ -121,10 +128,10 @@ async function migrationReport(client: Client, { config }: ServedSettings): Prom
   }
 }
 
-async function doctorReport(served: ServedSettings, url: URL | undefined): Promise<DoctorReport> {
-  const { config, env } = served
+async function doctorReport(served: Served, url: URL | undefined): Promise<DoctorReport> {
+  const { config, env, slowPolicies } = served
   const result = await examine(
-    { config, url, processes: 1, env },
+    { config, url, processes: 1, env, slowPolicies },
     { withAddress: (_config, { role }, use) => use(addressOf(served, role)), connectTo },
   )
   return {

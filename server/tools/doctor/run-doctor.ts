@@ -42,6 +42,8 @@ export type DoctorOptions = {
   readonly owner: Client
   /** How changes of rows are read from the log, if not as the serving role, or the owner of an embedded database. */
   readonly log: PoolConfig | undefined
+  /** Runs `policyFindings` elsewhere: a server must go on meanwhile. */
+  readonly slowPolicies?: (() => Promise<readonly DoctorFinding[]>) | undefined
 }
 
 export type DoctorResult = {
@@ -54,6 +56,7 @@ export type DoctorResult = {
 export async function runDoctor(options: DoctorOptions): Promise<DoctorResult> {
   const { config, isEmbedded, processes, now, serving, owner } = options
   const [first, second] = serving
+  const { slowPolicies = () => policyFindings((text, values) => first.query(text, values), config) } = options
   const pooling = await examinePooling(first, second)
   const { rows } = await first.query<{ login: string }>('select session_user as login')
   const login = rows[0]?.login ?? ''
@@ -72,7 +75,7 @@ export async function runDoctor(options: DoctorOptions): Promise<DoctorResult> {
     ...poolerFindings(pooling, config),
     ...connectionFindings(facts, config, processes),
     ...extensionFindings(facts),
-    ...(await policyFindings((text, values) => first.query(text, values), config)),
+    ...(await slowPolicies()),
     ...(statements ?? []),
     ...(await realtimeFindings(config, {
       connection: options.log,

@@ -25,8 +25,8 @@ export const checkTool = defineTool<Record<string, never>>({
   effect: 'reads',
   refusal: onlyOwner,
   run: async (_given, { parts }) => {
-    const { check } = await parts.consoleTools()
-    const { findings, ignored, unseen } = await check()
+    const tools = await parts.consoleTools()
+    const { findings, ignored, unseen } = await tools.findings()
     const fitting = fittingTexts(
       findings.map((finding) => JSON.stringify(finding)),
       parts.snapshot().config.mcpMaxBytes,
