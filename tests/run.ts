@@ -45,7 +45,11 @@ const partOf = (file: string): string =>
 const [which = 'short', ...options] = process.argv.slice(2)
 const parts = which.split(',')
 const chosen = files.filter((file) => parts.includes(partOf(file)))
-const { status } = spawnSync('tap', [...options, ...joinFiles(chosen)], { stdio: 'inherit' })
+const { status } = spawnSync(
+  process.execPath,
+  ['--import=./tests/without-coverage.mjs', 'node_modules/.bin/tap', ...options, ...joinFiles(chosen)],
+  { stdio: 'inherit' },
+)
 
 if (which === 'short') {
   const rest = files.filter((file) => partOf(file) === 'rest')
