@@ -188,7 +188,7 @@ t.test('rows as a viewer: filter, order, edit, insert, delete, in and out', asyn
     t.match(await titles(), ['forbidden'], 'the cell keeps what was typed')
     const typed = (): Promise<string> =>
       page.evaluate(() => document.querySelector<HTMLInputElement>('.cell-editor input')?.value ?? '')
-    const again = async (key: string): Promise<void> => {
+    const again = async (key: 'End' | 'Home' | 'Escape'): Promise<void> => {
       await page.focus('.grid')
       await page.keyboard.press('Enter')
       await page.waitForSelector('.cell-editor input')
