@@ -21,6 +21,8 @@ import { upstreamFailure } from './upstream-failure.ts'
 // A flow is identified by its state alone. A cookie that `/authorize` sets would not always come back: apps of providers
 // return to the default browser, REDIRECT_URI may have another host, and callbacks by POST come from another site. What
 // protects from a callback of an attacker's flow is the code verifier, which only the client that began the flow knows.
+// Flows that link an identity have no such protection: auth-js begins them by a request without cookies, and who begins one
+// chooses whether it has a code verifier, so nothing that unmodified clients send tells whose browser it is.
 
 /**
  * Where a callback continues: the page that started the flow, with a session, a code, or an error. An error before the
