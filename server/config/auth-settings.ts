@@ -141,7 +141,7 @@ const coreSettings: AuthSettingTable<CoreKey> = {
   }),
   authSessionsCheckAccessTokens: auth('GOTRUE_SESSIONS_CHECK_ACCESS_TOKENS', types.boolean, true, {
     description:
-      'Whether all services refuse an access token as soon as its session has ended, by a sign-out, a ban or the end of the account. Otherwise it is good until it expires, as in Supabase.',
+      'Whether all services refuse access tokens of ended sessions. Otherwise, they are good until they expire, as in Supabase.',
   }),
 
   authMfaTotpEnrollEnabled: auth('GOTRUE_MFA_TOTP_ENROLL_ENABLED', types.boolean, true, {
