@@ -1,9 +1,18 @@
 // Responses to requests whose body has not arrived completely, such as early rejections.
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { TracelessError } from './traceless-error.ts'
 
 /** Milliseconds for which the rest of a body is read after the response, in total and without new data. */
 const longest = 30_000
 const longestSilence = 5_000
+
+/** The client has hung up before all of its request's body had arrived: that is no fault, and there is nothing to answer. */
+export class RequestAborted extends TracelessError {
+  constructor(cause?: unknown) {
+    super('the client has hung up', cause)
+    this.name = 'RequestAborted'
+  }
+}
 
 /** Whether part of the request body has not arrived. */
 export const isIncomplete = ({ complete, headers }: IncomingMessage): boolean =>

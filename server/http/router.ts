@@ -1,5 +1,6 @@
 // Routers made from tables of routes, on Node's own requests and responses.
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { RequestAborted } from '../common/incomplete-request.ts'
 import { noteRoute } from './request-log.ts'
 import type { Route, RouteHandler, RouteTools } from './route.ts'
 
@@ -90,6 +91,7 @@ export function createRouter<Tools>(options: RouterOptions<Tools>): Router {
   }
   return (request, response, target, next) => {
     answer(request, response, target, next).catch((error: unknown) => {
+      if (error instanceof RequestAborted) return
       try {
         const respond = dialect.failed(error, tools)
         if (response.headersSent) response.destroy()

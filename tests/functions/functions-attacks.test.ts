@@ -182,6 +182,48 @@ t.test('clients that hang up, drip and stop', async (t) => {
   t.equal(await (await ask('echo', { method: 'POST', body: 'after' })).text(), 'after')
 })
 
+t.test('clients hang up while functions are loaded for the first time', async (t) => {
+  const { url, service, logged } = await startFunctionServer(t, {
+    FUNCTIONS_DIR: join(folder, 'functions'),
+    FUNCTIONS_TIMEOUT: '60',
+  })
+  await Promise.all(
+    Array.from({ length: 20 }, async (_, n) => {
+      const isHalf = n % 2 === 0
+      const { socket } = rawRequest(
+        url,
+        postHead('/functions/v1/echo', isHalf ? 1000 : 4, { Authorization: authorization }) + 'part',
+      )
+      await pause(n)
+      socket.destroy()
+    }),
+  )
+  const response = await fetch(`${url}/functions/v1/echo`, {
+    method: 'POST',
+    headers: { authorization },
+    body: 'after',
+  })
+  t.equal(await response.text(), 'after')
+  t.ok(await until(() => service.functions?.figures().running === 0), 'no call is left')
+  t.strictSame(
+    logged().filter(({ level }) => level === 'error'),
+    [],
+  )
+})
+
+t.test('a body in chunks of one byte', async (t) => {
+  const body = '~'.repeat(50_000)
+  const chunks = Array.from(body, (sign) => `1\r\n${sign}\r\n`).join('')
+  const head = postHead('/functions/v1/echo', 0, { Authorization: authorization, 'Transfer-Encoding': 'chunked' })
+  await ask('echo', { method: 'POST', body: 'the process runs' })
+  let received = ''
+  const { socket, text } = rawRequest(url, `${head}${chunks}0\r\n\r\n`)
+  await until(() => (received = text()).length > body.length)
+  socket.destroy()
+  t.match(received, /^HTTP\/1\.1 200 /)
+  t.equal(received.split('~').length - 1, body.length)
+})
+
 t.test('requests that are two', async (t) => {
   const smuggled = `POST /functions/v1/echo HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /functions/v1/env HTTP/1.1\r\nHost: x\r\n\r\n`
   const raw = rawRequest(url, smuggled)

@@ -23,7 +23,7 @@ import { bearerToken } from '../../identity/bearer.ts'
 import { isUnreachable } from '../../postgres/database-error.ts'
 import { mostSigns } from '../../text/json-text.ts'
 import type { Fault } from '../../validation/fault.ts'
-import { limitedBytes } from '../limited-bytes.ts'
+import { limitedBody } from '../limited-bytes.ts'
 import { RealtimeError, realtimeErrors } from './realtime-error.ts'
 import type { RealtimeParts } from './realtime-parts.ts'
 import { TokenRefused, type Credential } from './tokens.ts'
@@ -143,9 +143,7 @@ const tooLarge = (): RealtimeError => realtimeErrors.invalid({ payload: ['Payloa
 /** Receives a body as it was sent, without decompressing it. */
 export async function receiveBody(request: IncomingMessage): Promise<Buffer> {
   requireLength(request, bodyLimit, tooLarge)
-  // The request must stay open for the response when its body is refused.
-  const chunks = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>
-  return limitedBytes(chunks, bodyLimit, tooLarge)
+  return limitedBody(request, bodyLimit, tooLarge)
 }
 
 export const readRealtimeBody: JsonBodyReader = jsonBodyReader({

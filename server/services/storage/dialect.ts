@@ -19,7 +19,7 @@ import type { RouterDialect } from '../../http/router.ts'
 import { dto, text } from '../../http/service-response.ts'
 import type { ServiceResponse } from '../../http/service-route.ts'
 import { mostSigns } from '../../text/json-text.ts'
-import { limitedBytes } from '../limited-bytes.ts'
+import { limitedBody } from '../limited-bytes.ts'
 import type { CallerKind, StorageCaller } from './callers.ts'
 import { storageErrorOf } from './database-storage-error.ts'
 import { sendS3Refusal } from './s3-refusal.ts'
@@ -188,9 +188,7 @@ const bodyLimit = 1024 * 1024
 export const readStorageBody: JsonBodyReader = jsonBodyReader({
   receive: (request) => {
     requireLength(request, bodyLimit, storageErrors.bodyTooLarge)
-    // The request must stay open for the response when its body is refused.
-    const chunks = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>
-    return limitedBytes(chunks, bodyLimit, storageErrors.bodyTooLarge)
+    return limitedBody(request, bodyLimit, storageErrors.bodyTooLarge)
   },
   checkReceived: (type, size) => {
     if (size === 0 && type === undefined) throw storageErrors.validation('body must be object')

@@ -115,7 +115,10 @@ export class ChangeStreams {
         },
       })
     } catch (error) {
+      const isGone = gone.signal.aborted
       close()
+      // The client has hung up, and the attempt has ended with it.
+      if (isGone) return
       throw refusalOf(error)
     }
     if (gone.signal.aborted || request.socket.destroyed) return close()
