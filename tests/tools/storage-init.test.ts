@@ -3,10 +3,8 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { policyTemplates } from '../../server/console/pages/files/policy-sql.ts'
 import type { Dependencies } from '../../server/tools/command-line/dependencies.ts'
 import { runProgram } from '../../server/tools/command-line/program.ts'
-import { ownFolderPolicies } from '../../server/tools/storage/bucket-sql.ts'
 import { startStorageService } from '../support/storage.ts'
 
 const [ada, ben] = ['aaaaaaaa-0000-4000-8000-000000000001', 'bbbbbbbb-0000-4000-8000-000000000002'] as const
@@ -46,14 +44,6 @@ t.test('each user has a folder', async (t) => {
   await database.query((await init('pictures', '--public')).out)
   await ask('POST', `/object/pictures/${ada}/a.txt`, { as: ada, body: 'hello' })
   t.match(await ask('GET', `/object/public/pictures/${ada}/a.txt`), { status: 200, text: 'hello' })
-})
-
-t.test('the console proposes the same policies', async (t) => {
-  const [ownFolder] = policyTemplates
-  const squeezed = (sql: string): string => sql.replaceAll(/\s+/g, ' ')
-  for (const bucket of ['files', `a "b" 'c' ${'d'.repeat(60)}`]) {
-    t.equal(squeezed(ownFolderPolicies(bucket)), squeezed(ownFolder.sqlFor(bucket)))
-  }
 })
 
 t.test('it is printed, or written to a folder', async (t) => {

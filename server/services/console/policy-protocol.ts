@@ -185,14 +185,23 @@ export type ExplainRequest = {
   readonly trusted?: readonly string[]
 }
 
-export type ShownTest = { readonly text: string; readonly resolved: string; readonly result?: boolean | null }
+/** A part of a policy's condition that is either true or false for a row. */
+export type ShownTest = {
+  readonly text: string
+  /** The same with the values of the caller's claims in place of the functions that look them up. */
+  readonly resolved: string
+  /** For a denied row: the result. Null is unknown, which denies as well. */
+  readonly result?: boolean | null
+}
 
 export type ShownDenial = {
   readonly name: string
   readonly permissive: boolean
   readonly command: SqlCommand | 'all'
   readonly clause: 'using' | 'with check'
+  /** The tests that are not true. */
   readonly tests: readonly ShownTest[]
+  /** The columns that these tests depend on, with their values if the caller may know them. */
   readonly columns: Readonly<Record<string, unknown>>
 }
 
@@ -201,20 +210,26 @@ export type ShownRelation = {
   readonly name: string
   readonly kind: string
   readonly role: string
+  /** Null if the request names the relation; otherwise the view or policy that uses it. */
   readonly through: string | null
   readonly commands: readonly SqlCommand[]
+  /** `on`, `off`, or `bypassed`: the role is not subject to row-level security. */
   readonly rowSecurity: 'on' | 'off' | 'bypassed'
+  /** Those that apply to the role and the commands. */
   readonly policies: readonly {
     readonly name: string
     readonly permissive: boolean
     readonly command: SqlCommand | 'all'
     readonly roles: readonly string[]
-    readonly usingResolved: string | null
-    readonly checkResolved: string | null
     readonly using: string | null
     readonly check: string | null
+    /** The expressions with values in place of look-ups; the same text if there are none. */
+    readonly usingResolved: string | null
+    readonly checkResolved: string | null
+    /** How many of the examined rows pass its USING expression; null if none were examined. */
     readonly passes: number | null
   }[]
+  /** Rows that were examined with the policies; null if none were. */
   readonly examined: { readonly rows: number; readonly allowed: number; readonly isComplete: boolean } | null
 }
 
@@ -226,6 +241,7 @@ export type ShownExplanation = {
     readonly role: string
     readonly claims: Readonly<Record<string, unknown>>
   }
+  /** The response that the request would get; null if it was not run. */
   readonly response: {
     readonly status: number
     readonly error: unknown
@@ -239,22 +255,40 @@ export type ShownExplanation = {
     }[]
     readonly remaining: readonly string[]
   }
+  /** Without the statement that sets role and claims. */
   readonly statements: readonly { readonly sql: string; readonly values: readonly (string | null)[] }[]
   readonly relations: readonly ShownRelation[]
-  readonly rows: { readonly before: number | null; readonly after: number | null }
+  readonly rows: {
+    /** Rows that match the filters, or rows of the body; null if no role is available that bypasses policies. */
+    readonly before: number | null
+    /** The rows that the caller sees or changes; null if the request fails. */
+    readonly after: number | null
+  }
   readonly denied: {
+    /** What the response says, or why fewer rows are changed than match. */
     readonly reason: 'privileges' | 'policies'
     readonly privileges: readonly ShownPrivilege[]
+    /** At most ten. */
     readonly rows: readonly {
       readonly relation: string
+      /** `new`: a row to be written; `existing`: a row that is hidden, or may not be changed. */
       readonly kind: 'new' | 'existing'
+      /** Number of the row in the body, from 1; null for an existing row. */
       readonly row: number | null
+      /** Primary key of an existing row; null for a row of the body. */
       readonly key: Readonly<Record<string, unknown>> | null
+      /** The policies that deny it: a restrictive one that is not true, or all permissive ones, none of which is true. */
       readonly policies: readonly ShownDenial[]
     }[]
   } | null
+  /** PostgreSQL's execution plan with times and buffers, in its JSON format; null if the request fails. */
   readonly plan: unknown
-  readonly cost: { readonly milliseconds: number; readonly bypassedBy: string } | null
+  readonly cost: {
+    /** Difference of the medians, in milliseconds. Negative if the policies save more work than they cause. */
+    readonly milliseconds: number
+    /** The role that ran without policies. */
+    readonly bypassedBy: string
+  } | null
   readonly notes: readonly string[]
 }
 

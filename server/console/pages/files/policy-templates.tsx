@@ -5,7 +5,7 @@ import { useAction } from '../../forms.tsx'
 import { Button, Dialog, Problem, Snippet, Tabs } from '../../parts.tsx'
 import { href } from '../../router.ts'
 import { useSession } from '../../session.tsx'
-import { policyTemplates } from './policy-sql.ts'
+import { policyTemplates } from './policy-list.ts'
 
 type TemplatesProps = { readonly bucket: string; readonly onClose: () => void }
 

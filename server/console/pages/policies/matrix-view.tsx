@@ -4,7 +4,7 @@ import type { CheckReport, MatrixRelation, SqlCommand } from '../../../services/
 import { Badge, Dialog, Empty, Snippet, Table } from '../../parts.tsx'
 import { href } from '../../router.ts'
 import { useSession } from '../../session.tsx'
-import { identifier } from '../../sql-names.ts'
+import { identifier } from '../../../text/sql-text.ts'
 import { commands, conditionsOf, passageOf, type Passage } from './matrix.ts'
 
 /** Relations that are drawn at first. */

@@ -1,5 +1,5 @@
 // Changes that no viewer may subscribe to, mostly because the table is not in the publication.
-import { identifier } from '../../sql-names.ts'
+import { identifier } from '../../../text/sql-text.ts'
 import { Statement } from '../../sql-statement.tsx'
 import type { Wish } from './watch.ts'
 
