@@ -61,6 +61,30 @@ t.test('a process that dies fails its calls, and the next call gets a new one', 
   t.match(await failed, { kind: 'crashed' })
 })
 
+t.test('a process that writes to the file descriptor of its channel ends, and the server goes on', async (t) => {
+  const { read, failure } = testRuntime(t)
+  const refused = { kind: 'crashed', detail: /has written to file descriptor 3/ }
+  for (const text of [
+    'no JSON\n',
+    'null\n',
+    '5\n',
+    '[]\n',
+    '{"kind":"other"}\n',
+    '{"kind":"failed"}\n',
+    '{"kind":"pong","memory":"1"}\n',
+    '{"kind":"log"}\n',
+    '{"kind":"log","level":"__proto__","message":"x"}\n',
+    '{"kind":"log","level":"info","message":"x","requestId":{}}\n',
+    '{"kind":"ready"}\n{"kind":"ready"\n',
+    '{"cmd":"NODE_HANDLE","type":"net.Socket"}\n',
+  ]) {
+    t.match(await failure('faults', `faults/descriptor?text=${encodeURIComponent(text)}`), refused, text)
+  }
+  t.match(await failure('faults', 'faults/descriptor?text=xxxxxxxxxx&times=200000'), refused, 'an endless line')
+  t.match(await failure('faults', 'faults/close-descriptor'), { kind: 'crashed' }, 'closed')
+  t.equal((await read('faults', 'faults/fine'))[0], 200)
+})
+
 t.test('a function that crashes at each call is started again after growing pauses', async (t) => {
   const { failure, runtime } = testRuntime(t, { timeoutMs: 2500 })
   const until = performance.now() + 2000

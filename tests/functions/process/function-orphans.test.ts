@@ -1,8 +1,9 @@
 // Workers of a server that was killed.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { testRuntime } from '../../support/functions.ts'
@@ -26,6 +27,9 @@ t.test('end by themselves, or when the next server runs a function, even one tha
   const folders = (): string[] =>
     readdirSync(tmpdir()).filter((name) => name.startsWith(`rowhouse-functions-${server.pid}-`))
   t.equal(folders().length, 1)
+  // A folder of another program, whose name begins like those of a process that is gone.
+  const other = mkdtempSync(join(tmpdir(), 'rowhouse-functions-4999999'))
+  t.teardown(() => rmSync(other, { recursive: true }))
   server.kill('SIGKILL')
   await once(server, 'exit')
   t.ok(isRunning(hanging), 'computes on')
@@ -33,4 +37,5 @@ t.test('end by themselves, or when the next server runs a function, even one tha
   t.strictSame(await read('default-export', 'default-export'), [200, 'Hello from /default-export'])
   t.ok(await until(() => !isRunning(hanging)))
   t.ok(await until(() => folders().length === 0))
+  t.ok(existsSync(other))
 })

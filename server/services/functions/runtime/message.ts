@@ -22,6 +22,9 @@ export type BootMessage = {
 /** Why a worker ends, as `beforeunload` events of Supabase's edge runtime say it. */
 export type EndReason = 'early_drop' | 'wall_clock' | 'memory' | 'termination'
 
+/** File descriptor of the channel in a worker. */
+export const channelDescriptor = 3
+
 export type ToWorker = BootMessage | { readonly kind: 'ping' } | { readonly kind: 'end'; readonly reason: EndReason }
 
 export type FromWorker =
@@ -34,3 +37,28 @@ export type FromWorker =
   | { readonly kind: 'waiting'; readonly isWaiting: boolean }
   /** An error outside of a handler: the worker should receive no further calls. */
   | { readonly kind: 'unreliable' }
+
+const levels: ReadonlySet<unknown> = new Set<LogLevel>(['debug', 'info', 'warn', 'error'])
+
+/** Whether a value is a message of a worker. A function can write anything to the channel. */
+export function isFromWorker(value: unknown): value is FromWorker {
+  if (typeof value !== 'object' || value === null || !('kind' in value)) return false
+  const { kind, detail, memory, level, requestId, message, isWaiting } = value as Record<string, unknown>
+  switch (kind as FromWorker['kind']) {
+    case 'ready':
+    case 'unreliable':
+      return true
+    case 'failed':
+      return typeof detail === 'string'
+    case 'pong':
+      return typeof memory === 'number'
+    case 'log': {
+      const isKnown = requestId === undefined || typeof requestId === 'string'
+      return levels.has(level) && typeof message === 'string' && isKnown
+    }
+    case 'waiting':
+      return typeof isWaiting === 'boolean'
+    default:
+      return false
+  }
+}

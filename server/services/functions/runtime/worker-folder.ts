@@ -8,6 +8,8 @@ import { compileProgram } from './bundle/compile.ts'
 import { writeWholeFile } from './whole-file.ts'
 
 const prefix = 'rowhouse-functions-'
+/** With the number of the process, and what makes the name unique. */
+const folderName = new RegExp(`^${prefix}(\\d+)-\\w{6}$`)
 
 /** Whether a process of this machine runs. */
 function isRunning(pid: number): boolean {
@@ -34,9 +36,10 @@ async function removeFolder(path: string): Promise<void> {
 
 /** Removes what servers have left that were killed. */
 async function removeAbandoned(): Promise<void> {
-  const names = (await readdir(tmpdir())).filter((name) => name.startsWith(prefix))
-  const pidOf = (name: string): number => Number.parseInt(name.slice(prefix.length)) || process.pid
-  const abandoned = names.filter((name) => !isRunning(pidOf(name)))
+  const abandoned = (await readdir(tmpdir())).filter((name) => {
+    const pid = folderName.exec(name)?.[1]
+    return pid !== undefined && !isRunning(Number(pid))
+  })
   // Those of other users cannot be read.
   await Promise.all(abandoned.map((name) => removeFolder(join(tmpdir(), name)).catch(() => undefined)))
 }

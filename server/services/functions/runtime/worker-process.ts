@@ -1,15 +1,17 @@
 // The process of a function, which serves several calls at the same time.
-import { fork, type ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { realpathSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { Agent } from 'node:http'
+import type { Socket } from 'node:net'
 import { dirname } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Call } from './call.ts'
 import type { CompiledFunction } from './compiled-function.ts'
 import { FunctionFailure, type FailureKind } from './function-failure.ts'
 import type { FunctionLimits, LogLevel } from './function-source.ts'
-import type { EndReason, FromWorker, ToWorker } from './message.ts'
+import { channelDescriptor, isFromWorker, type EndReason, type FromWorker, type ToWorker } from './message.ts'
+import { lineOf, readMessages } from './message-lines.ts'
 import { workerOptions, workerVariables } from './worker-options.ts'
 
 /** Milliseconds of the start, of the time between pings, of a worker that computes, and of the end. */
@@ -34,6 +36,8 @@ export class WorkerProcess {
   /** Resolves when the worker receives calls; rejects with a `FunctionFailure`. */
   readonly started: Promise<void>
   readonly #child: ChildProcess
+  /** Missing if the process could not be started. */
+  readonly #channel: Socket | undefined
   readonly #limits: FunctionLimits
   readonly #events: WorkerEvents
   readonly #connection: { readonly socketPath: string; readonly agent: Agent }
@@ -75,19 +79,20 @@ export class WorkerProcess {
     // Nothing waits for a worker whose calls have ended before.
     this.started.catch(() => undefined)
     const folder = realpathSync(dirname(compiled.source.entrypoint))
-    this.#child = fork(program, [], {
+    const options = workerOptions(
+      { folder, code: [program, compiled.path], linked: compiled.linked },
+      limits.memoryMegabytes,
+    )
+    this.#child = spawn(process.execPath, [...options, program], {
       cwd: folder,
       env: workerVariables(),
-      execArgv: workerOptions(
-        { folder, code: [program, compiled.path], linked: compiled.linked },
-        limits.memoryMegabytes,
-      ),
-      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
     })
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.#output = (this.#output + text).slice(-longestOutput)
     })
-    this.#child.on('message', (message: FromWorker) => this.#onMessage(message))
+    this.#channel = this.#child.stdio[channelDescriptor] as Socket | undefined
+    if (this.#channel) this.#listen(this.#channel)
     this.#child.on('error', (error) => {
       this.#kill('crashed', error.message)
       // Without a process, there is no exit to wait for.
@@ -173,7 +178,23 @@ export class WorkerProcess {
 
   #send(message: ToWorker): void {
     // A process that has ended is reported by its exit.
-    if (this.#child.connected) this.#child.send(message, () => undefined)
+    if (this.#channel?.writable === true) this.#channel.write(lineOf(message))
+  }
+
+  #listen(channel: Socket): void {
+    channel.on('error', () => undefined)
+    // A process that ends closes the channel, too, and then says why it has ended.
+    channel.once('close', () => setTimeout(() => this.#child.kill('SIGKILL'), endWithin).unref())
+    readMessages(
+      channel,
+      isFromWorker,
+      (message) => this.#onMessage(message),
+      () =>
+        this.#kill(
+          'crashed',
+          `The function has written to file descriptor ${channelDescriptor}, which the server uses`,
+        ),
+    )
   }
 
   #onMessage(message: FromWorker): void {

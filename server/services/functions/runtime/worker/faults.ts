@@ -2,7 +2,7 @@
 import { currentCall } from './call-scope.ts'
 import { exit, report } from './channel.ts'
 import { isRejectionHandled } from './events.ts'
-import { describeError, writeLog } from './log.ts'
+import { cut, describeError, writeLog } from './log.ts'
 
 /** While the function is loaded, an error is that of the function's start. */
 let onFailedStart: ((detail: string) => void) | undefined
@@ -36,4 +36,4 @@ export function catchFaults(onFailed: (detail: string) => void): () => void {
 }
 
 /** Ends the process after a failed start. */
-export const failStart = (detail: string): void => report({ kind: 'failed', detail }, () => exit(1))
+export const failStart = (detail: string): void => report({ kind: 'failed', detail: cut(detail) }, () => exit(1))

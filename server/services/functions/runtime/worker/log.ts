@@ -29,7 +29,8 @@ function isWithinBudget(characters: number): boolean {
   return true
 }
 
-const cut = (text: string): string =>
+/** A text within the limit of an entry. */
+export const cut = (text: string): string =>
   text.length <= longestEntry ? text : `${text.slice(0, longestEntry)}… (${text.length} characters)`
 
 const send = (level: LogLevel, message: string): void => {
