@@ -90,11 +90,14 @@ type Hop = {
 
 const isRedirect = (status: number): boolean => [301, 302, 303, 307, 308].includes(status)
 
+/** Node.js sends each character of a header as a byte. Text is sent in UTF-8, as curl and pg_net do. */
+const bytesOf = (value: string): string => Buffer.from(value).toString('latin1')
+
 function sentHeaders(given: Readonly<Record<string, string>>): OutgoingHttpHeaders {
   const headers: OutgoingHttpHeaders = {}
   for (const [name, value] of Object.entries(given)) {
     const lower = name.toLowerCase()
-    if (!ownHeaders.has(lower) && !isFramingHeader(lower)) headers[name] = value
+    if (!ownHeaders.has(lower) && !isFramingHeader(lower)) headers[name] = bytesOf(value)
   }
   return headers
 }
