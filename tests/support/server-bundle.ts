@@ -69,6 +69,7 @@ export async function bundleTap(): Promise<void> {
     bundle: true,
     write: true,
     outfile: `${folder}tap-${await stampOf('node_modules/.package-lock.json')}-${await stampOf('.taprc')}.mjs`,
+    alias: { 'async-hook-domain': './tests/support/error-domain.ts' },
     plugins: [asIfAlone],
     banner: {
       js: `import { createRequire as createRequireOfTap } from 'node:module'\nconst require = createRequireOfTap(import.meta.url)`,
