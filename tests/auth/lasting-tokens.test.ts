@@ -23,7 +23,12 @@ const { url, call, database, reload } = await startRealtimeServer(t, {
 })
 await database.query(`create table public.notes (id int primary key);
   grant select on public.notes to authenticated;
-  alter publication supabase_realtime add table public.notes`)
+  create table public.own (id int primary key, owner uuid);
+  alter table public.own enable row level security;
+  create policy own on public.own for select to authenticated using (owner = auth.uid());
+  grant select on public.own to authenticated;
+  create policy team on realtime.messages for select to authenticated using (realtime.topic() = 'team');
+  alter publication supabase_realtime add table public.notes, public.own`)
 const ask = askAuth(url)
 const setting = 'GOTRUE_SESSIONS_CHECK_ACCESS_TOKENS'
 
@@ -126,6 +131,30 @@ t.test('with the option, it is good until it expires', async (t) => {
     t.not(await door({ Authorization: `Bearer ${forged}` }), active, `a forged signature: ${name}`)
   }
 })
+
+t.test(
+  'changes of rows and private channels go on under policies after a sign-out, and end with the token',
+  async (t) => {
+    await reload({ [setting]: 'false' })
+    const session = await signUp(ask)
+    const { rows } = await database.query('select id from auth.sessions where user_id = $1', [session.user.id])
+    const exp = Math.floor(Date.now() / 1000) + 20
+    const claims = { role: 'authenticated', sub: session.user.id, session_id: String(rows[0]?.id), exp }
+    const client = await dial(t, url)
+    await client.opened
+    const changes = { postgres_changes: [{ event: 'INSERT', schema: 'public', table: 'own' }] }
+    const config = { private: true, ...changes }
+    t.match(await client.join('team', config, { access_token: await signToken(claims) }), { status: 'ok' })
+    t.match(await client.next('system'), { payload: { status: 'ok' } })
+    await ask('POST', '/logout?scope=global', { token: session.access_token })
+    await database.query('insert into public.own values (1, $1), (2, $2)', [session.user.id, crypto.randomUUID()])
+    t.match(await client.next('postgres_changes'), { payload: { data: { record: { id: 1 } } } })
+    await database.query("select realtime.send('{}', 'e', 'team')")
+    t.match(await client.next('broadcast'), { payload: { event: 'e' } })
+    t.strictSame(await client.events(), [], 'nothing of others')
+    t.match(await client.next('system'), { payload: { message: /^Token has expired/ } })
+  },
+)
 
 t.test('cookies end at once in any case', async (t) => {
   await reload({ [setting]: 'false' })
