@@ -3,7 +3,7 @@
 /** Colours as CSS variables, light and dark. */
 export const pageColors = `
 :root {
-  color-scheme: light dark;
+  color-scheme: light dark; scrollbar-color: var(--faint) transparent;
   --text: #1f2328; --faint: #59636e; --ground: #fff; --raised: #f6f8fa; --line: #d8dee4; --link: #0b6a61; --mark: #fff1b8;
 }
 @media (prefers-color-scheme: dark) {

@@ -71,6 +71,9 @@ for (const { name, width, isDark } of [
       )
       t.ok(tooWide <= 0, `${fragment} fits into ${width} pixels`)
     }
+    // Firefox draws those of the system otherwise, which are white in the dark, too.
+    const scrollbars = await page.evaluate('getComputedStyle(document.documentElement).scrollbarColor')
+    t.match(scrollbars, isDark ? 'rgb(154, 164, 175)' : 'rgb(89, 99, 110)', 'scrollbars have the colours of the page')
     t.strictSame(faults, [])
   })
 }

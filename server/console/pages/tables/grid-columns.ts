@@ -1,11 +1,20 @@
-// The columns of the grid: which can be edited, and where foreign keys lead.
+// The columns of the grid: how wide they are, which can be edited, and where foreign keys lead.
 import type { ColumnDetails, RelationDetails } from '../../../services/console/schema-protocol.ts'
 import { isNull, textOf, type Row } from '../../rest/cells.ts'
 import { equals } from '../../rest/filter.ts'
 import { hasKey } from '../../rest/relation.ts'
 import { href } from '../../router.ts'
-import type { GridColumn } from './grid.tsx'
 import type { GridRow } from './rows.ts'
+
+export type GridColumn = {
+  readonly name: string
+  readonly details: ColumnDetails | undefined
+  readonly isKey: boolean
+  /** Whether the viewer may write it. */
+  readonly isEditable: boolean
+  /** The link to the row that a value refers to. */
+  readonly linkOf: ((row: GridRow) => string | undefined) | undefined
+}
 
 /** The columns of the rows, or of the relation while it has no rows. */
 export function gridColumns(relation: RelationDetails | undefined, first: Row | undefined): readonly GridColumn[] {
@@ -46,4 +55,27 @@ function linkOf(relation: RelationDetails, name: string): GridColumn['linkOf'] {
             }),
           ),
         )
+}
+
+/** Pixels in which every value of a type fits, or the usual ones. */
+const widthsOfTypes: Readonly<Record<string, number>> = {
+  int8: 160,
+  numeric: 160,
+  float8: 170,
+  date: 110,
+  timestamp: 210,
+  timestamptz: 245,
+  uuid: 290,
+}
+
+/** Pixels of the arrow to another row. */
+const linkWidth = 24
+
+/** Pixels of a column that was not resized. */
+export function widthOf({ name, details, linkOf }: GridColumn): number {
+  const named = Math.min(name.length * 8 + 44, 260)
+  if (!details) return Math.max(150, named)
+  const { baseType, category } = details
+  const width = widthsOfTypes[baseType] ?? { B: 100, S: 220, N: 110 }[category] ?? 150
+  return Math.max(width + (linkOf ? linkWidth : 0), named)
 }

@@ -2,21 +2,11 @@
 // https://www.w3.org/WAI/ARIA/apg/patterns/grid/
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import type { ColumnDetails } from '../../../services/console/schema-protocol.ts'
 import { isNull, textOf } from '../../rest/cells.ts'
 import type { Order } from '../../rest/filter.ts'
+import { widthOf, type GridColumn } from './grid-columns.ts'
 import type { RefusedValue } from './refused-values.ts'
 import type { GridRow } from './rows.ts'
-
-export type GridColumn = {
-  readonly name: string
-  readonly details: ColumnDetails | undefined
-  readonly isKey: boolean
-  /** Whether the viewer may write it. */
-  readonly isEditable: boolean
-  /** The link to the row that a value refers to. */
-  readonly linkOf: ((row: GridRow) => string | undefined) | undefined
-}
 
 type Position = { readonly row: number; readonly column: number }
 
@@ -44,28 +34,6 @@ const rowHeight = 30
 const overscan = 8
 const firstWidth = 52
 const narrowest = 60
-
-/** Pixels in which every value of a type fits, or the usual ones. */
-const widthsOfTypes: Readonly<Record<string, number>> = {
-  int8: 160,
-  numeric: 160,
-  float8: 170,
-  date: 110,
-  timestamp: 210,
-  timestamptz: 245,
-  uuid: 290,
-}
-
-/** Pixels of the arrow to another row. */
-const linkWidth = 24
-
-function widthOf({ name, details, linkOf }: GridColumn): number {
-  const named = Math.min(name.length * 8 + 44, 260)
-  if (!details) return Math.max(150, named)
-  const { baseType, category } = details
-  const width = widthsOfTypes[baseType] ?? { B: 100, S: 220, N: 110 }[category] ?? 150
-  return Math.max(width + (linkOf ? linkWidth : 0), named)
-}
 
 export function Grid(props: Props) {
   const { label, columns, rows, order, selected } = props

@@ -2,12 +2,10 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { ConsoleSchema, RelationDetails } from '../../../services/console/schema-protocol.ts'
 import { ApiProblem, consoleApi, type Viewer } from '../../api.ts'
-import { Confirm } from '../../forms.tsx'
 import { Button, Problem, useLoaded } from '../../parts.tsx'
 import { LookAsServiceRole } from '../../read-problem.tsx'
-import type { Row } from '../../rest/cells.ts'
 import { orderOf, orderText, type Parameter } from '../../rest/filter.ts'
-import { keyFilters, keyText, readOf, type Place } from '../../rest/relation.ts'
+import { keyText, type Place } from '../../rest/relation.ts'
 import { go, href, useRoute } from '../../router.ts'
 import { useSession } from '../../session.tsx'
 import { countText } from '../../values.tsx'
@@ -17,13 +15,13 @@ import { Filters, RequestLine } from './filter-bar.tsx'
 import { gridColumns } from './grid-columns.ts'
 import { Grid } from './grid.tsx'
 import { RlsBadge } from './relation-list.tsx'
-import { Refusal, WhyDialog } from './refusal.tsx'
+import { Refusal } from './refusal.tsx'
 import { useRefusedValues } from './refused-values.ts'
-import { InsertDialog, RowDialog } from './row-form.tsx'
-import { maxRows, pageParameters, useRows } from './rows.ts'
-import { Content, Count, PoliciesDialog, Unexposed } from './table-parts.tsx'
-import { ExportButtons, ImportDialog } from './transfer.tsx'
-import { deleteRows, insertRow, updateRow, WriteRefused } from './writes.ts'
+import { maxRows, useRows } from './rows.ts'
+import { TableDialogs, type Shown } from './table-dialogs.tsx'
+import { Content, Count, Unexposed } from './table-parts.tsx'
+import { ExportButtons } from './transfer.tsx'
+import { deleteRows, updateRow, WriteRefused } from './writes.ts'
 
 type Props = {
   readonly schema: string
@@ -76,10 +74,6 @@ type RowsProps = {
   readonly all: ConsoleSchema
   readonly onChanged: () => void
 }
-
-type Shown =
-  | { readonly kind: 'insert' | 'import' | 'delete' | 'refused' | 'policies' }
-  | { readonly kind: 'row' | 'hidden'; readonly row: Row }
 
 function TableRows({ place, viewer, relation, detailsError, parameters, isHiddenShown, all, onChanged }: RowsProps) {
   const { roles } = useSession()
@@ -259,58 +253,16 @@ function TableRows({ place, viewer, relation, detailsError, parameters, isHidden
         {rows.rows.length > 0 &&
           ' Enter edits, Escape gives the stored value, Space selects, Ctrl+Enter follows a reference, Ctrl+C copies.'}
       </p>
-      {shown?.kind === 'insert' && target && (
-        <InsertDialog
-          relation={target.relation}
-          onInsert={async (values) => {
-            await insertRow(target, values)
+      {shown && (
+        <TableDialogs
+          {...{ shown, place, viewer, parameters }}
+          relation={relation}
+          chosen={chosen.length}
+          onRemove={() => remove().catch(refused(setError))}
+          onAdded={() => {
             rows.reload()
             onChanged()
           }}
-          onClose={() => setShown(undefined)}
-        />
-      )}
-      {shown?.kind === 'import' && relation && (
-        <ImportDialog
-          {...{ viewer, place, relation }}
-          onDone={() => {
-            rows.reload()
-            onChanged()
-          }}
-          onClose={() => setShown(undefined)}
-        />
-      )}
-      {shown?.kind === 'delete' && (
-        <Confirm
-          title={`Delete ${chosen.length === 1 ? 'a row' : `${chosen.length} rows`} of ${place.name}?`}
-          action={`Delete ${chosen.length}`}
-          onConfirm={() => remove().catch(refused(setError))}
-          onClose={() => setShown(undefined)}
-        >
-          <p>
-            {chosen.length === 1 ? 'It is' : 'They are'} deleted as {viewerLabel(viewer)}. This cannot be undone.
-          </p>
-        </Confirm>
-      )}
-      {shown?.kind === 'row' && relation && (
-        <RowDialog relation={relation} row={shown.row} onClose={() => setShown(undefined)} />
-      )}
-      {shown?.kind === 'policies' && relation && (
-        <PoliciesDialog relation={relation} onClose={() => setShown(undefined)} />
-      )}
-      {shown?.kind === 'refused' && (
-        <WhyDialog
-          title={`Why ${viewerLabel(viewer)} is refused`}
-          sent={readOf(place, pageParameters(parameters))}
-          viewer={viewer}
-          onClose={() => setShown(undefined)}
-        />
-      )}
-      {shown?.kind === 'hidden' && relation && (
-        <WhyDialog
-          title={`Why ${viewerLabel(viewer)} does not see the row`}
-          sent={readOf(place, keyFilters(relation, shown.row))}
-          viewer={viewer}
           onClose={() => setShown(undefined)}
         />
       )}

@@ -1,9 +1,9 @@
-// One account: what it is, how it signs in, where it is signed in, and everything that administrators may change.
+// One account: what it is, and everything that administrators may change.
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import type { UserDetails } from '../../../services/console/protocol.ts'
 import { consoleApi } from '../../api.ts'
-import { Confirm, useAction, type Action } from '../../forms.tsx'
+import { Confirm, useAction } from '../../forms.tsx'
 import { Badge, Button, Copy, Loading, Problem, Snippet, useLoaded } from '../../parts.tsx'
 import { go, href } from '../../router.ts'
 import { Time } from '../../values.tsx'
@@ -13,20 +13,17 @@ import {
   administrator,
   changeUser,
   deleteUser,
-  endSession,
   findUser,
   fullName,
   isBanned,
   listPasskeys,
   nameOf,
-  removeFactor,
-  removePasskey,
   sendRecovery,
   setAppRole,
-  type Passkey,
-  type User,
 } from './users.ts'
 import { EditDialog, LinkDialog } from './user-dialogs.tsx'
+import type { AccountProps, PartProps } from './user-part.ts'
+import { Factors, Passkeys, Sessions } from './user-sign-in.tsx'
 
 export function UserPage({ id }: { readonly id: string }) {
   const { value, error, reload } = useLoaded(async () => {
@@ -46,13 +43,6 @@ export function UserPage({ id }: { readonly id: string }) {
       {value ? <Account {...value} onChanged={reload} /> : error === undefined && <Loading />}
     </div>
   )
-}
-
-type AccountProps = {
-  readonly user: User
-  readonly passkeys: readonly Passkey[]
-  readonly details: UserDetails
-  readonly onChanged: () => void
 }
 
 function Account({ user, passkeys, details, onChanged }: AccountProps) {
@@ -76,12 +66,6 @@ function Account({ user, passkeys, details, onChanged }: AccountProps) {
       </div>
     </>
   )
-}
-
-type PartProps = AccountProps & {
-  readonly action: Action
-  /** Runs an action and loads the account again. */
-  readonly change: (act: () => Promise<unknown>) => void
 }
 
 type Opened = 'edit' | 'link' | 'delete' | undefined
@@ -284,94 +268,6 @@ function Rights({ user, details: { app_role: appRole }, action, change }: PartPr
             Ban
           </Button>
         </p>
-      )}
-    </section>
-  )
-}
-
-function Factors({ user: { id, factors = [] }, action, change }: PartProps) {
-  return (
-    <section class="card">
-      <h2>Second factors</h2>
-      {factors.length === 0 && <p class="faint">The user has none.</p>}
-      <ul class="rows">
-        {factors.map(({ id: factor, friendly_name: name, factor_type: type, status, created_at: at }) => (
-          <li key={factor}>
-            <span>
-              {name ?? type} <Badge kind={status === 'verified' ? 'good' : 'plain'}>{status}</Badge>
-              <br />
-              <small class="faint">
-                {type}, added <Time at={at} />
-              </small>
-            </span>
-            <Button isBusy={action.isBusy} onClick={() => change(() => removeFactor(id, factor))}>
-              Remove
-            </Button>
-          </li>
-        ))}
-      </ul>
-    </section>
-  )
-}
-
-function Passkeys({ user: { id }, passkeys, action, change }: PartProps) {
-  return (
-    <section class="card">
-      <h2>Passkeys</h2>
-      {passkeys.length === 0 && <p class="faint">The user has no passkeys.</p>}
-      <ul class="rows">
-        {passkeys.map(({ id: passkey, friendly_name: name, created_at: at, last_used_at: used }) => (
-          <li key={passkey}>
-            <span>
-              {name ?? 'Passkey'}
-              <br />
-              <small class="faint">
-                added <Time at={at} />,{' '}
-                {used === undefined ? (
-                  'never used'
-                ) : (
-                  <>
-                    last used <Time at={used} />
-                  </>
-                )}
-              </small>
-            </span>
-            <Button isBusy={action.isBusy} onClick={() => change(() => removePasskey(id, passkey))}>
-              Remove
-            </Button>
-          </li>
-        ))}
-      </ul>
-    </section>
-  )
-}
-
-function Sessions({ user: { id }, details: { sessions }, action, change }: PartProps) {
-  return (
-    <section class="card">
-      <h2>Sessions</h2>
-      {sessions.length === 0 && <p class="faint">The user is signed in nowhere.</p>}
-      <ul class="rows">
-        {sessions.map(({ id: session, createdAt, refreshedAt, hasCookie, userAgent, passkey }) => (
-          <li key={session}>
-            <span>
-              {userAgent ?? 'Unknown client'} <Badge>{hasCookie ? 'cookie' : 'tokens'}</Badge>{' '}
-              {passkey !== null && <Badge>{passkey.name ?? 'passkey that was removed'}</Badge>}
-              <br />
-              <small class="faint">
-                began <Time at={createdAt} />, last used <Time at={refreshedAt ?? createdAt} />
-              </small>
-            </span>
-            <Button isBusy={action.isBusy} onClick={() => change(() => endSession(id, session))}>
-              Sign out
-            </Button>
-          </li>
-        ))}
-      </ul>
-      {sessions.length > 1 && (
-        <Button isBusy={action.isBusy} onClick={() => change(() => endSession(id, 'all'))}>
-          Sign out everywhere
-        </Button>
       )}
     </section>
   )
