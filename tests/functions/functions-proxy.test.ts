@@ -254,14 +254,17 @@ t.test('more calls at the same time are refused', async (t) => {
   t.equal(await (await ask('hello')).text(), 'again')
 })
 
-t.test('WebSockets are refused with a sentence', async (t) => {
+t.test('WebSockets are refused with a sentence, which is no failure', async (t) => {
   const before = calls
+  const failures = (): number => logged().filter(({ event }) => event === 'failure').length
+  const failed = failures()
   const lines = ['GET /functions/v1/hello HTTP/1.1', 'Host: x', 'Connection: Upgrade', 'Upgrade: websocket', '\r\n']
   const raw = rawRequest(url, lines.join('\r\n'))
   t.ok(await until(() => raw.text().includes('WebSocket')))
   t.match(raw.text(), /^HTTP\/1.1 501 /)
   raw.socket.destroy()
   t.equal(calls, before)
+  t.equal(failures(), failed)
 })
 
 t.test('a path does not reach another function than the one whose token was verified', async (t) => {

@@ -17,6 +17,9 @@ import { FunctionFailure } from './runtime/function-failure.ts'
 import type { FunctionResponse } from './runtime/function-source.ts'
 import type { CallOutcome, FunctionStatistics } from './statistics.ts'
 
+/** Codes of errors that are no failure of the server, although their status is 500 or more. */
+const refusals: ReadonlySet<string | number> = new Set(['BUSY', 'UPGRADE_NOT_SUPPORTED'])
+
 export type CallParts = {
   readonly callers: CredentialChecks
   /** Finds a function. @throws FunctionError 404 when no function has this name, 503 when the files cannot be read */
@@ -69,7 +72,7 @@ export async function answerCall(request: IncomingMessage, response: ServerRespo
     end(known.status === 503 && known.code === 'BUSY' ? 'refused' : 'failed')
     statistics.refused(String(known.code))
     if (error instanceof FunctionFailure) parts.failed(called ?? '', requestId, error)
-    else if (known.status >= 500 && known.code !== 'BUSY') parts.onError(known.cause ?? error)
+    else if (known.status >= 500 && !refusals.has(known.code)) parts.onError(known.cause ?? error)
     if (response.headersSent) response.destroy()
     else sendFunctionError(request, response, parts.allowedOrigins(), known)
   }
