@@ -19,6 +19,9 @@ export async function launchBrowser(t: Pick<Test, 'teardown'>): Promise<Browser>
   return browser
 }
 
+/** Looks each 50 ms whether what is awaited is there. By default each frame is drawn and searched, which takes a second processor. */
+const often = { polling: 50 }
+
 export type ConsolePage = {
   readonly page: Page
   /** Errors of scripts, and what the content security policy has blocked. */
@@ -62,7 +65,7 @@ export async function openPage(page: Page, fragment: string, heading: string): P
   await page.evaluate((hash) => {
     location.hash = hash
   }, fragment)
-  await page.waitForFunction((text) => document.querySelector('main h1')?.textContent.includes(text), {}, heading)
+  await page.waitForFunction((text) => document.querySelector('main h1')?.textContent.includes(text), often, heading)
 }
 
 /** Clicks the button, link or summary with a text. */
@@ -72,7 +75,7 @@ export async function press(page: Page, text: string, within = 'body'): Promise<
       [
         ...document.querySelectorAll<HTMLElement>(`${selector} :is(button, a, summary, [role=button], [role=tab])`),
       ].find((it) => it.textContent.trim() === wanted && it.getClientRects().length > 0 && !it.matches(':disabled')),
-    {},
+    often,
     text,
     within,
   )
@@ -86,7 +89,7 @@ export async function fill(page: Page, label: string, value: string, within = 'b
       [...document.querySelectorAll<HTMLLabelElement>(`${selector} label`)].find(
         (it) => it.querySelector('span')?.textContent.trim() === wanted,
       )?.control,
-    {},
+    often,
     label,
     within,
   )
@@ -106,7 +109,7 @@ export async function shows(page: Page, text: string, within = 'body'): Promise<
     .waitForFunction(
       (wanted, selector) =>
         [...document.querySelectorAll<HTMLElement>(selector)].some((it) => it.innerText.includes(wanted)),
-      {},
+      often,
       text,
       within,
     )
@@ -124,7 +127,7 @@ export async function lookAs(page: Page, name: string): Promise<void> {
       [...document.querySelectorAll<HTMLElement>('dialog .choices button')].find((it) =>
         it.textContent.startsWith(wanted),
       ),
-    {},
+    often,
     name,
   )
   await (button.asElement() as unknown as { readonly click: () => Promise<void> }).click()
