@@ -79,6 +79,12 @@ export class ChangeBuffer {
     return last ? lastChangeOf(last.transaction) : (this.#start ?? { commit: 0n, index: 0 })
   }
 
+  /** The last change before the transaction with a number. */
+  before(sequence: number): ChangePosition {
+    const entry = this.at(sequence - 1)
+    return entry ? lastChangeOf(entry.transaction) : (this.#start ?? { commit: 0n, index: 0 })
+  }
+
   /** Number of the last transaction that was added. */
   get last(): number {
     return this.#sequence

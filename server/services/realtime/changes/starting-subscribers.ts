@@ -43,7 +43,8 @@ export class StartingSubscribers {
     this.#subscribers.add(subscriber)
     const first = this.#firstFor(start)
     setImmediate(() => void this.#catchUp(subscriber, first))
-    return after && start instanceof Resumption ? after : this.#options.buffer.newest
+    // The buffer may already have changes that it is yet to get, after which it would resume otherwise.
+    return after && start instanceof Resumption ? after : this.#options.buffer.before(first)
   }
 
   delete(subscriber: Subscriber): void {
