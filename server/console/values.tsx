@@ -72,7 +72,7 @@ export const countText = (count: number, noun: string): string =>
   `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`
 
 /** The set with the value, or without it if it was there. */
-export function toggled(values: ReadonlySet<string>, value: string): ReadonlySet<string> {
+export function toggled<Value>(values: ReadonlySet<Value>, value: Value): ReadonlySet<Value> {
   const next = new Set(values)
   if (!next.delete(value)) next.add(value)
   return next

@@ -25,15 +25,15 @@ export const viewerLabel = (viewer: Viewer): string => (viewer.kind === 'role' ?
 
 type ListedUser = { readonly id: string; readonly email?: string | undefined; readonly phone?: string | undefined }
 
-/** GoTrue sends empty texts for addresses that an account does not have. */
-const nameOf = ({ id, email, phone }: ListedUser): string =>
+/** How people call an account. GoTrue sends empty texts for addresses that it does not have. */
+export const nameOf = ({ id, email, phone }: ListedUser): string =>
   [email, phone].find((it) => it !== undefined && it !== '') ?? id
 
 /** The button in the header that shows the viewer and opens the choice of another. */
 export function ViewerPicker() {
   const { viewer } = useViewer()
   const [isOpen, setOpen] = useState(false)
-  const isAll = viewer.kind === 'role' && viewer.role === 'service_role'
+  const isAll = isSameViewer(viewer, serviceRole)
   return (
     <>
       <button

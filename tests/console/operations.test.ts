@@ -28,6 +28,7 @@ t.test('operations', async (t) => {
     PGRST_APP_SETTINGS_GREETING: 'hello',
     SESSION_SECRETS: 'hunter2-hunter2-hunter2-hunter2-hunter2',
     PGRST_DB_MAX_ROWS: '500',
+    WEBHOOKS_MAX_ATTEMPTS: '7',
   })
   const client = await signInToConsole(server)
   const get = async <T>(path: string): Promise<T> => (await client.call('GET', `operations/${path}`)).body.details as T
@@ -56,6 +57,8 @@ t.test('operations', async (t) => {
     t.match(find('db-max-rows'), { value: '500', origin: 'environment', source: 'PGRST_DB_MAX_ROWS', isWaiting: false })
     t.match(find('jwt-secret'), { value: null, isSecret: true, isSet: true })
     t.match(find('gotrue-smtp-pass'), { value: null, isSecret: true })
+    t.match(find('jwt-secret-is-base64'), { value: 'false', isSecret: false })
+    t.match(find('webhooks-max-attempts'), { value: '7', isSecret: false })
     t.match(find('db-pool'), { origin: 'default', source: null, isSet: false })
     t.match(find('app.settings.greeting'), { value: '"hello"' })
     t.match(find('app.settings.api_key'), { value: null })

@@ -1,5 +1,6 @@
 // Shows an execution plan as a tree.
 import { Badge } from '../parts.tsx'
+import { countText } from '../values.tsx'
 import { planTree, type PlanNode } from './plan.ts'
 
 export function PlanView({ plan }: { readonly plan: unknown }) {
@@ -33,12 +34,12 @@ const Node = ({ node }: { readonly node: PlanNode }) => (
         )}{' '}
         <span class="faint">
           {node.rows === null
-            ? `about ${rowsText(node.estimatedRows)}`
-            : `${rowsText(node.rows)}${node.loops > 1 ? ` in ${node.loops} loops` : ''}`}
+            ? `about ${countText(node.estimatedRows, 'row')}`
+            : `${countText(node.rows, 'row')}${node.loops > 1 ? ` in ${node.loops} loops` : ''}`}
           {node.time !== null && `, ${milliseconds(node.time)}`}
         </span>{' '}
         {node.offBy !== null && (
-          <Badge kind="warning" title={`Estimated: ${rowsText(node.estimatedRows)} per loop`}>
+          <Badge kind="warning" title={`Estimated: ${countText(node.estimatedRows, 'row')} per loop`}>
             estimate off ×{node.offBy}
           </Badge>
         )}
@@ -59,8 +60,6 @@ const Node = ({ node }: { readonly node: PlanNode }) => (
     )}
   </li>
 )
-
-const rowsText = (rows: number): string => `${rows.toLocaleString('en')} ${rows === 1 ? 'row' : 'rows'}`
 
 /** A time for people. */
 export const milliseconds = (time: number): string => {

@@ -36,7 +36,7 @@ async function readStored(client: Client, { dbPreConfig }: Config): Promise<read
 }
 
 /** Settings whose values are secrets, or contain some that `scrub` does not find. */
-const secretName = /secret(?!-is-base64)|smtp-pass$|jwt-keys$|access-key|encryption|webhook|test-otp$/
+const secretName = /secret(?!-is-base64)|smtp-pass$|jwt-keys$|access-key|encryption|test-otp$/
 
 /** Parameters of connection strings, in URLs or as `name=value`. */
 const passwordParameter = /\b((?:ssl)?password\s*=\s*)(?:'(?:[^'\\]|\\.)*'|[^\s&"']+)/gi
@@ -47,7 +47,7 @@ export const withoutPasswords = (value: string): string => scrub(value).replace(
 function stateOf(key: SettingKey, { config, env }: ServedSettings, next: LoadedConfig): SettingState {
   const setting: Setting<unknown> = settings[key]
   const { name, description, change, type } = setting
-  const isSecret = secretName.test(name) && name !== 'jwt-secret-is-base64'
+  const isSecret = secretName.test(name)
   const source = settingSource(next, key) ?? null
   const isSet = !isDeepStrictEqual(config[key], setting.default)
   return {

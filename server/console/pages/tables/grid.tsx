@@ -4,6 +4,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { isNull, textOf } from '../../rest/cells.ts'
 import type { Order } from '../../rest/filter.ts'
+import { toggled } from '../../values.tsx'
 import { widthOf, type GridColumn } from './grid-columns.ts'
 import type { RefusedValue } from './refused-values.ts'
 import type { GridRow } from './rows.ts'
@@ -119,11 +120,7 @@ export function Grid(props: Props) {
       if (row && column) props.onGiveUp(row, column)
     },
   }
-  const toggle = (row: number): void => {
-    const next = new Set(selected)
-    if (!next.delete(row)) next.add(row)
-    props.onSelect(next)
-  }
+  const toggle = (row: number): void => props.onSelect(toggled(selected, row))
   const onKeyDown = (event: KeyboardEvent): void => {
     if (isEditing || event.target !== box.current) return
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'c') {

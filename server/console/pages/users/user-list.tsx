@@ -4,6 +4,7 @@ import { FormDialog } from '../../forms.tsx'
 import { Badge, Button, Empty, Loading, Problem, Table, TextField, useLoaded } from '../../parts.tsx'
 import { go, href, useRoute } from '../../router.ts'
 import { Time } from '../../values.tsx'
+import { nameOf } from '../../viewer.tsx'
 import {
   administrator,
   createUser,
@@ -11,7 +12,6 @@ import {
   inviteUser,
   isBanned,
   listUsers,
-  nameOf,
   pageSize,
   type User,
   type UserPage,

@@ -7,7 +7,7 @@ import { Confirm, useAction } from '../../forms.tsx'
 import { Badge, Button, Copy, Loading, Problem, Snippet, useLoaded } from '../../parts.tsx'
 import { go, href } from '../../router.ts'
 import { Time } from '../../values.tsx'
-import { useViewer } from '../../viewer.tsx'
+import { nameOf, useViewer } from '../../viewer.tsx'
 import { UserBadges } from './user-list.tsx'
 import {
   administrator,
@@ -17,7 +17,6 @@ import {
   fullName,
   isBanned,
   listPasskeys,
-  nameOf,
   sendRecovery,
   setAppRole,
 } from './users.ts'

@@ -42,9 +42,6 @@ export type User = {
 /** The app_role of administrators. */
 export const administrator = 'admin'
 
-export const nameOf = ({ id, email, phone }: Pick<User, 'id' | 'email' | 'phone'>): string =>
-  [email, phone].find((it) => it !== '') ?? id
-
 export const fullName = ({ user_metadata: { full_name: name } }: User): string => (typeof name === 'string' ? name : '')
 
 export const isBanned = ({ banned_until: until }: User): boolean =>
