@@ -83,6 +83,6 @@ export function TableDialogs({
       return <WhyDialog title={`Why ${who} does not see the row`} {...{ sent, viewer, onClose }} />
     }
     default:
-      return shown satisfies never
+      return shown.kind satisfies never
   }
 }
