@@ -68,7 +68,7 @@ export type CatalogKeys = {
 /** What `stable-relations.sql` proves of the database, a relation or the functions of a name. `key` is a `qualifiedKey`. */
 export type Proof =
   | { readonly kind: 'database'; readonly isSound: boolean }
-  | { readonly kind: 'relation'; readonly key: string; readonly isQuiet: boolean }
+  | { readonly kind: 'relation'; readonly key: string; readonly isQuiet: boolean; readonly isQuietlyWritten: boolean }
   | { readonly kind: 'routine'; readonly key: string }
 
 /** What the other statements return. */
@@ -163,7 +163,9 @@ function decodeProof(row: CatalogRow): Proof {
   const proof = decodeRow<Named<Proof>>(row)
   if (proof.kind === 'database') return proof
   const key = qualifiedKey(proof.schema, proof.name)
-  return proof.kind === 'routine' ? { kind: 'routine', key } : { kind: 'relation', key, isQuiet: proof.isQuiet }
+  if (proof.kind === 'routine') return { kind: 'routine', key }
+  const { isQuiet, isQuietlyWritten } = proof
+  return { kind: 'relation', key, isQuiet, isQuietlyWritten }
 }
 
 /** Fetches the rows of a statement in batches, between which requests are handled. */

@@ -216,11 +216,15 @@ function* buildRelationships(
   })
 }
 
-type Proven = Pick<SchemaCache, 'isSound' | 'stableRelations' | 'quietRelations' | 'quietRoutines'>
+type Proven = Pick<
+  SchemaCache,
+  'isSound' | 'stableRelations' | 'quietRelations' | 'quietlyWritten' | 'quietRoutines'
+>
 
 function* provenOf(proofs: readonly Proof[]): Steps<Proven> {
   let isSound = false
-  const [stableRelations, quietRelations, quietRoutines] = [new Set<string>(), new Set<string>(), new Set<string>()]
+  const [stableRelations, quietRelations] = [new Set<string>(), new Set<string>()]
+  const [quietlyWritten, quietRoutines] = [new Set<string>(), new Set<string>()]
   yield* eachOf(proofs, (proof) => {
     if (proof.kind === 'database') {
       isSound = proof.isSound
@@ -229,9 +233,10 @@ function* provenOf(proofs: readonly Proof[]): Steps<Proven> {
     } else {
       stableRelations.add(proof.key)
       if (proof.isQuiet) quietRelations.add(proof.key)
+      if (proof.isQuietlyWritten) quietlyWritten.add(proof.key)
     }
   })
-  return { isSound, stableRelations, quietRelations, quietRoutines }
+  return { isSound, stableRelations, quietRelations, quietlyWritten, quietRoutines }
 }
 
 /**

@@ -27,6 +27,11 @@ export type SchemaCache = {
   readonly stableRelations: ReadonlySet<string>
   /** Those that call no function that may set `response.headers` or `response.status`, either. */
   readonly quietRelations: ReadonlySet<string>
+  /**
+   * Tables of which that is also true when they are written, apart from triggers. Dates are in the format of ISO 8601 in all
+   * sessions then.
+   */
+  readonly quietlyWritten: ReadonlySet<string>
   /** Functions of which no overload is volatile or may set them, by `qualifiedKey(schema, name)`. */
   readonly quietRoutines: ReadonlySet<string>
   /** The pre-request function of the settings, if it is declared stable or immutable. */

@@ -66,6 +66,8 @@ const columnFlag = {
 /** What all columns of one type and modifier have in common. */
 export type ColumnTypeRow = Pick<Column, 'type' | 'nominalType' | 'maxLength' | 'enumValues' | 'default'> & {
   readonly key: string
+  /** Of the base type of a domain. */
+  readonly oid: number
   /** Whether it is a domain with NOT NULL. */
   readonly isNotNull: boolean
   readonly operatorSchema: string | null
@@ -182,7 +184,7 @@ function columnOf(
   defaultText: string | null,
   description: string | null,
 ): Column {
-  const { isNotNull: isDomainNotNull, operatorSchema, type, nominalType, maxLength, enumValues } = columnType
+  const { isNotNull: isDomainNotNull, oid, operatorSchema, type, nominalType, maxLength, enumValues } = columnType
   const isNotNull = (flags & columnFlag.isNotNull) !== 0
   const hasUncheckedNulls = isNotNull ? (flags & columnFlag.isUnchecked) !== 0 : isDomainNotNull
   return {
@@ -190,6 +192,7 @@ function columnOf(
     description,
     nullable: !(isNotNull || isDomainNotNull),
     type,
+    typeOid: oid,
     nominalType,
     maxLength,
     default: (flags & columnFlag.hasDefault) !== 0 ? defaultText : (defaultText ?? columnType.default),

@@ -12,6 +12,8 @@ export type Column = {
   readonly hasUncheckedNulls?: boolean
   /** Type with domains resolved to their base type; only types outside pg_catalog keep modifiers: `character varying`. */
   readonly type: string
+  /** The oid of its type, with domains resolved to their base type. */
+  readonly typeOid?: number
   /** Type as declared; the domain's qualified name when the column is of a domain. */
   readonly nominalType: string
   /** The schema of the type's operators `<`, `=` and `>`, unless it is pg_catalog. */

@@ -182,7 +182,7 @@ class TransactionRun implements SharedRun {
   #mayRetry(error: Error): boolean {
     if (this.#hasArrived || this.#receiver?.hasBegun === true) return false
     // A receiver that cannot go on has the same rows again.
-    if (error instanceof RowsRefused) return !this.#receiver
+    if (error instanceof RowsRefused) return this.usesRows && !this.#receiver
     if (this.#mayBeOfRows(error)) return true
     if (!this.#resetsRole && this.#hasForeignRole(error)) {
       this.#resetsRole = true

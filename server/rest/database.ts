@@ -45,7 +45,7 @@ export type PipelineStatement = {
   readonly receiver?: RowReceiver
   /**
    * What may run in place of the statement, if neither has an effect: with `EncodedRows.end`, its result is the same, in less
-   * time. A database may always run the statement itself.
+   * time. A database may always run the statement itself, unless that returns the rows (`RowsPlan.isOnlyForm`).
    */
   readonly rows?: RowsRequest | undefined
 }
@@ -58,6 +58,11 @@ export type RowsPlan = {
   readonly text: string
   /** Whether an error may be of a row that the statement does not return. Then the statement decides. */
   readonly mayFailAlone: boolean
+  /**
+   * Whether the rows are those of the statement itself, which cannot run again because it writes. All of them are encoded then,
+   * if necessary by `addLong`.
+   */
+  readonly isOnlyForm: boolean
   /** Whether the statement itself has to run, because of the columns or their values. */
   readonly isRefused: boolean
   /** Undefined if there is a type that cannot be encoded. */
@@ -83,6 +88,8 @@ export type EncodedRows = {
    * @returns whether it could be encoded: its values are in the format of their types, and not too long
    */
   add(buffer: Buffer, start: number, end: number): boolean
+  /** Adds a row that `add` could not encode. What was encoded before must have been taken. Returns what it becomes. */
+  addLong(buffer: Buffer, start: number): Buffer
   /** What was encoded since the last call. Call it when all rows that arrived together were added: the bytes are valid until then. */
   take(): Buffer
   /** Ends the body. Returns the fields before it of the row that the statement would have returned. */

@@ -49,13 +49,14 @@ export async function runCrud(
     return { ...readResult(plan.kind, []), body: arriving ?? explainBody(rows[0] ?? []) }
   }
   if (prepared.nested) return runNested(prepared.nested, plan, prepared, identity, context, claim)
+  const isOnlyForm = asRows?.plan.isOnlyForm === true
   const statements: PipelineStatement[] = [
     {
       text: main.text,
       values: main.values,
       resultFormats: resultFormatsOf(plan),
       // The log has the statement itself.
-      rows: stats && stats.largest <= mostRows && !context.trace.statements ? asRows : undefined,
+      rows: isOnlyForm || (stats && stats.largest <= mostRows && !context.trace.statements) ? asRows : undefined,
     },
   ]
   const planned = needsPlannedCount(plan, request.shape)

@@ -51,6 +51,7 @@ operators as (
 )
 select json_build_object(
   'key', used.type || ' ' || used.modifier,
+  'oid', coalesce(domains.base, t.oid)::bigint,
   'isNotNull', t.typtype = 'd' and t.typnotnull,
   'operatorSchema', operators.schema,
   'type', case

@@ -3,6 +3,8 @@
 -- with their policies and computed columns. A relation for which this cannot be proved is omitted.
 -- Quiet ones can, in addition, be read without calling a function that may set `response.headers` or `response.status`,
 -- which a function that is declared stable can do with set_config. So can quiet functions be called.
+-- Tables without rules can be written quietly if, in addition, the same is true of defaults, constraints, indexes and the checks of
+-- policies, and if dates are in the format of ISO 8601 in the sessions of all roles. Triggers are for `tables.sql` to find.
 -- The first row says whether anything can be proved in this database, even for a stable function.
 -- $1: names of the exposed schemas, a JSON array.
 with recursive
@@ -88,33 +90,45 @@ relations as (
   from pg_class c
   where c.oid >= 16384 and c.relkind in ('r', 'p', 'v', 'm', 'f')
 ),
--- Expressions that are evaluated when a relation is read, or a function is called.
-expressions (relation, function, tree) as (
-  select r.oid, null::oid, rule.ev_action::text
+-- Expressions that are evaluated when a relation is read, a function is called, or a relation is written.
+expressions (relation, function, written, tree) as (
+  select r.oid, null::oid, null::oid, rule.ev_action::text
   from relations r
   join pg_rewrite rule on rule.ev_class = r.oid and rule.ev_type = '1'
   where r.kind = 'v'
   union all
-  select polrelid, null, polqual::text from pg_policy where polqual is not null
+  select polrelid, null, null, polqual::text from pg_policy where polqual is not null
   union all
-  select null, oid, proargdefaults::text
+  select null, oid, null, proargdefaults::text
   from pg_proc
   where oid >= 16384 and provolatile <> 'v' and proargdefaults is not null
   union all
   -- Bodies of the SQL standard, since version 14.
-  select null, p.oid, to_jsonb(p) ->> 'prosqlbody'
+  select null, p.oid, null, to_jsonb(p) ->> 'prosqlbody'
   from pg_proc p
   where p.oid >= 16384 and p.provolatile <> 'v' and p.prosrc = ''
+  union all
+  select null, null, polrelid, polwithcheck::text from pg_policy where polwithcheck is not null
+  union all
+  select null, null, adrelid, adbin::text from pg_attrdef
+  union all
+  select null, null, conrelid, conbin::text from pg_constraint where conbin is not null and conrelid <> 0
+  union all
+  select null, null, indrelid, concat(indexprs::text, indpred::text)
+  from pg_index
+  where indexprs is not null or indpred is not null
 ),
 -- Every expression is searched once, however many relations have it: policies of many tables are often the same.
 trees as (
-  select tree, array_agg(relation) as relations, array_agg(function) as functions from expressions group by tree
+  select tree, array_agg(relation) as relations, array_agg(function) as functions, array_agg(written) as writes
+  from expressions
+  group by tree
 ),
 references_to as (
-  select distinct reached.relation, reached.function, found[1] as kind, found[2]::oid as target
+  select distinct reached.relation, reached.function, reached.written, found[1] as kind, found[2]::oid as target
   from trees
   cross join lateral regexp_matches(tree, ':(funcid|aggfnoid|winfnoid|relid) (\d+)', 'g') found
-  cross join lateral unnest(trees.relations, trees.functions) as reached (relation, function)
+  cross join lateral unnest(trees.relations, trees.functions, trees.writes) as reached (relation, function, written)
 ),
 -- A row of a table is also a row of the tables that it inherits from.
 ancestors (relation, ancestor) as (
@@ -190,7 +204,7 @@ names (kind, oid, word) as (
 ),
 -- What calls or reads what.
 uses (source, target) as materialized (
-  select concat('relation ' || relation, 'function ' || function),
+  select concat('relation ' || relation, 'function ' || function, 'written ' || written),
     case kind when 'relid' then 'relation ' else 'function ' end || target
   from references_to
   union all
@@ -201,6 +215,9 @@ uses (source, target) as materialized (
   where word in (select word from names union all select 'execute')
   union all
   select 'word ' || word, kind || ' ' || oid from names
+  union all
+  -- Partitions are written with their table.
+  select 'written ' || inhparent, 'written ' || inhrelid from pg_inherits
 ),
 -- Whatever may set `response.headers` or `response.status`, and what uses it.
 loud (what) as (
@@ -211,6 +228,10 @@ loud (what) as (
     select 'word execute'
     union all
     select 'relation ' || relation from foreign_relations
+    union all
+    select 'written ' || relation from foreign_relations
+    union all
+    select 'written ' || ev_class from pg_rewrite where ev_type <> '1'
     union all
     select 'function ' || p.oid
     from pg_proc p
@@ -249,6 +270,15 @@ is_quiet as (
     and concat(current_setting('response.headers', true), current_setting('response.status', true)) = '' as it
   from is_sound
 ),
+-- Whether all sessions have the style of dates that JSON has.
+has_iso_dates as (
+  select current_setting('DateStyle') like 'ISO%'
+    and not exists (
+      select from pg_db_role_setting s
+      cross join lateral unnest(s.setconfig) as settings (setting)
+      where setting ilike 'datestyle=%' and setting not ilike 'datestyle=%iso%'
+    ) as it
+),
 loud_relations (relation) as (
   select r.oid from loud join relations r on loud.what = 'relation ' || r.oid
   union all
@@ -262,7 +292,10 @@ select json_build_object(
   'schema', n.nspname,
   'name', r.name,
   -- Not an anti-join, as below.
-  'isQuiet', (select it from is_quiet) and (r.oid = any (array(select relation from loud_relations))) is not true
+  'isQuiet', (select it from is_quiet) and (r.oid = any (array(select relation from loud_relations))) is not true,
+  'isQuietlyWritten', r.kind in ('r', 'p') and (select it from is_quiet) and (select it from has_iso_dates)
+    and (r.oid = any (array(select relation from loud_relations))) is not true
+    and (r.oid = any (array(select r.oid from loud join relations r on loud.what = 'written ' || r.oid))) is not true
 )::text
 from relations r
 join pg_namespace n on n.oid = r.namespace

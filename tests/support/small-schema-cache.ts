@@ -192,6 +192,7 @@ export function schemaCache(parts: {
     textTypes: { types: new Set(), arrays: new Set() },
     stableRelations: new Set(),
     quietRelations: new Set(),
+    quietlyWritten: new Set(),
     quietRoutines: new Set(),
     mediaHandlers: new Map([...builtInHandlers, ...handlers]),
     postgresVersion: 180000,

@@ -44,8 +44,9 @@ export class PartWriter {
         this.#checkRest(part, next)
       }
       const { values, resultFormats, receiver, rows } = statement
-      if (usesRows && rows && this.#cache && !rows.isGivenUp && !rows.plan.isRefused) {
-        this.#writeRows(rows, this.#cache, next - 1, progress)
+      if (rows && this.#encodes(rows, usesRows)) {
+        this.#writeRows(rows.plan.isOnlyForm ? statement : rows.plan, rows, next - 1, progress)
+        if (flushes) writer.flush()
         continue
       }
       if (receiver?.namesOf) {
@@ -61,12 +62,25 @@ export class PartWriter {
     writer.sync()
   }
 
-  /** Writes rows in place of a statement. The server describes their columns unless they are known. */
-  #writeRows(request: RowsRequest, cache: StatementCache, index: number, progress: PartProgress): void {
+  #encodes({ plan, isGivenUp }: RowsRequest, usesRows: boolean): boolean {
+    return plan.isOnlyForm || (usesRows && this.#cache !== undefined && !isGivenUp && !plan.isRefused)
+  }
+
+  /**
+   * Writes a statement whose rows are encoded. The server describes their columns unless they are known.
+   *
+   * @param statement the one that returns the rows
+   */
+  #writeRows(
+    statement: Pick<PipelineStatement, 'text'>,
+    request: RowsRequest,
+    index: number,
+    progress: PartProgress,
+  ): void {
     const { plan, values } = request
-    const name = this.#prepare(plan, progress)
-    const encoded = name === '' ? undefined : cache.beginRows(name, plan)
-    progress.rows = new RowsRun(request, index, name, encoded)
+    const name = this.#prepare(statement, progress)
+    const encoded = name === '' ? undefined : this.#cache?.beginRows(name, plan)
+    ;(progress.rows ??= []).push(new RowsRun(request, index, name, encoded))
     if (!encoded) writer.describeStatement(name)
     writer.bind(name, values, allText)
     writer.execute()
@@ -75,11 +89,8 @@ export class PartWriter {
   /** Call this when the server has described the columns of rows. */
   describe(run: RowsRun, columns: readonly ColumnDescription[]): void {
     const { plan } = run.request
-    if (run.name === '') run.encoded = plan.encoderOf(columns)?.begin()
-    else {
-      this.#cache?.describe(run.name, columns)
-      run.encoded = this.#cache?.beginRows(run.name, plan)
-    }
+    if (run.name !== '') this.#cache?.describe(run.name, columns)
+    run.encoded = plan.encoderOf(columns)?.begin()
     if (!run.encoded) plan.refuse()
   }
 

@@ -215,14 +215,15 @@ export class PipelineQuery implements pg.Submittable {
   #encodeRow(running: RunningTransaction, progress: PartProgress, buffer: Buffer, start: number, end: number): boolean {
     const rows = running.rowsOf(progress)
     if (!rows) return false
-    running.encode(rows, buffer, start, end)
+    running.encode(rows, progress, buffer, start, end)
     this.#encoding = rows
     return true
   }
 
   #describeRows(running: RunningTransaction, progress: PartProgress, buffer: Buffer, start: number): void {
     const rows = running.rowsOf(progress)
-    if (!rows) return
+    // Statements that follow may be described before it: the last description before the rows is its own.
+    if (rows?.isDescribed !== true) return
     this.#writer.describe(rows, readColumns(buffer, start))
     if (!rows.encoded) running.error ??= new RowsRefused()
   }
@@ -230,9 +231,11 @@ export class PipelineQuery implements pg.Submittable {
   #endRows(running: RunningTransaction, progress: PartProgress): void {
     const rows = running.rowsOf(progress)
     this.#encoding = undefined
-    if (!rows?.encoded || running.error) return
+    if (!rows) return
+    progress.rows?.shift()
+    if (!rows.encoded || running.error) return
     const { encoded, request, index } = rows
-    running.transaction.timer?.replace(running.syncs, index, request.plan.text)
+    if (!request.plan.isOnlyForm) running.transaction.timer?.replace(running.syncs, index, request.plan.text)
     const fields = encoded.end()
     const { bytes } = encoded
     running.bytes += bytes
@@ -260,7 +263,7 @@ export class PipelineQuery implements pg.Submittable {
     const progress = running?.parts[running.syncs]
     if (!running || !progress) return false
     const rows = running.rowsOf(progress)
-    if (rows) return running.isTooLong(rows.request, length + (rows.encoded?.bytes ?? 0))
+    if (rows && running.isTooLong(rows, length + (rows.encoded?.bytes ?? 0))) return true
     if (running.transaction.maxBytes === undefined) return false
     return running.isExcess(progress, length, false)
   }

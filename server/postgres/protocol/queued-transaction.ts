@@ -1,5 +1,5 @@
 // A transaction of a pipeline, and how far it has come.
-import type { RawRow, RowReceiver, RowsRequest, ServerError } from '../../rest/database.ts'
+import type { RawRow, RowReceiver, ServerError } from '../../rest/database.ts'
 import type { StatementStats } from '../../common/statement-stats.ts'
 import type { WritePace } from '../sharing/write-pace.ts'
 import { statementError } from './statement-error.ts'
@@ -7,7 +7,7 @@ import type { StatementTimer } from './statement-timer.ts'
 import type { StreamedField } from './streamed-field.ts'
 import type { TransactionFlow } from './transaction-flow.ts'
 import type { PipelinePart } from './pipeline-part.ts'
-import { mostEncoded, RowsRefused, type RowsRun } from './rows-run.ts'
+import { mostEncoded, mostOfOnlyForm, RowsRefused, type RowsRun } from './rows-run.ts'
 
 /** Receives a large row while it still arrives: all fields but the last, and the last one. The results leave it out. */
 export type OnLargeRow = (fields: RawRow, last: StreamedField) => void
@@ -56,8 +56,8 @@ export type PartProgress = {
   prepared: number
   bound: number
   completed: number
-  /** The rows that run in place of a statement. */
-  rows: RowsRun | undefined
+  /** The statements of which the rows are encoded, in order, up to the last one that has ended. Undefined without any. */
+  rows: RowsRun[] | undefined
 }
 
 /** A transaction that has not ended. */
@@ -100,14 +100,19 @@ export class RunningTransaction {
 
   /** The rows that are arriving in place of the result of a statement. */
   rowsOf({ rows, completed }: PartProgress): RowsRun | undefined {
-    return rows?.index === completed && !this.isCleaning ? rows : undefined
+    return rows?.[0]?.index === completed && !this.isCleaning ? rows[0] : undefined
   }
 
   /** Encodes a row. The transaction fails if that is not possible. */
-  encode({ request, encoded }: RowsRun, buffer: Buffer, start: number, end: number): void {
+  encode(run: RowsRun, progress: PartProgress, buffer: Buffer, start: number, end: number): void {
+    const { request, encoded } = run
     if (this.error || !encoded) return
-    if (this.isTooLong(request, encoded.bytes + end - start)) return
-    if (encoded.add(buffer, start, end)) return
+    const { bytes } = encoded
+    if (this.isTooLong(run, bytes + end - start)) return
+    if (run.add(encoded, buffer, start, end)) {
+      if (this.transaction.maxBytes !== undefined) this.isExcess(progress, encoded.bytes - bytes)
+      return
+    }
     request.plan.refuse()
     this.error = new RowsRefused()
   }
@@ -119,11 +124,14 @@ export class RunningTransaction {
   }
 
   /** Whether encoded rows exceed their limit. The transaction fails then. */
-  isTooLong(request: RowsRequest, bytes: number): boolean {
+  isTooLong({ request, index }: RowsRun, bytes: number): boolean {
     if (this.error) return true
-    if (bytes <= mostEncoded) return false
+    const { isOnlyForm } = request.plan
+    if (bytes <= (isOnlyForm ? mostOfOnlyForm : mostEncoded)) return false
     request.isGivenUp = true
-    this.error = new RowsRefused()
+    this.error = isOnlyForm
+      ? statementError(this.syncs, { completed: index, bound: index + 1 }, tooLong)
+      : new RowsRefused()
     this.transaction.onExcess?.()
     return true
   }
@@ -148,6 +156,11 @@ export class RunningTransaction {
 }
 
 /** program_limit_exceeded */
+const tooLong: ServerError = {
+  severity: 'ERROR',
+  code: '54000',
+  message: `the rows of the response have more than ${mostOfOnlyForm} bytes`,
+}
 const tooLarge = (maxBytes: number): ServerError => ({
   severity: 'ERROR',
   code: '54000',

@@ -7,6 +7,8 @@ import { StreamedField } from './streamed-field.ts'
 
 /** Bytes of a body that is kept in memory, at most; a larger one is streamed by the statement itself. */
 export const mostEncoded = 2 * 1024 * 1024
+/** The same for rows that no other statement returns: those of a value of PostgreSQL. */
+export const mostOfOnlyForm = 1024 * 1024 * 1024 - 1
 
 /** A run that was sent. */
 export class RowsRun {
@@ -17,6 +19,8 @@ export class RowsRun {
   readonly name: string
   /** Undefined until the columns are known. */
   encoded: EncodedRows | undefined
+  /** Whether the server was asked to describe the columns. */
+  readonly isDescribed: boolean
   /** The beginning of the body. */
   #kept: PooledBuffer[] = []
 
@@ -25,11 +29,24 @@ export class RowsRun {
     this.index = index
     this.name = name
     this.encoded = encoded
+    this.isDescribed = encoded === undefined
+  }
+
+  /** Encodes a row; false when that is not possible. Only a form that has an alternative may fail. */
+  add(encoded: EncodedRows, buffer: Buffer, start: number, end: number): boolean {
+    if (encoded.add(buffer, start, end)) return true
+    if (!this.request.plan.isOnlyForm) return false
+    this.keep(encoded)
+    if (!encoded.add(buffer, start, end)) this.#keepBytes(encoded.addLong(buffer, start))
+    return true
   }
 
   /** Keeps what was encoded of the chunk that has arrived. */
   keep(encoded: EncodedRows): void {
-    const bytes = encoded.take()
+    this.#keepBytes(encoded.take())
+  }
+
+  #keepBytes(bytes: Buffer): void {
     let from = this.#kept.at(-1)?.append(bytes) ?? 0
     for (; from < bytes.length; from += pieceSize)
       this.#kept.push(PooledBuffer.of(bytes.subarray(from, from + pieceSize)))

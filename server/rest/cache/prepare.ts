@@ -4,7 +4,7 @@ import { ApiError, errorBody } from '../errors.ts'
 import { addressedBy, firstOf, type PrepareContext, type Prepared } from '../extension.ts'
 import { checkPayload } from '../request/payload-check.ts'
 import { bind, BoundRows, isCacheable, sourcesOf, type KnownShape, type PreparedShape } from './plan-cache.ts'
-import { hasNoEffect, isQuiet, keepsSession } from '../plan/effect.ts'
+import { hasNoEffect, isQuiet, isQuietWrite, keepsSession } from '../plan/effect.ts'
 import { planRequest } from '../plan/planner.ts'
 import type { PlanSettings } from '../plan/plan-context.ts'
 import type { RoleColumns } from '../extensions/readable-columns/starred.ts'
@@ -19,10 +19,13 @@ import type { PageCursor, ScopedCursor } from '../extensions/keyset-pages/page-c
 import { copied } from '../request/remembered.ts'
 import { keyPart, partKind } from '../request/shape-key.ts'
 import { bodyMarker, shapeKey, valuesOf, withMarkers, type MarkedParams } from './request-values.ts'
+import { isEncodable } from '../encode/column-type.ts'
 import { SharedRowsPlan } from '../encode/rows-plan.ts'
-import { render } from '../sql/fragment.ts'
+import type { RowsPlan } from '../database.ts'
+import { qualifiedKey } from '../../catalogue/identifier.ts'
+import { render, type Statement } from '../sql/fragment.ts'
 import { isObject } from '../sql/payload.ts'
-import { rowsSql } from '../sql/rows.ts'
+import { rowsSql, writtenRowsSql } from '../sql/rows.ts'
 import { mainStatement, needsPlannedCount } from '../sql/statement.ts'
 
 /** Called between parsing and planning, to measure the stages. */
@@ -139,8 +142,28 @@ function prepareUncached(
   checkPayload(request, read, validator)
   const planned = planRequest(request, cache, settings, extensions)
   const plan = addressed?.completePlan(planned) ?? planned
-  const main = isCrud(plan) ? render(mainStatement(plan, request.shape, snapshot.config)) : undefined
-  return { request, plan, hasNoEffect: hasNoEffect(plan, cache), keepsSession: keepsSession(plan, cache), main }
+  const known = { request, plan, hasNoEffect: hasNoEffect(plan, cache), keepsSession: keepsSession(plan, cache) }
+  if (!isCrud(plan)) return { ...known, main: undefined }
+  const written = writtenRows(plan, request, context)
+  if (!written) return { ...known, main: render(mainStatement(plan, request.shape, snapshot.config)) }
+  const { statement, rows } = written
+  return { ...known, main: statement, rows: { plan: rows, values: statement.values, isGivenUp: false } }
+}
+
+/** A write that returns the rows of the response: its form is decided before it runs, because it cannot run again. */
+function writtenRows(
+  plan: CrudPlan,
+  { shape }: PlannedRequest,
+  { snapshot: { config }, schemaCache: cache }: PrepareContext,
+): { readonly statement: Statement; readonly rows: RowsPlan } | undefined {
+  if (plan.kind !== 'mutate' || config.dbPreRequest !== null || cache.isDistributed || !isQuietWrite(plan, cache))
+    return undefined
+  const { into } = plan.mutate
+  const columns = cache.tables.get(qualifiedKey(into.schema, into.name))?.columns
+  const rows = columns && writtenRowsSql(plan, shape, columns, (column) => isEncodable(column, cache.textTypes))
+  if (!rows) return undefined
+  const statement = render(rows.sql)
+  return { statement, rows: new SharedRowsPlan(statement.text, rows, cache.textTypes) }
 }
 
 const planSettings = ({ snapshot, readableColumns }: PrepareContext): PlanSettings =>
@@ -188,11 +211,12 @@ function prepareShape(
   const marked = (page && extensions.paging[0]?.withPage(bodied, { ...page, cursor })) ?? bodied
   const shapePlan = planRequest(marked, cache, planSettings(context), extensions)
   if (!isCrud(shapePlan)) return 'uncacheable'
-  const statement = render(mainStatement(shapePlan, marked.shape, snapshot.config))
+  const written = writtenRows(shapePlan, marked, context)
+  const statement = written?.statement ?? render(mainStatement(shapePlan, marked.shape, snapshot.config))
   const sources = sourcesOf(statement, markers, markedBody)
   if (!sources) return 'uncacheable'
   const { text } = statement
-  const rows = rowsOf(shapePlan, marked, markers, markedBody, context)
+  const rows = written ? { plan: written.rows, sources } : rowsOf(shapePlan, marked, markers, markedBody, context)
   return {
     rows,
     // The planner has already rejected or ignored unknown preferences.

@@ -3,6 +3,8 @@
 // strings with the text of their output function, which is what the server sends.
 // https://www.postgresql.org/docs/current/functions-json.html#FUNCTIONS-JSON-PROCESSING
 import type { TextTypes } from '../../catalogue/schema-cache.ts'
+import type { Column } from '../../catalogue/table.ts'
+import { resultAlias } from '../sql/handler.ts'
 
 /** What the text of a value is. */
 export const form = {
@@ -144,7 +146,8 @@ const types = new Map<number, ColumnType>(
 // Types without arrays.
 types.delete(0)
 
-const text: ColumnType = { form: form.text, isArray: false }
+/** How a value becomes JSON of which only the text is known. */
+export const text: ColumnType = { form: form.text, isArray: false }
 const textArray: ColumnType = { form: form.text, isArray: true }
 
 /**
@@ -155,3 +158,7 @@ const textArray: ColumnType = { form: form.text, isArray: true }
 export function columnType(oid: number, { types: own, arrays }: TextTypes): ColumnType | undefined {
   return types.get(oid) ?? (own.has(oid) ? text : arrays.has(oid) ? textArray : undefined)
 }
+
+/** Whether the server can encode a column of a table. */
+export const isEncodable = ({ typeOid, name }: Column, types: TextTypes): boolean =>
+  typeOid !== undefined && columnType(typeOid, types) !== undefined && name !== resultAlias

@@ -4,7 +4,7 @@ import type { ColumnDescription, EncodedRows, RawRow } from '../database.ts'
 import { isSpace } from '../../text/json-scanner.ts'
 import { resultAlias } from '../sql/handler.ts'
 import type { RowsForm } from '../sql/rows.ts'
-import { columnType, form, isCopied, type ColumnType } from './column-type.ts'
+import { columnType, form, isCopied, text, type ColumnType } from './column-type.ts'
 import { writeArray } from './array.ts'
 import {
   isNumber,
@@ -67,15 +67,16 @@ export class RowEncoder {
     this.#fixed = 2 * separation + keys.length + columns.length * mostAdded
   }
 
-  /** @returns undefined when the server cannot encode one of the columns */
+  /** @returns undefined when the server cannot encode one of the columns; never for an only form */
   static of(rows: RowsForm, described: readonly ColumnDescription[], types: TextTypes): RowEncoder | undefined {
     const columns: Column[] = []
     const keys: Buffer[] = []
     let keyEnd = 0
     for (const [index, { name, type }] of described.slice(leadingOf(rows)).entries()) {
-      const known = columnType(type, types)
+      // Until the schema cache is reloaded, the values of an only form may be of a type that it does not know.
+      const known = columnType(type, types) ?? (rows.isOnlyForm === true ? text : undefined)
       // `json_agg(_postgrest_t)` aggregates such a column in place of the rows.
-      if (known === undefined || name.equals(aliasOfRows)) return undefined
+      if (known === undefined || (name.equals(aliasOfRows) && rows.isOnlyForm !== true)) return undefined
       const key = rows.isScalar ? noText : keyOf(name, index)
       keys.push(key)
       keyEnd += key.length
@@ -130,6 +131,7 @@ export class RowEncoder {
         continue
       }
       const to = from + length
+      const begin = next
       if (isArray) next = writeArray(kind, target, next, source, from, to)
       else if (kind === form.text) next = writeText(target, next, source, from, to)
       else if (length <= longCopy && isCopied(kind)) {
@@ -138,7 +140,10 @@ export class RowEncoder {
         for (let index = from; index < to; index++) target[next++] = source[index] ?? 0
         if (isQuoted) target[next++] = quote
       } else next = writeValue(kind, target, next, source, from, to)
-      if (next < 0) return next
+      if (next < 0) {
+        if (this.form.isOnlyForm !== true) return next
+        next = writeText(target, begin, source, from, to)
+      }
       from = to
     }
     if (isScalar) return next
@@ -170,9 +175,13 @@ export class RowEncoder {
       const length = lengthAt(source, from)
       from += 4
       const to = from + Math.max(length, 0)
+      const begin = next
       if (length < 0) next = writeNull(target, next)
       else next = (isArray ? writeArray : writeValue)(kind, target, next, source, from, to)
-      if (next < 0) return undefined
+      if (next < 0) {
+        if (this.form.isOnlyForm !== true) return undefined
+        next = writeText(target, begin, source, from, to)
+      }
       from = to
     }
     if (!this.form.isScalar) target[next++] = closingBrace
@@ -244,12 +253,26 @@ class RowsInProgress implements EncodedRows {
     const { body, cutAt } = encoder.form
     const rows = this.#rows++
     if ((body === 'first' && rows > 0) || rows === cutAt) return true
-    if (this.#pending + encoder.mostBytes(end - from) > scratch.length) return false
+    if (this.#pending + encoder.mostBytes(end - from) > scratch.length) {
+      this.#rows = rows
+      return false
+    }
     const begin = body === 'array' ? encoder.writeStart(this.#pending, rows, source, from) : this.#pending
     const next = encoder.writeRow(begin, source, from)
     if (next < 0) return false
     this.#pending = body === 'first' && encoder.form.isScalar ? trim(begin, next) : next
     return true
+  }
+
+  addLong(source: Buffer, start: number): Buffer {
+    const encoder = this.#encoder
+    const from = this.#readLeading(source, start + 2)
+    const begin = encoder.form.body === 'array' ? encoder.writeStart(0, this.#rows, source, from) : 0
+    const before = Buffer.from(scratch.subarray(0, begin))
+    this.#rows++
+    const row = Buffer.concat([before, encoder.longRow(source, from) ?? noValue])
+    this.#taken += row.length
+    return row
   }
 
   /** @returns where the fields of the row begin; negative when there is no row */

@@ -12,6 +12,7 @@ type Kept = { readonly columns: readonly ColumnDescription[]; readonly encoder: 
 export class SharedRowsPlan implements RowsPlan {
   readonly text: string
   readonly mayFailAlone: boolean
+  readonly isOnlyForm: boolean
   readonly #form: RowsForm
   readonly #types: TextTypes
   #kept: readonly Kept[] = []
@@ -21,6 +22,7 @@ export class SharedRowsPlan implements RowsPlan {
   constructor(text: string, form: RowsForm, types: TextTypes) {
     this.text = text
     this.mayFailAlone = form.cutAt !== undefined
+    this.isOnlyForm = form.isOnlyForm === true
     this.#form = form
     this.#types = types
   }

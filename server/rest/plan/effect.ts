@@ -52,6 +52,13 @@ export function keepsSession(plan: ActionPlan, cache: SchemaCache): boolean {
   return readsOnly(cache.stableRelations, plan.read, into)
 }
 
+/**
+ * Whether nothing that a write executes can set `response.headers` or `response.status`, or the format of dates. The pre-request
+ * function may.
+ */
+export const isQuietWrite = (plan: CrudPlan & { kind: 'mutate' }, cache: SchemaCache): boolean =>
+  has(cache.quietlyWritten, plan.mutate.into) && keepsSession(plan, cache)
+
 /** Whether a media type handler of the database creates the body. It may be volatile. */
 const hasCustomHandler = ({ handler }: CrudPlan): boolean => handler.kind === 'custom'
 

@@ -46,8 +46,8 @@ function conflictSql({ onConflict, columns, into, versions, isDistributed }: Ins
   return versions === undefined ? update + countUpdated : [update, counted([hasVersion(into, versions)], countUpdated)]
 }
 
-function insertSql(plan: InsertPlan): Fragment {
-  const { into, columns, body, staged, onConflict, where, returning, applyDefaults } = plan
+function insertSql(plan: InsertPlan, returning: Fragment): Fragment {
+  const { into, columns, body, staged, onConflict, where, applyDefaults } = plan
   const isPut = where.length > 0
   const conditions = conditionsOf(unqualified(payloadAlias), where)
   return [
@@ -61,23 +61,15 @@ function insertSql(plan: InsertPlan): Fragment {
         ? whereSql([countInserted, ...conditions])
         : '',
     conflictSql(plan),
-    returningSql(into, returning),
+    returning,
   ]
 }
 
-function updateSql({
-  into,
-  columns,
-  body,
-  where,
-  returning,
-  applyDefaults,
-  versions,
-  isDistributed,
-}: UpdatePlan): Fragment {
+function updateSql(plan: UpdatePlan, returning: Fragment): Fragment {
+  const { into, columns, body, where, applyDefaults, versions, isDistributed } = plan
   if (columns.length === 0) {
     // An UPDATE needs columns to set. This changes no row, and has the same result columns.
-    const nothing = returning.map((name) => column(unqualified(into.name), name)).join(', ') || 'NULL'
+    const nothing = plan.returning.map((name) => column(unqualified(into.name), name)).join(', ') || 'NULL'
     return `SELECT ${nothing} FROM ${qualified(into)} WHERE false`
   }
   const set = columns.map(({ name }) => `${identifier(name)} = ${payloadColumn(name)}`).join(', ')
@@ -87,22 +79,27 @@ function updateSql({
     // Citus refuses functions in FROM of an update of several shards, unless they are in a subquery that it runs first.
     isDistributed === true ? [`FROM (SELECT ${payloadAlias}.* `, payload, ` OFFSET 0) ${payloadAlias}`] : payload,
     whereSql([...conditionsOf(into, where), ...versionConditions({ into, versions })]),
-    returningSql(into, returning),
+    returning,
   ]
 }
 
-/** The statement that writes. Returns the columns of the written rows that the response needs. */
-export function mutateStatement(plan: MutatePlan): Fragment {
+/**
+ * The statement that writes.
+ *
+ * @param list what it returns of the written rows; by default the columns that the response needs
+ */
+export function mutateStatement(plan: MutatePlan, list?: Fragment): Fragment {
+  const returning = list === undefined ? returningSql(plan.into, plan.returning) : [' RETURNING ', list]
   switch (plan.kind) {
     case 'insert':
-      return insertSql(plan)
+      return insertSql(plan, returning)
     case 'update':
-      return updateSql(plan)
+      return updateSql(plan, returning)
     case 'delete':
       return [
         `DELETE FROM ${qualified(plan.into)}`,
         whereSql([...conditionsOf(plan.into, plan.where), ...versionConditions(plan)]),
-        returningSql(plan.into, plan.returning),
+        returning,
       ]
     default:
       return plan satisfies never

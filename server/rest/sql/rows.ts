@@ -9,15 +9,20 @@ import {
   returnsVoid,
 } from '../../catalogue/routine.ts'
 import type { MediaHandler } from '../../catalogue/media-handler.ts'
+import type { Column, Table } from '../../catalogue/table.ts'
+import type { PlannedSelectField } from '../plan/field.ts'
 import type { CrudPlan } from '../plan/plan.ts'
+import { isGrouped } from '../plan/read-plan.ts'
 import { callStatement } from './call.ts'
 import { limitedSum } from '../request/integer.ts'
 import { countStatement, dependsOnEmbeds } from './count.ts'
-import type { Fragment } from './fragment.ts'
+import { join, type Fragment } from './fragment.ts'
 import { relationOf } from './from.ts'
-import { sourceName } from './handler.ts'
+import { resultAlias, sourceName } from './handler.ts'
+import { countsInserted, mutateStatement } from './mutate.ts'
 import { isAllRows } from './order.ts'
 import { readStatement } from './read.ts'
+import { selectFieldSql } from './select.ts'
 import type { StatementSettings, StatementShape } from './statement.ts'
 
 /** The rows of a response, and what they become. */
@@ -38,6 +43,8 @@ export type RowsForm = {
   readonly tableTotal: 'none' | 'page' | 'column'
   /** Whether the version of the row precedes the columns. */
   readonly hasVersion: boolean
+  /** Whether no other statement can run in place of this one, so that all rows are encoded. */
+  readonly isOnlyForm?: boolean
   /** Number of rows after which one more only tells that there are more (`db-max-rows`). */
   readonly cutAt?: number | undefined
 }
@@ -105,5 +112,55 @@ export function rowsSql(plan: CrudPlan, shape: StatementShape, { dbMaxRows }: St
       rows,
       ') pgrst_rows ON TRUE',
     ],
+  }
+}
+
+/** Columns of the longest select list: with the version, PostgreSQL permits 1,664. */
+const mostReturned = 1600
+
+/**
+ * The rows of a write that has no other result: it returns columns of a table, in the order in which it writes them. Undefined for
+ * all other writes.
+ *
+ * Whether the write is quiet (`isQuietWrite`) is for the caller to know.
+ *
+ * @param isKnown whether the server can encode the values of a column
+ */
+export function writtenRowsSql(
+  plan: CrudPlan & { kind: 'mutate' },
+  { preferences }: StatementShape,
+  columns: Table['columns'],
+  isKnown: (column: Column) => boolean,
+): RowsSql | undefined {
+  const { mutate, read, version } = plan
+  const { select } = read
+  const { into } = mutate
+  if (plan.explain || preferences.representation !== 'representation' || !isPlainJson(plan.handler)) return undefined
+  // Their responses need more than rows.
+  if (plan.precondition || plan.matchedCount || version?.kind === 'column') return undefined
+  if (mutate.kind !== 'delete' && (mutate.isDistributed === true || mutate.columns.length === 0)) return undefined
+  if (mutate.kind === 'insert' && (mutate.staged || countsInserted(mutate, preferences.resolution))) return undefined
+  if (read.embeds.length > 0 || read.order.length > 0 || read.where.length > 0 || !isAllRows(read.range)) return undefined
+  if (read.distinct || isGrouped(read) || select.length > mostReturned) return undefined
+  const isPlain = ({ field, cast, aggregate, alias }: PlannedSelectField): boolean => {
+    // `json_agg(_postgrest_t)` aggregates such a column in place of the rows.
+    if (alias === resultAlias || cast !== null || aggregate !== null || field.jsonPath.length > 0 || field.transform !== null) return false
+    if (field.name === '*') return columns.size > 0 && [...columns.values()].every(isKnown)
+    const column = columns.get(field.name)
+    return column !== undefined && isKnown(column)
+  }
+  // The columns that the response does not need are not read, although that takes privileges.
+  const names = new Set(select.map(({ field }) => field.name))
+  if (select.length === 0 || !select.every(isPlain) || !mutate.returning.every((name) => names.has(name))) return undefined
+  const list = select.map((selected) => selectFieldSql(into, selected))
+  const leading = version ? [`${version.sql.written(version)} AS pgrst_version`] : []
+  return {
+    sql: mutateStatement(mutate, join([...leading, ...list], ', ')),
+    body: isSingle(plan) ? 'first' : 'array',
+    isScalar: false,
+    pageTotal: 'rows',
+    tableTotal: 'none',
+    hasVersion: version !== undefined,
+    isOnlyForm: true,
   }
 }
