@@ -216,10 +216,7 @@ function* buildRelationships(
   })
 }
 
-type Proven = Pick<
-  SchemaCache,
-  'isSound' | 'stableRelations' | 'quietRelations' | 'quietlyWritten' | 'quietRoutines'
->
+type Proven = Pick<SchemaCache, 'isSound' | 'stableRelations' | 'quietRelations' | 'quietlyWritten' | 'quietRoutines'>
 
 function* provenOf(proofs: readonly Proof[]): Steps<Proven> {
   let isSound = false

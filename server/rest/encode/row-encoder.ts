@@ -214,6 +214,12 @@ const leadingOf = ({ tableTotal, hasVersion }: RowsForm): number =>
 const lengthAt = (source: Buffer, at: number): number =>
   ((source[at] ?? 0) << 24) | ((source[at + 1] ?? 0) << 16) | ((source[at + 2] ?? 0) << 8) | (source[at + 3] ?? 0)
 
+const endOfField = (source: Buffer, at: number): number => at + 4 + Math.max(lengthAt(source, at), 0)
+
+/** A copy of a field; null for NULL. */
+const fieldAt = (source: Buffer, at: number): Buffer | null =>
+  lengthAt(source, at) < 0 ? null : Buffer.from(source.subarray(at + 4, endOfField(source, at)))
+
 /** Removes white space around a value, which JSON text may have: an element of an array has none. @returns the new end */
 function trim(begin: number, end: number): number {
   let [start, stop] = [begin, end]
@@ -279,23 +285,15 @@ class RowsInProgress implements EncodedRows {
   #readLeading(source: Buffer, start: number): number {
     const { tableTotal, hasVersion } = this.#encoder.form
     let from = start
-    const read = (): Buffer | null => {
-      const length = lengthAt(source, from)
-      from += 4
-      if (length < 0) return null
-      from += length
-      return Buffer.from(source.subarray(from - length, from))
-    }
     if (tableTotal === 'column') {
-      const counted = read()
-      this.#total ??= counted
-      if (read() === null) return -1
+      this.#total ??= fieldAt(source, from)
+      from = endOfField(source, from)
+      if (lengthAt(source, from) < 0) return -1
+      from = endOfField(source, from)
     }
-    if (hasVersion) {
-      const found = read()
-      if (this.#rows === 0) this.#version = found
-    }
-    return from
+    if (!hasVersion) return from
+    if (this.#rows === 0) this.#version = fieldAt(source, from)
+    return endOfField(source, from)
   }
 
   take(): Buffer {

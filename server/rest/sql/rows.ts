@@ -138,20 +138,29 @@ export function writtenRowsSql(
   if (plan.explain || preferences.representation !== 'representation' || !isPlainJson(plan.handler)) return undefined
   // Their responses need more than rows.
   if (plan.precondition || plan.matchedCount || version?.kind === 'column') return undefined
-  if (mutate.kind !== 'delete' && (mutate.isDistributed === true || mutate.columns.length === 0)) return undefined
+  if (mutate.kind === 'update' && mutate.columns.length === 0) return undefined
   if (mutate.kind === 'insert' && (mutate.staged || countsInserted(mutate, preferences.resolution))) return undefined
-  if (read.embeds.length > 0 || read.order.length > 0 || read.where.length > 0 || !isAllRows(read.range)) return undefined
+  if (read.embeds.length > 0 || read.order.length > 0 || read.where.length > 0 || !isAllRows(read.range))
+    return undefined
   if (read.distinct || isGrouped(read) || select.length > mostReturned) return undefined
   const isPlain = ({ field, cast, aggregate, alias }: PlannedSelectField): boolean => {
     // `json_agg(_postgrest_t)` aggregates such a column in place of the rows.
-    if (alias === resultAlias || cast !== null || aggregate !== null || field.jsonPath.length > 0 || field.transform !== null) return false
+    if (
+      alias === resultAlias ||
+      cast !== null ||
+      aggregate !== null ||
+      field.jsonPath.length > 0 ||
+      field.transform !== null
+    )
+      return false
     if (field.name === '*') return columns.size > 0 && [...columns.values()].every(isKnown)
     const column = columns.get(field.name)
     return column !== undefined && isKnown(column)
   }
   // The columns that the response does not need are not read, although that takes privileges.
   const names = new Set(select.map(({ field }) => field.name))
-  if (select.length === 0 || !select.every(isPlain) || !mutate.returning.every((name) => names.has(name))) return undefined
+  if (select.length === 0 || !select.every(isPlain) || !mutate.returning.every((name) => names.has(name)))
+    return undefined
   const list = select.map((selected) => selectFieldSql(into, selected))
   const leading = version ? [`${version.sql.written(version)} AS pgrst_version`] : []
   return {
