@@ -152,6 +152,47 @@ for (const [label, added, expected, statement] of [
   })
 }
 
+/** What is added, and whether `api.plain` and the partitioned table `api.parts` are written quietly. */
+const written: readonly (readonly [string, string, readonly string[]])[] = [
+  ['nothing', 'select', ['parts', 'plain']],
+  ['defaults, checks, indexes and policies of the caller', `alter table api.plain add at timestamptz default now(), add key uuid default gen_random_uuid(), add check (name <> 'x');
+    create unique index on api.plain (lower(name)); create policy guard on api.plain with check (id = side.uid())`, ['parts', 'plain']],
+  ['a default', 'alter table api.plain alter name set default side.announce()::text', ['parts']],
+  ['a default that calls it by a function', `${stable('side.outer()', 'select side.announce()')}; alter table api.plain alter name set default side.outer()::text`, ['parts']],
+  ['a default that is set_config', `alter table api.plain alter name set default ${headers}`, ['parts']],
+  ['a policy for what is written', `create policy guard on api.plain for insert with check (side.announce(id))`, ['parts']],
+  ['a policy for what is read', policy('side.announce(id)'), ['parts']],
+  ['a check', 'alter table api.plain add check (side.announce(id))', ['parts']],
+  ['a volatile check', 'alter table api.plain add check (side.act())', ['parts']],
+  ['an index', `create function side.loud_key(int) returns int immutable language sql as 'select 1 from side.announce()'; create index on api.plain (side.loud_key(id))`, ['parts']],
+  ['a predicate of an index', `create function side.is_loud(int) returns boolean immutable language sql as 'select side.announce()'; create index on api.plain (id) where side.is_loud(id)`, ['parts']],
+  ['a generated column', `create function side.loud_sum(int) returns int immutable language sql as 'select 1 from side.announce()'; alter table api.plain add sum int generated always as (side.loud_sum(id)) stored`, ['parts']],
+  ['a check of a partition', 'alter table side.low_part add check (side.announce(id))', ['plain']],
+  ['a rule', 'create rule also as on insert to api.plain do also select 1', ['parts']],
+  ['a style of dates of the session', `set local datestyle = 'German'`, []],
+  ['of a role', `alter role quiet_reader set datestyle = 'SQL, DMY'`, []],
+  ['of the database', `alter database "${database.name}" set datestyle = 'Postgres'`, []],
+  ['another order of dates', `alter role quiet_reader set datestyle = 'ISO, DMY'`, ['parts', 'plain']],
+] // prettier-ignore
+
+for (const [label, added, expected] of written) {
+  t.test(`writes: ${label}`, async (t) => {
+    const client = new pg.Client({ connectionString: database.adminUri })
+    await client.connect()
+    t.teardown(() => client.end())
+    await client.query(`begin; create role quiet_reader; create table api.parts (id int) partition by range (id);
+      create table side.low_part partition of api.parts for values from (0) to (10); ${added};
+      set local response.headers = ''`)
+    const cache = await loadSchemaCache(
+      async (text, values) => (await client.query<Record<string, string>>(text, values)).rows,
+      { schemas: ['api'], extraSearchPath: [], hoistedSettings: [] },
+    )
+    const names = [...cache.quietlyWritten].map((key) => key.split('\0')[1])
+    t.strictSame(names.sort(), expected)
+    await client.query('rollback')
+  })
+}
+
 t.test('PostgreSQL refuses to run commands such as SET in functions that are not volatile', async (t) => {
   const set = `set response.headers = '[]'`
   for (const [language, body] of [
