@@ -45,7 +45,7 @@ export class PartWriter {
       }
       const { values, resultFormats, receiver, rows } = statement
       if (rows && this.#encodes(rows, usesRows)) {
-        this.#writeRows(rows.plan.isOnlyForm ? statement : rows.plan, rows, next - 1, progress)
+        this.#writeRows(statement, rows, next - 1, progress)
         if (flushes) writer.flush()
         continue
       }
@@ -66,23 +66,14 @@ export class PartWriter {
     return plan.isOnlyForm || (usesRows && this.#cache !== undefined && !isGivenUp && !plan.isRefused)
   }
 
-  /**
-   * Writes a statement whose rows are encoded. The server describes their columns unless they are known.
-   *
-   * @param statement the one that returns the rows
-   */
-  #writeRows(
-    statement: Pick<PipelineStatement, 'text'>,
-    request: RowsRequest,
-    index: number,
-    progress: PartProgress,
-  ): void {
-    const { plan, values } = request
-    const name = this.#prepare(statement, progress)
+  /** Writes a statement whose rows are encoded, or what runs in its place. The server describes the columns unless they are known. */
+  #writeRows(statement: PipelineStatement, request: RowsRequest, index: number, progress: PartProgress): void {
+    const { plan } = request
+    const name = this.#prepare(plan.isOnlyForm ? statement : plan, progress)
     const encoded = name === '' ? undefined : this.#cache?.beginRows(name, plan)
     ;(progress.rows ??= []).push(new RowsRun(request, index, name, encoded))
     if (!encoded) writer.describeStatement(name)
-    writer.bind(name, values, allText)
+    writer.bind(name, plan.isOnlyForm ? statement.values : request.values, allText)
     writer.execute()
   }
 

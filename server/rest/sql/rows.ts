@@ -142,25 +142,18 @@ export function writtenRowsSql(
   if (mutate.kind === 'insert' && (mutate.staged || countsInserted(mutate, preferences.resolution))) return undefined
   if (read.embeds.length > 0 || read.order.length > 0 || read.where.length > 0 || !isAllRows(read.range))
     return undefined
-  if (read.distinct || isGrouped(read) || select.length > mostReturned) return undefined
-  const isPlain = ({ field, cast, aggregate, alias }: PlannedSelectField): boolean => {
+  const width = select.reduce((sum, { field }) => sum + (field.name === '*' ? columns.size : 1), 0)
+  if (read.distinct || isGrouped(read) || width === 0 || width > mostReturned) return undefined
+  const isPlain = ({ field, cast, alias }: PlannedSelectField): boolean => {
     // `json_agg(_postgrest_t)` aggregates such a column in place of the rows.
-    if (
-      alias === resultAlias ||
-      cast !== null ||
-      aggregate !== null ||
-      field.jsonPath.length > 0 ||
-      field.transform !== null
-    )
-      return false
-    if (field.name === '*') return columns.size > 0 && [...columns.values()].every(isKnown)
+    if (alias === resultAlias || cast !== null || field.jsonPath.length > 0 || field.transform !== null) return false
+    if (field.name === '*') return [...columns.values()].every(isKnown)
     const column = columns.get(field.name)
     return column !== undefined && isKnown(column)
   }
   // The columns that the response does not need are not read, although that takes privileges.
   const names = new Set(select.map(({ field }) => field.name))
-  if (select.length === 0 || !select.every(isPlain) || !mutate.returning.every((name) => names.has(name)))
-    return undefined
+  if (!select.every(isPlain) || !mutate.returning.every((name) => names.has(name))) return undefined
   const list = select.map((selected) => selectFieldSql(into, selected))
   const leading = version ? [`${version.sql.written(version)} AS pgrst_version`] : []
   return {
