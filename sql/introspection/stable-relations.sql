@@ -112,7 +112,8 @@ expressions (relation, function, written, tree) as (
   union all
   select null, null, adrelid, adbin::text from pg_attrdef
   union all
-  select null, null, conrelid, conbin::text from pg_constraint where conbin is not null and conrelid <> 0
+  -- Those of domains belong to no relation, with 0 as its oid: domains can be in columns, in arrays, and in other domains.
+  select null, null, conrelid, conbin::text from pg_constraint where conbin is not null
   union all
   select null, null, indrelid, concat(indexprs::text, indpred::text)
   from pg_index
@@ -295,6 +296,7 @@ select json_build_object(
   'isQuiet', (select it from is_quiet) and (r.oid = any (array(select relation from loud_relations))) is not true,
   'isQuietlyWritten', r.kind in ('r', 'p') and (select it from is_quiet) and (select it from has_iso_dates)
     and (r.oid = any (array(select relation from loud_relations))) is not true
+    and not exists (select from loud where what = 'written 0')
     and (r.oid = any (array(select r.oid from loud join relations r on loud.what = 'written ' || r.oid))) is not true
 )::text
 from relations r

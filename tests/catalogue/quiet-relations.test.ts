@@ -168,6 +168,8 @@ const written: readonly (readonly [string, string, readonly string[]])[] = [
   ['a predicate of an index', `create function side.is_loud(int) returns boolean immutable language sql as 'select side.announce()'; create index on api.plain (id) where side.is_loud(id)`, ['parts']],
   ['a generated column', `create function side.loud_sum(int) returns int immutable language sql as 'select 1 from side.announce()'; alter table api.plain add sum int generated always as (side.loud_sum(id)) stored`, ['parts']],
   ['a check of a partition', 'alter table side.low_part add check (side.announce(id))', ['plain']],
+  ['a check of a domain, which can be in any table', 'create domain side.loud_id as int check (side.announce(value))', []],
+  ['a quiet check of a domain', 'create domain side.positive as int check (value > 0)', ['parts', 'plain']],
   ['a rule', 'create rule also as on insert to api.plain do also select 1', ['parts']],
   ['a style of dates of the session', `set local datestyle = 'German'`, []],
   ['of a role', `alter role quiet_reader set datestyle = 'SQL, DMY'`, []],
