@@ -163,9 +163,26 @@ const columns: [string, Omit<Column, 'name'>][] = [
 ]
 
 t.test('columns are in the order of their declaration, without dropped ones', async (t) => {
+  const found = tableOf('column_kinds').columns
   t.strictSame(
-    [...tableOf('column_kinds').columns],
-    columns.map(([name, rest]) => [name, { name, ...rest }]),
+    [...found],
+    columns.map(([name, rest]) => [name, { name, typeOid: found.get(name)?.typeOid, ...rest }]),
+  )
+})
+
+t.test('columns have the oid of their type, those of a domain that of its base', async (t) => {
+  const { rows } = await database.query(
+    `with recursive types (name, number, type) as (
+      select attname, attnum, atttypid from pg_attribute
+      where attrelid = 'api.column_kinds'::regclass and attnum > 0 and not attisdropped
+      union all
+      select name, number, typbasetype from types join pg_type on oid = type where typtype = 'd'
+    )
+    select name, type::int from types join pg_type on oid = type where typtype <> 'd' order by number`,
+  )
+  t.strictSame(
+    [...tableOf('column_kinds').columns.values()].map(({ name, typeOid }) => ({ name, type: typeOid })),
+    rows,
   )
 })
 
