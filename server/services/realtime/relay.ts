@@ -71,13 +71,15 @@ export class Relay implements HubObserver {
   #secret: Buffer | undefined
   #reader: RelayReader | undefined
   readonly #peers = new Map<string, Peer>()
+  /** When the database was last asked for them, as `performance.now()`. */
   #peersKnownAt = -Infinity
   #number = 0
   #waiting: Buffer[] = []
   #waitingBytes = 0
   #sending: Promise<void> | undefined
   #listener: Promise<() => Promise<void>> | undefined
-  #isListening = false
+  /** As `performance.now()`; undefined while the process does not listen. */
+  #listeningSince: number | undefined
   #watch: NodeJS.Timeout | undefined
   #lingering: NodeJS.Timeout | undefined
   #isUsed = false
@@ -105,7 +107,7 @@ export class Relay implements HubObserver {
   onSubscribers(hasSubscribers: boolean): void {
     this.#hasSubscribers = hasSubscribers
     this.#send({ kind: 'subscribers', hasSubscribers })
-    if (this.#isListening) this.#noticePeers()
+    if (this.#listeningSince !== undefined) this.#noticePeers()
     this.#keepListening()
   }
 
@@ -189,7 +191,7 @@ export class Relay implements HubObserver {
     this.#listener = undefined
     if (!listener) return
     if (this.#peers.size > 0) this.#send({ kind: 'bye' })
-    this.#isListening = false
+    this.#listeningSince = undefined
     this.#forgetPeers(() => true)
     await (
       await listener
@@ -198,9 +200,9 @@ export class Relay implements HubObserver {
 
   #onEvent(event: ListenerEvent): void {
     if (event.kind === 'notified') this.#receive(event.payload)
-    else if (event.kind === 'lost') this.#isListening = false
+    else if (event.kind === 'lost') this.#listeningSince = undefined
     else {
-      this.#isListening = true
+      this.#listeningSince = performance.now()
       this.#options.onMissed()
       this.#forgetPeers(() => true)
       this.#noticePeers()
@@ -306,8 +308,9 @@ export class Relay implements HubObserver {
   async #askPeers(): Promise<void> {
     // Those who report themselves meanwhile may not have listened yet when the database answered.
     const known = new Set(this.#peers.keys())
+    const askedAt = performance.now()
     const names = await peerNames(this.#options.database)
-    this.#peersKnownAt = performance.now()
+    this.#peersKnownAt = askedAt
     this.#forgetPeers((peer) => known.has(peer) && !names.has(peer))
     for (const name of names) if (name !== this.#name) this.#peer(name)
   }
@@ -323,10 +326,15 @@ export class Relay implements HubObserver {
     this.#checkSubscribers()
   }
 
+  /** While the process listens, others report themselves; those that were there before are known when the database has answered. */
+  get #arePeersKnown(): boolean {
+    return this.#listeningSince === undefined
+      ? performance.now() - this.#peersKnownAt < peerInterval
+      : this.#peersKnownAt >= this.#listeningSince
+  }
+
   #send(message: RelayMessage): void {
-    // While the process does not listen, others do not report themselves.
-    const isKnown = this.#isListening || performance.now() - this.#peersKnownAt < peerInterval
-    if (isKnown && this.#peers.size === 0) return
+    if (this.#arePeersKnown && this.#peers.size === 0) return
     const bytes = bytesOf(message)
     if (this.#waitingBytes + bytes.length > mostWaiting) {
       this.#options.statistics.drop('not relayed')
@@ -334,7 +342,7 @@ export class Relay implements HubObserver {
     }
     this.#waiting.push(bytes)
     this.#waitingBytes += bytes.length
-    this.#sending ??= this.#sendAll(isKnown).finally(() => (this.#sending = undefined))
+    this.#sending ??= this.#sendAll().finally(() => (this.#sending = undefined))
   }
 
   async #notify(secret: Buffer, messages: readonly Buffer[]): Promise<void> {
@@ -356,12 +364,13 @@ export class Relay implements HubObserver {
   }
 
   /** Sends what waits, in few statements for all that has come meanwhile. */
-  async #sendAll(isKnown: boolean): Promise<void> {
+  async #sendAll(): Promise<void> {
     const { statistics, onError } = this.#options
     try {
-      if (!isKnown) await this.#askPeers()
       const secret = this.#secret ?? (await this.#readSecret())
       while (this.#waiting.length > 0) {
+        // They are forgotten when the process begins to listen, and must be known again.
+        if (!this.#arePeersKnown) await this.#askPeers()
         const messages = this.#waiting
         this.#waiting = []
         this.#waitingBytes = 0
