@@ -112,7 +112,7 @@ t.test('a transaction of 100,000 rows delays others little', async (t) => {
   t.ok(longest < 60, `${Math.round(longest)} ms`)
 })
 
-t.test('many messages to many members delay others little, whoever sends them', async (t) => {
+t.test('many messages to many members delay others little, sent by HTTP or SQL', async (t) => {
   const { url, database } = await startRealtimeServer(t)
   const clients = await Promise.all(
     Array.from({ length: 200 }, async () => {

@@ -223,7 +223,7 @@ export type ShownRelation = {
     readonly roles: readonly string[]
     readonly using: string | null
     readonly check: string | null
-    /** The expressions with values in place of look-ups; the same text if there are none. */
+    /** The expressions with values in place of look-ups; without look-ups, the same text. */
     readonly usingResolved: string | null
     readonly checkResolved: string | null
     /** How many of the examined rows pass its USING expression; null if none were examined. */

@@ -9,6 +9,7 @@ import { readJsonBytes, mostSigns } from '../../text/json-text.ts'
 import { Allowance } from './allowance.ts'
 import { defineRealtimeRoute, receiveBody, type RealtimeCaller, type RealtimeRoute } from './dialect.ts'
 import { Broadcast } from './frames.ts'
+import { deliveryTurns } from './hub.ts'
 import { realtimeErrors } from './realtime-error.ts'
 import type { RealtimeParts } from './realtime-parts.ts'
 
@@ -42,13 +43,13 @@ export const broadcastRoutes: readonly RealtimeRoute[] = [
       const payloads = await encodedPayloads(messages, parts.settings().realtimeMaxPayloadBytes)
       count(caller, messages.length)
       const mayWrite = await writableTopics(messages, caller, request.headers)
-      const turns = new SharedTurns(deliveriesAtOnce)
+      const turns = deliveryTurns()
       for (const [index, { topic, event, private: isPrivate, id }] of messages.entries()) {
         if (isPrivate === true && !mayWrite.has(topic)) parts.statistics.drop('not permitted')
         else {
           const payload = payloads[index] ?? noPayload
           send(parts, isPrivate === true, { topic, event, payload, isJson: true, id: id ?? undefined })
-          await turns.add(messageCost + parts.hub.membersOf(topic, isPrivate === true))
+          await turns.add(parts.hub.costOf(topic, isPrivate === true))
         }
       }
       accept(response)
@@ -104,11 +105,8 @@ function requireJson(payload: Buffer): void {
   if (reading.kind === 'fault') throw realtimeErrors.invalid({ payload: [reading.fault] })
 }
 
-/** Messages that are encoded, and deliveries to members that are sent, before others have their turn. */
+/** Messages that are encoded before others have their turn. */
 const messagesAtOnce = 200
-const deliveriesAtOnce = 1000
-/** What a message without members takes, in deliveries. */
-const messageCost = 5
 
 /** The payloads as JSON. @throws RealtimeError if one of them is too large */
 async function encodedPayloads(messages: readonly Message[], limit: number): Promise<readonly Buffer[]> {

@@ -1,4 +1,5 @@
 // The topics of this process, and what is sent to their members.
+import { SharedTurns } from '../../common/shared-turns.ts'
 import { TextEvent, type Delivery } from './frames.ts'
 import { PresenceList } from './presence.ts'
 
@@ -108,6 +109,12 @@ const noObserver: HubObserver = {
   onUse: () => undefined,
 }
 
+/** What a message without members takes, in members. */
+const messageCost = 5
+
+/** For those who publish many messages: `Hub.costOf` is what each of them adds. */
+export const deliveryTurns = (): SharedTurns => new SharedTurns(membersAtOnce)
+
 export class Hub {
   readonly #rooms = new Map<string, Room>()
   readonly #channels = new Set<Member>()
@@ -126,9 +133,9 @@ export class Hub {
     return this.#rooms.get(keyOf(topic, isPrivate))
   }
 
-  /** Number of members that a topic has in this process. */
-  membersOf(topic: string, isPrivate: boolean): number {
-    return this.find(topic, isPrivate)?.channels.size ?? 0
+  /** What a message of a topic costs in this process, in members that get it. */
+  costOf(topic: string, isPrivate: boolean): number {
+    return messageCost + (this.find(topic, isPrivate)?.channels.size ?? 0)
   }
 
   room(topic: string, isPrivate: boolean): Room {

@@ -1,9 +1,9 @@
 // Reads the log while it is in use, and hands its transactions to those who need them: messages that SQL has sent to the
 // channels, all other rows to the row changes.
 import { setTimeout as pause } from 'node:timers/promises'
-import { SharedTurns } from '../../common/shared-turns.ts'
 import type { LogChange, LogRelation, LogTransaction } from '../../postgres/replication/log-transaction.ts'
 import { ChangesUnavailable } from './changes/row-changes.ts'
+import { deliveryTurns } from './hub.ts'
 
 /** `stopped`: it is no longer in use. The others are states of the reader: see `LogState` of `postgres/replication/log-reader.ts`. */
 export type FeedState =
@@ -41,7 +41,7 @@ export type SentMessage = {
 export type LogFeedOptions = {
   /** Creates a reader that has not been started. */
   readonly createReader: (handlers: FeedHandlers) => FeedReader
-  /** @returns how many members have got it */
+  /** @returns its cost: see `Hub.costOf` */
   readonly onMessage: (message: SentMessage) => number
   /** Milliseconds for which it goes on reading after the last one has stopped listening. */
   readonly lingering?: number
@@ -61,9 +61,6 @@ const defaultGathering = 50
 const mostWaiting = 1000
 /** Transactions and changes that are handed out together, unless one transaction has more. */
 const mostTogether = 500
-/** Deliveries of messages before others have their turn, and what a message without members takes, in deliveries. */
-const deliveriesAtOnce = 1000
-const messageCost = 5
 
 export class LogFeed {
   readonly #options: LogFeedOptions
@@ -232,12 +229,12 @@ export class LogFeed {
   }
 
   async #handOut(transactions: readonly LogTransaction[]): Promise<void> {
-    const turns = new SharedTurns(deliveriesAtOnce)
+    const turns = deliveryTurns()
     for (const { changes, relations } of transactions) {
       if (![...relations].some(isOfMessages)) continue
       for (const change of changes) {
         if (change.kind !== 'insert' || !isOfMessages(change.relation)) continue
-        await turns.add(messageCost + this.#options.onMessage(messageOf(change)))
+        await turns.add(this.#options.onMessage(messageOf(change)))
       }
     }
     for (const { onTransactions } of this.#listeners) await onTransactions(transactions)

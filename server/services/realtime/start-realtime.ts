@@ -69,7 +69,7 @@ export function startRealtime(options: RealtimeOptions, statistics: RealtimeStat
       })),
     onMessage: (message) => {
       if (!deliver(hub, message)) statistics.drop('crowded topic')
-      return hub.membersOf(message.topic, message.isPrivate)
+      return hub.costOf(message.topic, message.isPrivate)
     },
   })
   feed.add({

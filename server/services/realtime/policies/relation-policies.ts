@@ -219,7 +219,7 @@ const published = new JsonStatement(
 
 // Conditions are written with the schemas of everything that is not PostgreSQL's own.
 const settingsText = new SettingsText([setReadOnly, resetRole, set('search_path'), setJitOff])
-const settings: SettingsStatement = {
+export const catalogueSettings: SettingsStatement = {
   text: settingsText.plain,
   values: [''],
   hasNoEffect: true,
@@ -274,7 +274,7 @@ export async function describeRelation(
   schema: string,
   name: string,
 ): Promise<RelationAccess | undefined> {
-  const [[text] = []] = await database.runWith(byName, settings, [role, schema, name])
+  const [[text] = []] = await database.runWith(byName, catalogueSettings, [role, schema, name])
   return text ? relationAccess(JSON.parse(text) as DescribedRelation) : undefined
 }
 
@@ -294,7 +294,7 @@ export async function describePublished(
   names: readonly { readonly schema: string; readonly table: string }[],
 ): Promise<PublishedRelations> {
   const [schemas, tables] = [names.map(({ schema }) => schema), names.map(({ table }) => table)].map(arrayText)
-  const [[snapshot, lsn, text] = []] = await database.runWith(published, settings, [
+  const [[snapshot, lsn, text] = []] = await database.runWith(published, catalogueSettings, [
     role,
     publication,
     schemas ?? '{}',
@@ -302,53 +302,4 @@ export async function describePublished(
   ])
   const relations = JSON.parse(text ?? '[]') as readonly DescribedRelation[]
   return { snapshot: snapshot ?? '', lsn: lsn ?? '0/0', relations: relations.map(relationAccess) }
-}
-
-const publishedNames = new JsonStatement(
-  `select schemaname::text, tablename::text from pg_catalog.pg_publication
-     left join pg_catalog.pg_publication_tables using (pubname) where pubname = $1`,
-  { access: 'read', hasNoEffect: true },
-)
-
-/** The names of the tables in a publication; undefined if there is no such publication. */
-export async function publishedTables(
-  database: Pick<Database, 'runWith'>,
-  publication: string,
-): Promise<readonly { readonly schema: string; readonly name: string }[] | undefined> {
-  const rows = await database.runWith(publishedNames, settings, [publication])
-  if (rows.length === 0) return undefined
-  return rows.flatMap(([schema, name]) => (schema && name ? [{ schema, name }] : []))
-}
-
-/** A table of a publication that has the rows of another one, as its partition or as the table that it is a partition of. */
-export type PublishedRelative = { readonly schema: string; readonly name: string; readonly isPartition: boolean }
-
-const relative = new JsonStatement(
-  `select p.schemaname::text, p.tablename::text, (other.oid in (
-      select relid from pg_catalog.pg_partition_tree(named.oid)
-    ))::text
-    from pg_catalog.pg_class named
-    join pg_catalog.pg_namespace n on n.oid = named.relnamespace,
-    pg_catalog.pg_publication_tables p
-    join pg_catalog.pg_namespace m on m.nspname = p.schemaname
-    join pg_catalog.pg_class other on other.relnamespace = m.oid and other.relname = p.tablename
-    where n.nspname = $2 and named.relname = $3 and p.pubname = $1
-      and (
-        other.oid in (select relid from pg_catalog.pg_partition_tree(named.oid))
-        or other.oid in (select relid from pg_catalog.pg_partition_ancestors(named.oid))
-      )
-    order by 3, 1, 2 limit 1`,
-  { access: 'read', hasNoEffect: true },
-)
-
-/** The table of a publication that has rows of a table which is not in the publication itself; undefined if there is none. */
-export async function publishedRelative(
-  database: Pick<Database, 'runWith'>,
-  publication: string,
-  schema: string,
-  name: string,
-): Promise<PublishedRelative | undefined> {
-  const [row] = await database.runWith(relative, settings, [publication, schema, name])
-  const [ofSchema, ofTable, isPartition] = row ?? []
-  return ofSchema && ofTable ? { schema: ofSchema, name: ofTable, isPartition: isPartition === 'true' } : undefined
 }
