@@ -3,6 +3,7 @@
 import t, { type Test } from 'tap'
 import { startApplication } from '../support/application.ts'
 import { createDatabase } from '../support/database.ts'
+import { postHead, rawRequest } from '../support/raw-request.ts'
 import { countEncodedResults } from '../support/rows-comparison.ts'
 import type { SentRequest } from '../support/sent-request.ts'
 import { startWritesComparison } from '../support/written-rows.ts'
@@ -172,3 +173,47 @@ for (const [title, statement] of [
     t.equal(counts.results, before)
   })
 }
+
+t.test(
+  'clients that hang up while rows arrive leave all of their write or nothing, and none of it to others',
+  async (t) => {
+    const database = await createDatabase()
+    t.teardown(() => database.drop())
+    const role = `hanging_${database.name}`
+    await database.query(`
+    create table papers (batch int, number int, note text, primary key (batch, number));
+    create role ${role}; grant all on papers to ${role}`)
+    t.teardown(() => database.query(`drop owned by ${role}; drop role ${role}`))
+    // All of them use one connection.
+    const settings = { PGRST_DB_ANON_ROLE: role, PGRST_DB_POOL: '1', REST_BASE_PATH: '/' }
+    const { url } = await startApplication(t, database.adminUri, settings)
+    const headers = { 'Content-Type': 'application/json', Prefer: 'return=representation' }
+    const size = 300
+    const before = counts.results
+    const other = async (number: number): Promise<void> => {
+      const body = JSON.stringify([{ batch: -1, number, note: `other ${number}` }])
+      const response = await fetch(`${url}/papers`, { method: 'POST', headers, body })
+      t.equal(await response.text(), `[{"batch":-1,"number":${number},"note":"other ${number}"}]`)
+    }
+    const hangUp = async (batch: number): Promise<void> => {
+      const body = JSON.stringify(many(size, (number) => ({ batch, number, note: 'x'.repeat(5000) })))
+      const { socket, closed } = rawRequest(url, `${postHead('/papers', body.length, headers)}${body}`)
+      // With the first part of the response, or a while after all was sent.
+      if (batch % 2 === 0) socket.once('data', () => socket.destroy())
+      else setTimeout(() => socket.destroy(), 5 * batch)
+      await closed
+    }
+    await Promise.all(Array.from({ length: 12 }, (_, n) => [hangUp(n), other(n)]).flat())
+    await other(12)
+    t.ok(counts.results > before, 'rows were encoded')
+    const { rows: found } = await database.query(
+      'select batch, count(*)::int as count from papers where batch >= 0 group by batch',
+    )
+    t.ok(found.length >= 6, 'those that had a response were committed')
+    t.strictSame(
+      found.filter(({ count }) => count !== size),
+      [],
+      'whole',
+    )
+  },
+)
