@@ -120,8 +120,18 @@ export async function prepareDataset(postgres: Postgres, dataset: Dataset, own: 
   const version = await versionOf(dataset)
   await prepare(postgres, databaseName, version, own, async (admin) => {
     await runSql(admin, data(dataset))
-    for (const table of filled) await runSql(admin, `vacuum analyze ${table}`)
+    for (const table of filled) {
+      // Commits are asynchronous without fsync. Pages are marked as visible to all only once they have been written.
+      await runSql(admin, 'checkpoint')
+      await runSql(admin, `vacuum analyze ${table}`)
+    }
     await runSql(admin, 'checkpoint')
+    const hidden = await runSql<{ name: string }>(
+      admin,
+      `select oid::regclass::text as name from pg_class
+       where oid = any ('{${filled.join(', ')}}'::regclass[]) and relallvisible < 0.99 * relpages`,
+    )
+    if (hidden.length > 0) throw new Error(`not all of ${hidden.map(({ name }) => name).join(', ')} is visible to all`)
   })
 }
 
