@@ -2,94 +2,42 @@
 import type { RequestListener } from 'node:http'
 import { basePathOf } from '../adapters/base-path.ts'
 import { nodeHandler } from '../adapters/node.ts'
-import { lazy } from '../common/lazy.ts'
 import { version } from '../common/version.ts'
-import type { Config, ServiceName } from '../config/config.ts'
-import type { Environment } from '../config/config-sources.ts'
-import { listensOnLoopback } from '../config/loopback.ts'
 import { signsIn } from '../config/signing-in.ts'
-import { envelopeBodyReader, envelopeDialect, type EnvelopeTools } from '../http/envelope-dialect.ts'
+import { envelopeBodyReader, envelopeDialect } from '../http/envelope-dialect.ts'
 import { createRouters, type Router, type RouteTable } from '../http/router.ts'
 import { authenticate } from '../identity/authenticate.ts'
-import type { ApiKeyChanges } from '../identity/api-key/api-key-changes.ts'
-import type { ApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
-import type { JwtVerifier } from '../identity/jwt/jwt.ts'
-import type { ReplicaStatistics } from '../postgres/replicas/replica.ts'
-import type { Engine } from '../rest/engine.ts'
 import type { Answering, RestRequest } from '../rest/rest-request.ts'
 import type { Snapshot } from '../rest/snapshot.ts'
 import { cookieIdentity } from '../services/accounts/cookie-identity.ts'
-import type { SessionSettings } from '../services/accounts/session.ts'
-import { sessionLimits } from '../services/accounts/session-limits.ts'
 import { createAnalysis, type AnalysisService } from '../services/analysis/analysis.ts'
 import type { AuthService } from '../services/auth/create-auth.ts'
-import { createConsole } from '../services/console/create-console.ts'
-import type { ConsoleSettings } from '../services/console/console-settings.ts'
 import { databaseFailure } from '../services/database-failure.ts'
 import type { FunctionsService } from '../services/functions/functions-service.ts'
 import { serviceDocumentHandler } from '../services/openapi/service-document.ts'
 import type { McpService } from '../services/mcp/create-mcp.ts'
 import { createRealtime, type RealtimeService } from '../services/realtime/create-realtime.ts'
-import type { ChannelNotices } from '../services/channel-notices.ts'
 import { createWebhooks, type WebhooksService } from '../services/webhooks/create-webhooks.ts'
 import { createSchedules, type SchedulesService } from '../services/schedules/create-schedules.ts'
 import type { StorageService } from '../services/storage/create-storage.ts'
 import { createImageKeeper } from '../services/storage/image-keeper.ts'
-import type { Validator } from '../validation/validator.ts'
-import { createApp, type AppOptions } from './app.ts'
+import { createApp } from './app.ts'
 import { startSignIn, withAuth } from './auth-service.ts'
+import { partsOf, type CompositionOptions, type Parts } from './composition-parts.ts'
 import { toPoolConfig } from './connection-setting.ts'
-import { embeddedVariable, isDevelopment } from './embedded-environment.ts'
+import { startConsole } from './console-service.ts'
+import { embeddedVariable } from './embedded-environment.ts'
 import { withExplanations } from './explanations.ts'
 import { startFunctionsService } from './functions-service.ts'
 import type { ServiceSettings } from './live-settings.ts'
 import { startMcp } from './mcp-service.ts'
 import { NotReady } from './operations/health.ts'
-import type { Log } from './operations/log.ts'
-import type { LoadShedding } from './overload/load-shedding.ts'
-import type { Metrics } from './operations/metrics.ts'
-import type { RequestRecorder } from './operations/request-recorder.ts'
-import type { RequestTail } from './operations/request-tail.ts'
 import { observeRest } from './operations/observer.ts'
-import { observeRefusals, RefusalBatch } from './overload/refusals.ts'
-import { exemptFromShedding } from './overload/load-shedding.ts'
-import { overloadResponder } from './overload/refusal-response.ts'
+import { refuseWhenOverloaded } from './overload/refuse-overloaded.ts'
 import { missingServices } from './missing-services.ts'
 import { readUsedSchemas } from './schema-files.ts'
 import { describedRoutes, loadTables, serviceTables } from './service-routes.ts'
-import type { ServeTools } from './serve-tools.ts'
-import type { ServingDatabase } from './serving-database.ts'
 import { startStorage } from './storage-service.ts'
-
-export type CompositionOptions = {
-  /** Its settings have been loaded. */
-  readonly engine: Engine<ServiceSettings>
-  readonly database: ServingDatabase
-  readonly metrics: Metrics
-  readonly validator: Validator
-  readonly lookupApiKey: ApiKeyLookup
-  readonly keyChanges: ApiKeyChanges
-  readonly peerNotices: ChannelNotices
-  /** That the jobs of `cron.job` have changed. */
-  readonly scheduleNotices: ChannelNotices
-  /** That there are outgoing calls. */
-  readonly callNotices: ChannelNotices
-  readonly shedding: LoadShedding
-  readonly log: Log
-  /** Undefined: nothing is recorded of requests. */
-  readonly recorder?: RequestRecorder | undefined
-  /** The requests that the console watches; undefined without a console. */
-  readonly tail: RequestTail | undefined
-  readonly env: Environment
-  /** Connection string of the login role. */
-  readonly uri: string
-  readonly isEnding: () => boolean
-  readonly explain: ServeTools['explain']
-  readonly preview: ServeTools['preview']
-  readonly console: ServeTools['console']
-  readonly configFile: string | undefined
-  readonly replicas: () => readonly ReplicaStatistics[]
-}
 
 /** The listener of all routes, and the services that must be stopped; undefined are those that the server lacks. */
 export type Composition = {
@@ -195,45 +143,6 @@ export async function compose(options: CompositionOptions): Promise<Composition>
   return { listener, analysis, auth: signIn?.auth, storage, realtime, schedules, functions, webhooks, mcp }
 }
 
-/** The console, if the server has it. */
-function startConsole(
-  parts: Parts,
-  auth: AuthService | undefined,
-  services: {
-    readonly realtime: () => RealtimeService | undefined
-    readonly functions: () => FunctionsService | undefined
-  },
-  tools: EnvelopeTools,
-): Router | undefined {
-  const { config, env, configFile, tail: requests } = parts
-  if (!requests) return undefined
-  // With `on`, a proxy on the same machine may pass on requests of others.
-  const isDevelopment = parts.isDevelopment && config.console === 'development'
-  const ownerUri = isDevelopment ? config.migrationDatabaseUrl : null
-  const snapshot = (): Snapshot<ServiceSettings> => parts.engine.snapshot
-  const settings: ConsoleSettings = {
-    ...parts,
-    snapshot,
-    isDevelopment,
-    requests,
-    realtime: async () => services.realtime()?.view(),
-    functions: services.functions,
-    replicas: () =>
-      parts.replicas().map(({ lagSeconds, ...replica }) => ({
-        ...replica,
-        lagSeconds: Number.isFinite(lagSeconds) ? lagSeconds : null,
-      })),
-    hasMailbox: auth?.context.mailer.mailbox !== undefined,
-    secureCookies: parts.sessions.secureCookies,
-    version,
-    ownerUri,
-    tools: lazy(() =>
-      parts.console({ ...parts, env, configFile, isDevelopment, ownerUri, config: parts.current, snapshot }),
-    ),
-  }
-  return createConsole(settings, tools)
-}
-
 const withRouter = (
   routers: ReadonlyMap<string, Router>,
   segment: string,
@@ -302,72 +211,6 @@ function startTools(parts: Parts, engine: Answering): McpService {
     preview: () => parts.preview(undoing(parts)),
     consoleTools: () => parts.console({ ...parts, env, configFile, ownerUri, config: parts.current, snapshot }),
   })
-}
-
-/** What `createApp` asks before it serves a request. Operations and preflight requests are never refused. */
-function refuseWhenOverloaded(parts: Parts): AppOptions['refuse'] {
-  const { shedding, config, current, allowedOrigins, has } = parts
-  const analysisPath = has('analysis') ? basePathOf(config.imageBasePath) : undefined
-  const respond = overloadResponder({ analysisPath, allowedOrigins, verbosity: () => current().clientErrorVerbosity })
-  const observe = observeRefusals(parts.log, parts.metrics, shedding.refusalLines)
-  const isExempt = exemptFromShedding(analysisPath)
-  const batch = new RefusalBatch<{ readonly answer: Parameters<typeof respond>; readonly since: number }>(
-    ({ answer, since }) => {
-      respond(...answer)
-      const [request, response, target] = answer
-      observe(request, response, target, performance.now() - since)
-    },
-  )
-  return (request, response, target, isRest) => {
-    const { method } = request
-    const reason = shedding.reasonFor(method, isRest)
-    if (reason === undefined || method === 'OPTIONS' || (!isRest && isExempt(target))) return false
-    shedding.refused(reason)
-    batch.add({ answer: [request, response, target, isRest], since: performance.now() })
-    return true
-  }
-}
-
-/** What several services are created from. */
-type Parts = CompositionOptions & {
-  /** The settings at the start. */
-  readonly config: Config
-  /** The settings, which can be reloaded. */
-  readonly current: () => Config
-  readonly verifier: () => JwtVerifier
-  readonly checksSessions: () => boolean
-  readonly sessions: SessionSettings & { readonly database: ServingDatabase }
-  /** Whether the database is embedded and only clients on the same machine can connect. */
-  readonly isDevelopment: boolean
-  readonly allowedOrigins: () => readonly string[]
-  readonly has: (service: ServiceName) => boolean
-  readonly onError: (error: unknown) => void
-  readonly warn: (message: string) => void
-}
-
-function partsOf(options: CompositionOptions): Parts {
-  const { engine, database, log } = options
-  const { config } = engine.snapshot
-  return {
-    ...options,
-    config,
-    current: () => engine.snapshot.config,
-    verifier: () => engine.snapshot.loaded.verifier,
-    checksSessions: () => engine.snapshot.checksSessions,
-    sessions: {
-      database,
-      query: database.query,
-      sessionSecrets: config.sessionSecrets,
-      secureCookies: config.secureCookies ?? !listensOnLoopback(config),
-      trustedProxies: config.trustedProxies,
-      sessionLimits: () => sessionLimits(engine.snapshot.config),
-    },
-    isDevelopment: isDevelopment(config, options.env),
-    allowedOrigins: () => engine.snapshot.config.serverCorsAllowedOrigins,
-    has: (service) => config.services.includes(service),
-    onError: (error) => log.write({ kind: 'failure', error, requestId: null }),
-    warn: (message) => log.write({ kind: 'warning', message }),
-  }
 }
 
 /** The routes that are described by tables: all but those of the REST API, `/auth/v1`, `/storage/v1` and the analysis. */
