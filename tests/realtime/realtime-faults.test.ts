@@ -148,6 +148,51 @@ t.test('the table is dropped, and created again', async (t) => {
   t.ok(isClean(client))
 })
 
+t.test('the publication reports only some kinds of changes, and all of them again', async (t) => {
+  const updates = { event: 'UPDATE', schema: 'public', table: 'items' }
+  const listening = async (postgres_changes: object): Promise<RealtimeClient> => {
+    const client = await dial(t, url, { token: await hourToken('authenticated', { sub: ann }) })
+    await client.opened
+    await client.join('kinds', { postgres_changes: [postgres_changes] })
+    t.match((await client.next('system')).payload, { status: 'ok' })
+    return client
+  }
+  const systems = (client: RealtimeClient): unknown[] =>
+    client.received.flatMap(({ event, payload }) => {
+      const { status, code, message } = payload as { status?: string; code?: string; message?: string }
+      return event === 'system' && status === 'error' ? [{ code, message }] : []
+    })
+  const fails = async (client: RealtimeClient, count: number): Promise<unknown> => {
+    await until(() => systems(client).length >= count)
+    return systems(client)
+  }
+  const unavailable = (what: string, only: string, all: string): object => ({
+    code: 'Unavailable',
+    message: `${what} not reported: the publication supabase_realtime publishes only ${only}. Publish more: alter publication supabase_realtime set (publish = '${all}');`,
+  })
+  const published = { code: 'Gap', message: /^Changes may be missing: they were not published for a while/ }
+  const all = await listening(binding)
+  const inserts = await listening({ ...binding, event: 'INSERT' })
+  await database.query("alter publication supabase_realtime set (publish = 'insert')")
+  const inserted = unavailable('UPDATE and DELETE are', 'insert', 'insert, update, delete')
+  t.match(await fails(all, 1), [inserted])
+  const late = await listening(updates)
+  const ofUpdates = unavailable('UPDATE is', 'insert', 'insert, update')
+  t.match(await fails(late, 1), [ofUpdates], 'one that joins meanwhile gets the message after its subscription')
+  const id = await insert()
+  t.ok(await until(() => idsOf(all).includes(id) && idsOf(inserts).includes(id)), 'INSERT arrives')
+  await database.query("alter publication supabase_realtime set (publish = 'insert, update, truncate')")
+  const updated = unavailable('DELETE is', 'insert, update, truncate', 'insert, update, delete, truncate')
+  t.match(await fails(all, 2), [inserted, updated], 'the statement keeps what is published')
+  t.match(await fails(late, 2), [ofUpdates, published])
+  await database.query("alter publication supabase_realtime set (publish = 'insert, update, delete, truncate')")
+  t.match(await fails(all, 3), [inserted, updated, published])
+  await database.query(`update items set owner = owner where id = ${id}; delete from items where id = ${id}`)
+  t.ok(await until(() => late.received.some(({ event }) => event === 'postgres_changes')))
+  t.ok(await until(() => all.received.filter(({ event }) => event === 'postgres_changes').length === 3))
+  t.strictSame([systems(inserts), systems(all).length, systems(late).length], [[], 3, 2])
+})
+
 t.test('the publication reports changes of partitions as those of the table, or does not any more', async (t) => {
   await database.query(`create table measures (id int) partition by range (id);
     create table measures_1 partition of measures for values from (0) to (1000);

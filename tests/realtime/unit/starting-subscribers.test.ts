@@ -38,7 +38,7 @@ t.test('a client resumes before what it is yet to get, although that was read wh
   const subscribe = (snapshot: string, lsn: string) => {
     const viewer = new Viewer(lastingIdentity('anon', { role: 'anon' }), new CallerSettings(() => false))
     const subscriber = new Subscriber([], { onChange: () => undefined, onFailure: () => undefined }, viewer)
-    return starting.begin(subscriber, { snapshot, lsn, relations: [] }, undefined)
+    return starting.begin(subscriber, { snapshot, lsn, relations: [], actions: '' }, undefined)
   }
   buffer.begin(10n)
   t.strictSame(subscribe('100:100:', '0/A'), { commit: 9n, index: 0 }, 'before the first one')

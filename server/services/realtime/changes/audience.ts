@@ -52,8 +52,8 @@ export class Subscriber {
   /** Whether it does not get the transaction that is handed out. */
   isLeftOut = false
   isEnded = false
-  /** Whether a table that it names has left the publication. */
-  isUnpublished = false
+  /** What the publication lacks of that which it listens to, as its client was informed; undefined: nothing. */
+  lack: string | undefined
   /** What is being evaluated for it alone. */
   batch: Promise<void> | undefined
 

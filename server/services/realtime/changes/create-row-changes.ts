@@ -11,6 +11,7 @@ import { ChangeDelivery, type Recipients } from './change-delivery.ts'
 import { readBinding } from './filter-text.ts'
 import { positionText, readPosition } from './position.ts'
 import { PublicationWatch } from './publication.ts'
+import { unpublishedKinds } from './published-names.ts'
 import { TableCatalogue } from './published-table.ts'
 import {
   ChangesRefused,
@@ -178,6 +179,7 @@ class Changes implements RunningRowChanges {
       const described = await this.#check.whileReading(read, identity, signal)
       const subscriber = new Subscriber(read, receiver, this.#viewers.take(identity))
       this.#audiences.add(subscriber)
+      if (read.some((binding) => unpublishedKinds(binding, described.actions).length > 0)) void this.#publication.check()
       return {
         position: positionText(this.#starting.begin(subscriber, described, after)),
         changeIdentity: (next) => this.#changeIdentity(subscriber, next),
@@ -282,7 +284,8 @@ class Changes implements RunningRowChanges {
       for (const relation of transaction.relations) {
         if (relations.get(relation.oid) === relation) continue
         relations.set(relation.oid, relation)
-        this.#catalogue.noteRelation(relation)
+        // Without event triggers, this is the only sign that the publication may have changed.
+        if (this.#catalogue.noteRelation(relation)) void this.#publication.check()
       }
       together.push(this.#buffer.add(transaction))
       if (transaction.isTooLarge || !this.#starting.isEmpty) await takeTogether()

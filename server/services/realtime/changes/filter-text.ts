@@ -28,7 +28,9 @@ export type FilterText = {
   readonly isNegated: boolean
 }
 
-export type ChangeKind = 'INSERT' | 'UPDATE' | 'DELETE'
+export const changeKinds = ['INSERT', 'UPDATE', 'DELETE'] as const
+
+export type ChangeKind = (typeof changeKinds)[number]
 
 export type Binding = {
   readonly event: ChangeKind | '*'
@@ -98,7 +100,7 @@ function readSelect({ select }: Readonly<Record<string, unknown>>): readonly str
 
 function eventOf(event: unknown): Binding['event'] {
   const name = typeof event === 'string' ? event.toUpperCase() : '*'
-  return name === 'INSERT' || name === 'UPDATE' || name === 'DELETE' ? name : '*'
+  return changeKinds.find((kind) => kind === name) ?? '*'
 }
 
 /** @throws ChangesRefused */

@@ -1,22 +1,43 @@
-// Which tables a publication has.
+// What a publication has: tables, and which changes of them the log reports.
 import { JsonStatement } from '../../../postgres/json-statement.ts'
 import type { Database } from '../../../postgres/database.ts'
-import { catalogueSettings } from '../policies/relation-policies.ts'
+import { catalogueSettings, publishedActions } from '../policies/relation-policies.ts'
+import { changeKinds, type Binding, type ChangeKind } from './filter-text.ts'
 
 const publishedNames = new JsonStatement(
-  `select schemaname::text, tablename::text from pg_catalog.pg_publication
+  `select ${publishedActions('p')}, schemaname::text, tablename::text from pg_catalog.pg_publication p
      left join pg_catalog.pg_publication_tables using (pubname) where pubname = $1`,
   { access: 'read', hasNoEffect: true },
 )
 
-/** The names of the tables in a publication; undefined if there is no such publication. */
-export async function publishedTables(
+export type Publication = {
+  /** What it reports, as its parameter `publish` has it: `insert, update, delete, truncate`. */
+  readonly actions: string
+  readonly tables: readonly { readonly schema: string; readonly name: string }[]
+}
+
+/** Reads a publication; undefined if there is no such publication. */
+export async function readPublication(
   database: Pick<Database, 'runWith'>,
   publication: string,
-): Promise<readonly { readonly schema: string; readonly name: string }[] | undefined> {
+): Promise<Publication | undefined> {
   const rows = await database.runWith(publishedNames, catalogueSettings, [publication])
-  if (rows.length === 0) return undefined
-  return rows.flatMap(([schema, name]) => (schema && name ? [{ schema, name }] : []))
+  const [first] = rows
+  if (!first) return undefined
+  const tables = rows.flatMap(([, schema, name]) => (schema && name ? [{ schema, name }] : []))
+  return { actions: first[0] ?? '', tables }
+}
+
+/** Those of the changes that a binding asks for of which the log says nothing, in capitals. */
+export function unpublishedKinds({ event }: Binding, actions: string): readonly ChangeKind[] {
+  const published = actions.toUpperCase().split(', ')
+  return changeKinds.filter((kind) => (event === '*' || event === kind) && !published.includes(kind))
+}
+
+/** The parameter `publish` that reports further changes. */
+export function publishWith(actions: string, kinds: readonly ChangeKind[]): string {
+  const wanted = [...actions.toUpperCase().split(', '), ...kinds]
+  return [...changeKinds, 'TRUNCATE'].filter((action) => wanted.includes(action)).join(', ').toLowerCase()
 }
 
 /** A table of a publication that has the rows of another one, as its partition or as the table that it is a partition of. */

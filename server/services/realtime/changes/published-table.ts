@@ -236,11 +236,17 @@ export class TableCatalogue {
     this.#database = database
   }
 
-  /** The log has described a table: if it does so again, the table or its policies have changed. */
-  noteRelation(relation: LogRelation): void {
-    if (this.#relations.get(relation.oid) === relation) return
+  /**
+   * The log has described a table: if it does so again, the table, its policies or its publication have changed.
+   *
+   * @returns whether it has been described before
+   */
+  noteRelation(relation: LogRelation): boolean {
+    const before = this.#relations.get(relation.oid)
+    if (before === relation) return false
     this.#relations.set(relation.oid, relation)
     this.#forgetTable(relation)
+    return before !== undefined
   }
 
   #forgetTable({ schema, name }: Pick<LogRelation, 'schema' | 'name'>): void {

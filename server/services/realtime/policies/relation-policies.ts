@@ -201,6 +201,12 @@ const read = { access: 'read', hasNoEffect: true } as const
 
 const byName = new JsonStatement(`select ${described}::text ${from} where n.nspname = $2 and c.relname = $3`, read)
 
+/** What the publication `name` of `pg_publication` reports, as its parameter `publish` has it. */
+export const publishedActions = (name: string): string =>
+  `pg_catalog.concat_ws(', ', ${['insert', 'update', 'delete', 'truncate']
+    .map((action) => `case when ${name}.pub${action} then '${action}' end`)
+    .join(', ')})`
+
 /** The relations of a publication, with what a subscription needs to know of the moment when it begins. */
 const published = new JsonStatement(
   `select pg_catalog.pg_current_snapshot()::text, pg_catalog.pg_current_wal_insert_lsn()::text, (
@@ -213,7 +219,7 @@ const published = new JsonStatement(
         on named.schema in ('*', p.schemaname) and named.name in ('*', p.tablename)
       where p.pubname = $2
     )
-  )::text`,
+  )::text, (select ${publishedActions('p')} from pg_catalog.pg_publication p where p.pubname = $2)`,
   read,
 )
 
@@ -284,6 +290,8 @@ export type PublishedRelations = {
   /** The end of the log. */
   readonly lsn: string
   readonly relations: readonly RelationAccess[]
+  /** What the publication reports, such as `insert, update, delete, truncate`. */
+  readonly actions: string
 }
 
 /** Describes the tables of a publication for a role. `*` stands for any schema or name. */
@@ -294,12 +302,17 @@ export async function describePublished(
   names: readonly { readonly schema: string; readonly table: string }[],
 ): Promise<PublishedRelations> {
   const [schemas, tables] = [names.map(({ schema }) => schema), names.map(({ table }) => table)].map(arrayText)
-  const [[snapshot, lsn, text] = []] = await database.runWith(published, catalogueSettings, [
+  const [[snapshot, lsn, text, actions] = []] = await database.runWith(published, catalogueSettings, [
     role,
     publication,
     schemas ?? '{}',
     tables ?? '{}',
   ])
   const relations = JSON.parse(text ?? '[]') as readonly DescribedRelation[]
-  return { snapshot: snapshot ?? '', lsn: lsn ?? '0/0', relations: relations.map(relationAccess) }
+  return {
+    snapshot: snapshot ?? '',
+    lsn: lsn ?? '0/0',
+    relations: relations.map(relationAccess),
+    actions: actions ?? '',
+  }
 }
