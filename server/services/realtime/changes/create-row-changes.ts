@@ -179,7 +179,8 @@ class Changes implements RunningRowChanges {
       const described = await this.#check.whileReading(read, identity, signal)
       const subscriber = new Subscriber(read, receiver, this.#viewers.take(identity))
       this.#audiences.add(subscriber)
-      if (read.some((binding) => unpublishedKinds(binding, described.actions).length > 0)) void this.#publication.check()
+      if (read.some((binding) => unpublishedKinds(binding, described.actions).length > 0))
+        void this.#publication.check()
       return {
         position: positionText(this.#starting.begin(subscriber, described, after)),
         changeIdentity: (next) => this.#changeIdentity(subscriber, next),

@@ -37,7 +37,10 @@ export function unpublishedKinds({ event }: Binding, actions: string): readonly 
 /** The parameter `publish` that reports further changes. */
 export function publishWith(actions: string, kinds: readonly ChangeKind[]): string {
   const wanted = [...actions.toUpperCase().split(', '), ...kinds]
-  return [...changeKinds, 'TRUNCATE'].filter((action) => wanted.includes(action)).join(', ').toLowerCase()
+  return [...changeKinds, 'TRUNCATE']
+    .filter((action) => wanted.includes(action))
+    .join(', ')
+    .toLowerCase()
 }
 
 /** A table of a publication that has the rows of another one, as its partition or as the table that it is a partition of. */
