@@ -3,6 +3,7 @@ import t from 'tap'
 import { withClient } from '../../server/postgres/connection/client.ts'
 import { toPoolConfig } from '../../server/running/connection-setting.ts'
 import type { CheckReport } from '../../server/services/console/policy-protocol.ts'
+import type { FixTrial } from '../../server/tools/check/fix-trial.ts'
 import type { CheckSettings } from '../../server/tools/check/run-check.ts'
 import { checkDatabase } from '../../server/tools/console/check-database.ts'
 import { CheckProcess } from '../../server/tools/console/check-process.ts'
@@ -57,6 +58,26 @@ t.test('a check of many tables occupies this process for no noticeable time', as
   t.strictSame(Object.keys(await checks.findings()), ['findings', 'ignored', 'unseen'])
   const slow = await checks.slowPolicies()
   t.equal(slow.filter(({ code }) => code === 'auth_rls_initplan').length, tables)
+})
+
+t.test('fixes of many tables are tried without occupying this process, and nothing remains', async (t) => {
+  const checks = startChecks()
+  const { findings } = await checks.findings()
+  const keys = findings
+    .filter(({ code }) => code === 'auth_rls_initplan')
+    .slice(0, 2)
+    .map(({ key }) => key)
+  let trial: FixTrial | undefined
+  const longest = await longestTurnDuring(async () => (trial = await checks.tryFixes({ keys }, database.adminUri)))
+  t.ok(longest < 50, `the longest turn took ${Math.round(longest)} ms of processor time`)
+  t.strictSame(
+    trial?.tried.map(({ finding, outcome }) => [finding.key, outcome]),
+    keys.map((key) => [key, 'written']),
+  )
+  t.match(trial?.parts, [{ statements: [/^alter policy/i] }, { statements: [/^alter policy/i] }])
+  t.equal((await checks.findings()).findings.length, findings.length, 'nothing is mended yet')
+  const refused = startChecks().tryFixes({ keys }, 'postgres://127.0.0.1:1/x')
+  await t.rejects(refused, { code: 'ECONNREFUSED' })
 })
 
 t.test('errors of a check reach the caller', async (t) => {

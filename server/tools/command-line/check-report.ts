@@ -1,9 +1,12 @@
 // What `rowhouse check` does and prints.
+import type { Config } from '../../config/config.ts'
+import { folderForNew } from '../../config/project.ts'
 import { exposedFindings, keysOf } from '../check/exposed-findings.ts'
 import { defaultIgnoreFile, isAtLeast, type Level } from '../findings.ts'
 import type { LintFinding } from '../check/finding.ts'
 import { githubAnnotation, githubNotice } from '../check/github-annotations.ts'
 import { applyIgnoreList, readIgnoreList, type Sorted } from '../check/ignore-list.ts'
+import { tryFixes } from '../check/fix-trial.ts'
 import { factsOf } from '../check/lint-facts.ts'
 import { requestRoles, runCheck, type CheckResult } from '../check/run-check.ts'
 import type { Checked } from '../check/exposure-findings.ts'
@@ -13,7 +16,7 @@ import type { Dependencies } from './dependencies.ts'
 import { exposureSummary, exposureTable } from './exposure-table.ts'
 import { describeUnused, findingsText } from './findings-text.ts'
 import { printable, wrap } from './text-table.ts'
-import { fixFindings, fixJson, fixText, isIncomplete, type Fixes } from './fix-report.ts'
+import { fixJson, fixText, isIncomplete, writeTried, type Fixes } from './fix-report.ts'
 
 export type CheckOptions = {
   readonly json?: true
@@ -35,7 +38,7 @@ export type CheckOutcome = 'clean' | 'findings' | 'incomplete'
 
 /** @returns `findings` if there are some from the level on that fails */
 export async function reportCheck(options: CheckOptions, dependencies: Dependencies): Promise<CheckOutcome> {
-  const { withDatabaseSettings, withDatabase, withLaboratory, print } = dependencies
+  const { withDatabaseSettings, withDatabase, print } = dependencies
   if (options.github && options.json) throw new CommandError('--github and --json are two formats: choose one.')
   if (options.yes && !options.fix) throw new CommandError('--yes agrees to what --fix writes: give both.')
   const config = await withDatabaseSettings(options.config)
@@ -47,24 +50,28 @@ export async function reportCheck(options: CheckOptions, dependencies: Dependenc
   const sorted = applyIgnoreList(result.findings, list)
   const reported = sorted.reported.filter(({ level }) => isAtLeast(level, options.level))
   const dismissed = options.all ? result.findings.filter((it) => it.dismissed !== null) : []
-  const settings = options.migrations === undefined ? config : { ...config, migrationsDir: options.migrations }
-  const roles = requestRoles(result)
-  const fixes = options.fix
-    ? await fixFindings(
-        reported,
-        settings,
-        { ...(options.yes ? { yes: true } : {}), roles },
-        {
-          withOwner: (use) => withDatabase(config, { role: 'owner', creates: false }, ({ query }) => use(query)),
-          withLaboratory,
-        },
-      )
-    : undefined
+  const fixes = options.fix ? await fix(reported, config, requestRoles(result), options, dependencies) : undefined
   const output: Output = { result, sorted: { ...sorted, reported }, dismissed, options, fixes }
   print(options.json ? asJson(output) : options.github ? asAnnotations(output) : asText(output))
   const { failOn } = options
   if (fixes && isIncomplete(fixes)) return 'incomplete'
   return failOn !== 'NEVER' && sorted.reported.some(({ level }) => isAtLeast(level, failOn)) ? 'findings' : 'clean'
+}
+
+/** Tries the statements that mend findings, and writes them as a migration. */
+async function fix(
+  findings: readonly LintFinding[],
+  config: Config,
+  roles: readonly string[],
+  { yes, migrations }: CheckOptions,
+  { withDatabase, withLaboratory }: Dependencies,
+): Promise<Fixes> {
+  const settings = migrations === undefined ? config : { ...config, migrationsDir: migrations }
+  await folderForNew(settings)
+  const trial = await withDatabase(config, { role: 'owner', creates: false }, ({ query }) =>
+    tryFixes(query, findings, { mayChangeRights: yes === true, roles }),
+  )
+  return writeTried(trial, settings, { yes: yes === true }, { withLaboratory })
 }
 
 const width = 120

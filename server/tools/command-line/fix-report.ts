@@ -1,11 +1,10 @@
 // What `rowhouse check --fix` does and prints: tries the statements that mend findings, and writes those that may be written.
 import { dirname, join } from 'node:path'
 import { existsSync } from 'node:fs'
-import type { RunClientQuery } from '../../catalogue/introspection.ts'
 import type { Config } from '../../config/config.ts'
-import { objectName, type LintFinding } from '../check/finding.ts'
+import { objectName } from '../check/finding.ts'
 import { writeFixMigration, type FixPart } from '../check/fix-migration.ts'
-import { tryFixes, type TriedFix } from '../check/fix-trial.ts'
+import type { FixTrial, TriedFix } from '../check/fix-trial.ts'
 import type { RightChange } from '../check/rights.ts'
 import { folderForNew } from '../../config/project.ts'
 import { differentTests, type DifferentTest } from '../policy-tests/differences.ts'
@@ -14,18 +13,6 @@ import { prepareCases } from '../policy-tests/run.ts'
 import { readTestFiles } from '../policy-tests/test-file.ts'
 import type { Dependencies } from './dependencies.ts'
 import { printable, wrap } from './text-table.ts'
-
-/** Connections of the role that applies migrations, and databases for policy tests. */
-export type FixDependencies = Pick<Dependencies, 'withLaboratory'> & {
-  readonly withOwner: <T>(use: (query: RunClientQuery) => Promise<T>) => Promise<T>
-}
-
-export type FixOptions = {
-  /** Whether to write statements that change what a role may do today. */
-  readonly yes?: true
-  /** Roles of requests. */
-  readonly roles: readonly string[]
-}
 
 export type Fixes = {
   readonly tried: readonly TriedFix[]
@@ -38,22 +25,22 @@ export type Fixes = {
 type TestComparison = { readonly different: readonly DifferentTest[]; readonly error: string | null }
 
 /**
- * Tries the statements of the findings on the database, and the migration with the policy tests of the project.
+ * Tries the migration with the policy tests of the project, and writes it.
  *
+ * @param trial of the statements on the database
  * @param config with the folder of migrations in which to write
+ * @param agreement `yes`: whether to write statements that change what a role may do today
+ * @param dependencies databases for policy tests
  */
-export async function fixFindings(
-  findings: readonly LintFinding[],
+export async function writeTried(
+  { tried, parts }: FixTrial,
   config: Config,
-  { yes, roles }: FixOptions,
-  dependencies: FixDependencies,
+  { yes }: { readonly yes: boolean },
+  dependencies: Pick<Dependencies, 'withLaboratory'>,
 ): Promise<Fixes> {
   const folder = await folderForNew(config)
-  const { tried, parts } = await dependencies.withOwner((query) =>
-    tryFixes(query, findings, { mayChangeRights: yes === true, roles }),
-  )
   const tests = parts.length === 0 ? undefined : await compareTests(folder, config, parts, dependencies)
-  const isRefused = yes !== true && tests !== undefined && (tests.error !== null || tests.different.length > 0)
+  const isRefused = !yes && tests !== undefined && (tests.error !== null || tests.different.length > 0)
   return {
     tried: isRefused
       ? tried.map((it) => (it.outcome === 'written' ? { ...it, outcome: 'unconfirmed' as const } : it))
@@ -67,7 +54,7 @@ async function compareTests(
   folder: string,
   config: Config,
   parts: readonly FixPart[],
-  { withLaboratory }: FixDependencies,
+  { withLaboratory }: Pick<Dependencies, 'withLaboratory'>,
 ): Promise<TestComparison | undefined> {
   const tests = join(dirname(folder), 'policy-tests')
   const files = existsSync(tests) ? await readTestFiles(tests) : []

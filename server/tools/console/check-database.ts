@@ -1,19 +1,20 @@
-// The findings of `rowhouse check` and its list of what is exposed, for the console.
+// The findings of `rowhouse check`, trials of what mends them, and the list of what is exposed, for the console.
 import type { RunClientQuery } from '../../catalogue/introspection.ts'
 import { isInternalRole } from '../../identity/internal-role.ts'
-import type { CheckFinding, CheckReport, MatrixRelation } from '../../services/console/policy-protocol.ts'
+import type { CheckFinding, CheckReport, FixRequest, MatrixRelation } from '../../services/console/policy-protocol.ts'
 import { describeFinding } from '../check/exposure-findings.ts'
 import type { ExposedRelation } from '../check/exposure.ts'
 import { objectName, type LintFinding } from '../check/finding.ts'
 import { applyIgnoreList, readIgnoreList, type Sorted } from '../check/ignore-list.ts'
+import { tryFixes, type FixTrial } from '../check/fix-trial.ts'
 import { factsOf } from '../check/lint-facts.ts'
-import { runCheck, type CheckResult, type CheckSettings } from '../check/run-check.ts'
+import { requestRoles, runCheck, type CheckResult, type CheckSettings } from '../check/run-check.ts'
 import { describeUnseen } from '../check/unseen.ts'
 
 type Sought = { readonly result: CheckResult; readonly sorted: Sorted }
 
 /** All that `rowhouse check` finds. */
-export async function seek(query: RunClientQuery, settings: CheckSettings): Promise<Sought> {
+async function seek(query: RunClientQuery, settings: CheckSettings): Promise<Sought> {
   const list = await readIgnoreList(undefined)
   const result = await runCheck(query, settings, { measure: true })
   return { result, sorted: applyIgnoreList(result.findings, list) }
@@ -31,6 +32,23 @@ export async function checkDatabase(query: RunClientQuery, settings: CheckSettin
       it.kind === 'function' ? [] : [matrixRelation(it, it.findings.map(describeFinding), texts)],
     ),
   }
+}
+
+/**
+ * Tries the fixes of findings. Nothing remains of that.
+ *
+ * @param query runs statements on one connection of the login role
+ * @param withOwner lends a connection of the role that applies migrations
+ */
+export async function tryFixesOf(
+  query: RunClientQuery,
+  settings: CheckSettings,
+  { keys, yes = false }: FixRequest,
+  withOwner: <T>(use: (query: RunClientQuery) => Promise<T>) => Promise<T>,
+): Promise<FixTrial> {
+  const { result, sorted } = await seek(query, settings)
+  const chosen = sorted.reported.filter(({ key }) => keys === undefined || keys.includes(key))
+  return withOwner((owner) => tryFixes(owner, chosen, { mayChangeRights: yes, roles: requestRoles(result) }))
 }
 
 const shown = ({ code, level, object, key, reason, fix, advice }: LintFinding): CheckFinding => ({

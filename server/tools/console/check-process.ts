@@ -4,7 +4,8 @@ import { Failure } from '../../http/envelope.ts'
 import { TaskError } from '../../services/background/pool-options.ts'
 import { BackgroundPool } from '../../services/background/pool.ts'
 import { childProgram } from '../../services/background/process.ts'
-import type { CheckReport } from '../../services/console/policy-protocol.ts'
+import type { CheckReport, FixRequest } from '../../services/console/policy-protocol.ts'
+import type { FixTrial } from '../check/fix-trial.ts'
 import type { CheckSettings } from '../check/run-check.ts'
 import type { DoctorFinding } from '../doctor/finding.ts'
 
@@ -14,8 +15,13 @@ export type CheckTask = {
   /** The variables of libpq. */
   readonly env: Environment
   readonly settings: CheckSettings
-  readonly wanted: 'report' | 'findings' | 'doctor'
+  readonly wanted: Wanted
 }
+
+export type Wanted =
+  | { readonly kind: 'report' | 'findings' | 'doctor' }
+  /** `owner`: connection string of the role that applies migrations. */
+  | { readonly kind: 'fixes'; readonly owner: string; readonly request: FixRequest }
 
 /** Why a check failed: whether people see the message, and the code of the error. */
 export type CheckFault = { readonly isForPeople: boolean; readonly code: string | undefined }
@@ -64,19 +70,28 @@ export class CheckProcess {
 
   /** JSON of a `CheckReport`. */
   report(): Promise<string> {
-    return this.#run('report')
+    return this.#run({ kind: 'report' })
   }
 
   async findings(): Promise<Pick<CheckReport, 'findings' | 'ignored' | 'unseen'>> {
-    return JSON.parse(await this.#run('findings')) as CheckReport
+    return JSON.parse(await this.#run({ kind: 'findings' })) as CheckReport
   }
 
   /** What the doctor says of policies. */
   async slowPolicies(): Promise<DoctorFinding[]> {
-    return JSON.parse(await this.#run('doctor')) as DoctorFinding[]
+    return JSON.parse(await this.#run({ kind: 'doctor' })) as DoctorFinding[]
   }
 
-  async #run(wanted: CheckTask['wanted']): Promise<string> {
+  /**
+   * Tries the statements that mend findings, which takes as long as a check for each of them.
+   *
+   * @param owner connection string of the role that applies migrations
+   */
+  async tryFixes(request: FixRequest, owner: string): Promise<FixTrial> {
+    return JSON.parse(await this.#run({ kind: 'fixes', owner, request })) as FixTrial
+  }
+
+  async #run(wanted: Wanted): Promise<string> {
     try {
       return await this.#pool.run({ ...this.#task(), wanted })
     } catch (error) {

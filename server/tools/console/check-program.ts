@@ -1,5 +1,6 @@
 // The program of a process that checks the database: the lints of thousands of tables take seconds of a processor, in which a
 // server would answer no request.
+import type { Environment } from '../../config/config-sources.ts'
 import { withClient } from '../../postgres/connection/client.ts'
 import { requireSupportedVersion } from '../../postgres/connection/server-version.ts'
 import { toPoolConfig } from '../../running/connection-setting.ts'
@@ -7,12 +8,12 @@ import { RefusedTask, endWithServer, serveTasks } from '../../services/backgroun
 import type { RunClientQuery } from '../../catalogue/introspection.ts'
 import { sqlState } from '../../postgres/database-error.ts'
 import { policyFindings } from '../doctor/policies.ts'
-import { checkDatabase } from './check-database.ts'
+import { checkDatabase, tryFixesOf } from './check-database.ts'
 import type { CheckFault, CheckTask } from './check-process.ts'
 import { isForPeople } from './tool-failure.ts'
 
-async function found({ wanted, settings }: CheckTask, query: RunClientQuery): Promise<unknown> {
-  switch (wanted) {
+async function found({ wanted, settings, env }: CheckTask, query: RunClientQuery): Promise<unknown> {
+  switch (wanted.kind) {
     case 'report':
       return checkDatabase(query, settings)
     case 'findings': {
@@ -21,19 +22,23 @@ async function found({ wanted, settings }: CheckTask, query: RunClientQuery): Pr
     }
     case 'doctor':
       return policyFindings(query, settings)
+    case 'fixes':
+      return tryFixesOf(query, settings, wanted.request, (use) => withQuery(wanted.owner, env, use))
     default:
       return wanted satisfies never
   }
 }
 
+const withQuery = <T>(uri: string, env: Environment, use: (query: RunClientQuery) => Promise<T>): Promise<T> =>
+  withClient(toPoolConfig(uri, env, 'read-write'), async (client) => {
+    await requireSupportedVersion(async (text) => (await client.query<Record<string, unknown>>(text)).rows)
+    return use((text, values) => client.query<Record<string, unknown>>(text, values))
+  })
+
 /** The result as JSON, which the server need not read to send it. */
 async function perform(task: CheckTask): Promise<string> {
   try {
-    return await withClient(toPoolConfig(task.uri, task.env, 'read-write'), async (client) => {
-      await requireSupportedVersion(async (text) => (await client.query<Record<string, unknown>>(text)).rows)
-      const query: RunClientQuery = (text, values) => client.query<Record<string, unknown>>(text, values)
-      return JSON.stringify(await found(task, query))
-    })
+    return await withQuery(task.uri, task.env, async (query) => JSON.stringify(await found(task, query)))
   } catch (error) {
     const fault: CheckFault = {
       isForPeople: isForPeople(error),

@@ -1,10 +1,6 @@
 // What the pages of SQL and policies call: the functions of the commands, on the database and in the project that are served.
-import type { RunClientQuery } from '../../catalogue/introspection.ts'
 import type { Config } from '../../config/config.ts'
 import { folderForNew } from '../../config/project.ts'
-import { withClient } from '../../postgres/connection/client.ts'
-import { requireSupportedVersion } from '../../postgres/connection/server-version.ts'
-import { toPoolConfig } from '../../running/connection-setting.ts'
 import type { ConsoleToolsOptions } from '../../running/serve-tools.ts'
 import type { DatabaseTools } from '../../services/console/database-tools.ts'
 import type { PolicyTests } from '../../services/console/policy-protocol.ts'
@@ -28,11 +24,6 @@ export function createDatabaseTools(options: ConsoleToolsOptions, checks: CheckP
   const { env, uri, ownerUri, config, database, snapshot, validator } = options
   const turns = new Turns(maxAtOnce)
   const runs = new TestRuns()
-  const withQuery = <T>(address: string, use: (query: RunClientQuery) => Promise<T>): Promise<T> =>
-    withClient(toPoolConfig(address, env, 'read-write'), async (client) => {
-      await requireSupportedVersion(async (text) => (await client.query<Record<string, unknown>>(text)).rows)
-      return use((text, values) => client.query<Record<string, unknown>>(text, values))
-    })
   return {
     runSql: (request, identity, signal, beforeCommit) =>
       turns.take(() => runSql(placeOf(options), request, identity, signal, beforeCommit)),
@@ -49,14 +40,13 @@ export function createDatabaseTools(options: ConsoleToolsOptions, checks: CheckP
     check: () => checks.report(),
     findings: () => checks.findings(),
     writeFixes: (request) =>
-      forPeople(() =>
-        withQuery(uri, (query) =>
-          writeFixes(query, config(), request, {
-            withOwner: (use) => withQuery(ownerUri ?? uri, use),
-            withLaboratory: (settings, wish, use) => withEmbeddedLaboratory(settings, env, wish, () => undefined, use),
-          }),
-        ),
-      ),
+      forPeople(async () => {
+        const settings = config()
+        await folderForNew(settings)
+        return writeFixes(await checks.tryFixes(request, ownerUri ?? uri), settings, request, {
+          withLaboratory: (given, wish, use) => withEmbeddedLaboratory(given, env, wish, () => undefined, use),
+        })
+      }),
     writeMigration: ({ name, sql }) =>
       forPeople(async () => createMigration(await folderForNew(config()), name, `${sql.trim()}\n`)),
     policyTests: () => policyTests(config(), runs),

@@ -1,27 +1,19 @@
 // Mends findings of `rowhouse check` by a migration, for the console.
-import type { RunClientQuery } from '../../catalogue/introspection.ts'
 import type { Config } from '../../config/config.ts'
 import type { FixReport, FixRequest } from '../../services/console/policy-protocol.ts'
 import { objectName } from '../check/finding.ts'
-import { requestRoles } from '../check/run-check.ts'
-import { fixFindings, type FixDependencies } from '../command-line/fix-report.ts'
-import { seek } from './check-database.ts'
+import type { FixTrial } from '../check/fix-trial.ts'
+import type { Dependencies } from '../command-line/dependencies.ts'
+import { writeTried } from '../command-line/fix-report.ts'
 
-/**
- * Tries the fixes of findings, and writes those that may be written as a migration.
- *
- * @param query runs statements on one connection of the login role
- */
+/** Writes those fixes that may be written as a migration. */
 export async function writeFixes(
-  query: RunClientQuery,
+  trial: FixTrial,
   config: Config,
-  { keys, yes }: FixRequest,
-  dependencies: FixDependencies,
+  { yes = false }: FixRequest,
+  dependencies: Pick<Dependencies, 'withLaboratory'>,
 ): Promise<FixReport> {
-  const { result, sorted } = await seek(query, config)
-  const chosen = sorted.reported.filter(({ key }) => keys === undefined || keys.includes(key))
-  const options = { ...(yes === true ? { yes } : {}), roles: requestRoles(result) }
-  const { tried, tests, written } = await fixFindings(chosen, config, options, dependencies)
+  const { tried, tests, written } = await writeTried(trial, config, { yes }, dependencies)
   return {
     written: written ?? null,
     fixes: tried.map(({ finding, outcome, changes, error }) => ({
