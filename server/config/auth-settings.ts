@@ -277,7 +277,8 @@ const coreSettings: AuthSettingTable<CoreKey> = {
     authTypes.rate,
     { events: 30, period: 3600 },
     {
-      description: 'Mails of the whole service: a number per hour, or a rate such as `30/10m`.',
+      description:
+        'Mails of the whole service: a number per hour, or a rate such as `30/10m`. Those about changes of accounts are counted apart, with the same limit, of which one account gets at most a tenth, but at least 3.',
     },
   ),
   authRateLimitSmsSent: auth(

@@ -34,6 +34,14 @@ export type AuthLimits = {
   /** Takes back what was counted for a mail or message that is not sent. */
   readonly takeBackSent: (limit: ServiceLimit, number?: number) => Promise<void>
   /**
+   * Counts a notice about a change of an account. Notices have the limit of mails, but a count apart from that of codes and
+   * links, so that a user who changes an account again and again does not use up the sign-in mails of all. One account may use
+   * a tenth of it, or three.
+   *
+   * @throws AuthError 429 with `Retry-After`, naming the limit
+   */
+  readonly countNotice: (userId: string) => Promise<void>
+  /**
    * Counts a guess of a code of an account, or of an address that may have none. Call this before each comparison.
    *
    * @throws Failure 429 with `Retry-After`

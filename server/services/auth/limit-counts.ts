@@ -84,6 +84,12 @@ const limitOf = (name: string, { events, period }: Rate): Limit => ({
 /** The subject of a limit of the whole service. */
 const everyone = ['all']
 
+/** How many of the notices one account may get: enough for the changes of a session, and far from all. */
+const noticesOfAccount = ({ events, period }: Rate): Rate => ({
+  events: Math.max(3, Math.ceil(events / 10)),
+  period,
+})
+
 /** The limits of one process. */
 export function createAuthLimits({ settings, limits, trustedProxies }: LimitOptions): AuthLimits {
   /** Counts, and returns the seconds until the next attempt; undefined below the limit. A limit of 0 events is no limit. */
@@ -134,6 +140,19 @@ export function createAuthLimits({ settings, limits, trustedProxies }: LimitOpti
     takeBackSent: async (name, number = 1) => {
       const { rate } = serviceLimits[name](settings())
       if (rate.events > 0) await limits.giveBack(limitOf(name, rate), everyone, number)
+    },
+    countNotice: async (userId) => {
+      const { variable, rate } = serviceLimits.email_sent(settings())
+      if (rate.events === 0) throw sentTooMany('email_sent', rate.period)
+      // The account's own limit comes first: once it is reached, the account uses up nothing of the others'.
+      const own = noticesOfAccount(rate)
+      const ownSeconds = await count('notice_of_account', own, [userId])
+      if (ownSeconds !== undefined) {
+        const message = `${variable} allows ${inWords(own)} about changes of one account`
+        throw authErrors.overLimit(sentCodes.email_sent, message, ownSeconds)
+      }
+      const seconds = await count('notice_sent', rate, everyone)
+      if (seconds !== undefined) throw sentTooMany('email_sent', seconds)
     },
     countGuess: async (subject, max, period) => {
       const seconds = await count('guess', { events: max, period }, subject)

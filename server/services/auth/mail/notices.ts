@@ -36,6 +36,7 @@ export const isNoticed = ({ settings }: Pick<AuthContext, 'settings'>, kind: Not
 
 /** The members of a user object that notices use. */
 type UserObject = {
+  readonly id: string
   readonly email?: string | null
   readonly email_confirmed_at?: string | null
   readonly phone?: string | null
@@ -61,7 +62,7 @@ export type NoticedContext = Pick<
 
 /**
  * Sends a notice to the confirmed address of an account after the response, if the settings want it, or calls the hook that
- * replaces mails. It counts as a mail (GOTRUE_RATE_LIMIT_EMAIL_SENT). The change is done, so a mail that cannot be sent is
+ * replaces mails. It counts as a notice (GOTRUE_RATE_LIMIT_EMAIL_SENT). The change is done, so a mail that cannot be sent is
  * only logged.
  *
  * @param user the user object as JSON text
@@ -83,9 +84,9 @@ export function notify(
   context.background(async () => {
     try {
       const { sendEmail } = context.hooks
-      await context.limits.countSent('email_sent')
+      const { id, email, phone, user_metadata: data = {} } = userOf(user)
+      await context.limits.countNotice(id)
       if (sendEmail) return await sendEmail(payload)
-      const { email, phone, user_metadata: data = {} } = userOf(user)
       const variables = { SiteURL: siteUrl, Email: email ?? '', Data: data, ...variablesOf(notice, phone ?? '') }
       context.mailer.send(`${kind}_notification`, to, variables)
     } catch (error) {
