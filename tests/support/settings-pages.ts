@@ -99,10 +99,8 @@ const pages: readonly Page[] = [
   {
     file: 'sign-in.md',
     title: 'Settings of sign-in',
-    purpose: 'How to choose who may sign up, how they sign in, and how long they stay signed in.',
+    purpose: 'How to choose who may sign up, and how they sign in.',
     tasks: [
-      { task: 'Cookies', settings: ['session-secrets', 'secure-cookies'] },
-      { task: 'Limit wrong passwords', settings: ['auth-*'] },
       {
         task: 'Addresses of the service and its pages',
         settings: ['api-external-url', 'gotrue-site-url', 'gotrue-uri-allow-list', 'gotrue-cors-*'],
@@ -112,14 +110,30 @@ const pages: readonly Page[] = [
         settings: ['gotrue-disable-signup', 'gotrue-external-*', 'gotrue-security-manual-linking-enabled'],
       },
       { task: 'Passwords', settings: ['gotrue-password-*', 'gotrue-security-update-password-*'] },
+      { task: 'Limit wrong passwords', settings: ['auth-*'] },
+      { task: 'Hooks', settings: ['gotrue-hook-*'] },
+    ],
+  },
+  {
+    file: 'sessions.md',
+    title: 'Settings of sessions',
+    purpose: 'How to sign cookies and tokens, and choose how long users stay signed in.',
+    tasks: [
+      { task: 'Cookies', settings: ['session-secrets', 'secure-cookies'] },
       { task: 'Tokens', settings: ['gotrue-jwt-*', 'gotrue-security-refresh-*'] },
       { task: 'Sessions', settings: ['gotrue-sessions-*'] },
+    ],
+  },
+  {
+    file: 'passkeys.md',
+    title: 'Settings of passkeys and second factors',
+    purpose: 'How to let users sign in with passkeys, and add second factors.',
+    tasks: [
       {
         task: 'Passkeys and security keys',
         settings: ['gotrue-passkey-*', 'gotrue-webauthn-*', 'gotrue-mfa-web-authn-*'],
       },
       { task: 'Second factors', settings: ['gotrue-mfa-rate-limit-*', 'gotrue-mfa-*'] },
-      { task: 'Hooks', settings: ['gotrue-hook-*'] },
     ],
   },
   {
