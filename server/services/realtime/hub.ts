@@ -1,4 +1,5 @@
 // The topics of this process, and what is sent to their members.
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { SharedTurns } from '../../common/shared-turns.ts'
 import { TextEvent, type Delivery } from './frames.ts'
 import { PresenceList } from './presence.ts'
@@ -20,6 +21,8 @@ export type Member = {
 
 /** Bytes of messages of a topic that wait for their turn. Broadcasts that come while there are more are dropped. */
 const mostWaiting = 16 * 1024 * 1024
+/** Bytes that a message takes in addition to its frame. */
+const messageBytes = 256
 
 type Waiting = { readonly delivery: Delivery; readonly except: Member | undefined; readonly bytes: number }
 
@@ -31,10 +34,11 @@ export class Room {
   readonly channels = new Set<Member>()
   readonly presence = new PresenceList()
   /** Messages that wait, because a message to many members is on its way. */
-  readonly #waiting: Waiting[] = []
+  #waiting: Waiting[] = []
   #waitingBytes = 0
   #isSending = false
   #isDiffDue = false
+  #isDiffWaiting = false
 
   constructor(topic: string, isPrivate: boolean) {
     this.topic = topic
@@ -59,7 +63,9 @@ export class Room {
   }
 
   sendDiff(): void {
-    this.#isDiffDue = false
+    // Further changes are part of the diff that follows the one that waits, so that there are never many.
+    this.#isDiffDue = this.#isDiffWaiting
+    if (this.#isDiffDue) return
     const diff = this.presence.takeDiff()
     if (diff !== undefined) this.send(new TextEvent('presence', this.topic, 'presence_diff', diff))
   }
@@ -67,29 +73,38 @@ export class Room {
   #sendLater(delivery: Delivery, except: Member | undefined): boolean {
     // Without its diffs, presence would be wrong from then on.
     if (delivery.kind === 'broadcast' && this.#waitingBytes > mostWaiting) return false
-    const bytes = (delivery.frame(2) ?? delivery.frame(1))?.length ?? 0
+    const bytes = messageBytes + ((delivery.frame(2) ?? delivery.frame(1))?.length ?? 0)
     this.#waiting.push({ delivery, except, bytes })
     this.#waitingBytes += bytes
-    if (!this.#isSending) this.#sendSlowly()
+    if (delivery.kind === 'presence') this.#isDiffWaiting = true
+    if (!this.#isSending) void this.#sendWaiting()
     return true
   }
 
-  #sendSlowly(): void {
-    const first = this.#waiting.shift()
-    this.#isSending = first !== undefined
-    if (!first) return
-    this.#waitingBytes -= first.bytes
-    const members = [...this.channels]
-    let next = 0
-    const sendSome = (): void => {
-      const end = Math.min(members.length, next + membersAtOnce)
-      for (; next < end; next++) {
-        const member = members[next]
-        if (member && member !== first.except && this.channels.has(member)) member.deliver(first.delivery)
-      }
-      setImmediate(next < members.length ? sendSome : () => this.#sendSlowly())
+  async #sendWaiting(): Promise<void> {
+    this.#isSending = true
+    while (this.#waiting.length > 0) {
+      // The last one is taken out without moving others, of which there may be many.
+      const taken = this.#waiting.reverse()
+      this.#waiting = []
+      for (let first = taken.pop(); first; first = taken.pop()) await this.#sendSlowly(first)
     }
-    sendSome()
+    this.#isSending = false
+  }
+
+  async #sendSlowly({ delivery, except, bytes }: Waiting): Promise<void> {
+    this.#waitingBytes -= bytes
+    if (delivery.kind === 'presence') {
+      this.#isDiffWaiting = false
+      if (this.#isDiffDue) this.sendDiff()
+    }
+    const turns = deliveryTurns()
+    for (const member of [...this.channels]) {
+      if (member !== except && this.channels.has(member)) member.deliver(delivery)
+      const turn = turns.add()
+      if (turn) await turn
+    }
+    await nextTurn()
   }
 }
 

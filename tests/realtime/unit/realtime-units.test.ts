@@ -2,8 +2,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
 import { Allowance } from '../../../server/services/realtime/allowance.ts'
-import { Broadcast, readBinary, readText, TextEvent } from '../../../server/services/realtime/frames.ts'
-import { Hub, type Member } from '../../../server/services/realtime/hub.ts'
+import { Broadcast, readBinary, readText, TextEvent, type Delivery } from '../../../server/services/realtime/frames.ts'
+import { Hub, type Member, type Room } from '../../../server/services/realtime/hub.ts'
 import { bindingIds, readJoin } from '../../../server/services/realtime/join.ts'
 import { presenceEntry, PresenceList } from '../../../server/services/realtime/presence.ts'
 import {
@@ -12,6 +12,7 @@ import {
   RelayReader,
   type RelayMessage,
 } from '../../../server/services/realtime/relay-messages.ts'
+import { until } from '../../support/until.ts'
 
 t.test('frames are those of RFC 6455, of every length', (t) => {
   for (const length of [0, 50, 125, 126, 65_535, 65_536, 100_000]) {
@@ -166,18 +167,26 @@ t.test('messages between processes', (t) => {
   t.end()
 })
 
-t.test('what waits for the members of a large topic is bounded', async (t) => {
+/** A topic with members, who pass on what they get. */
+function crowdOf(size: number, deliver: (delivery: Delivery, member: number) => void): { hub: Hub; room: Room } {
   const hub = new Hub()
   const room = hub.room('crowd', false)
+  for (let number = 0; number < size; number++) {
+    const member: Member = {
+      number,
+      room,
+      isPresent: false,
+      deliver: (delivery) => deliver(delivery, number),
+      checkExpiry: () => undefined,
+    }
+    hub.add(member)
+  }
+  return { hub, room }
+}
+
+t.test('what waits for the members of a large topic is bounded', async (t) => {
   let delivered = 0
-  const memberOf = (number: number): Member => ({
-    number,
-    room,
-    isPresent: false,
-    deliver: () => void delivered++,
-    checkExpiry: () => undefined,
-  })
-  for (let number = 0; number < 2500; number++) hub.add(memberOf(number))
+  const { hub, room } = crowdOf(2500, () => delivered++)
   const payload = Buffer.from(JSON.stringify('x'.repeat(1_000_000)))
   const message = new Broadcast({ topic: 'crowd', event: 'e', payload, isJson: true })
   const sent = Array.from({ length: 100 }, () => hub.publish(room, message))
@@ -186,4 +195,87 @@ t.test('what waits for the members of a large topic is bounded', async (t) => {
   t.equal(room.send(new TextEvent('presence', 'crowd', 'presence_diff', '{}')), true, 'presence must not miss a change')
   while (delivered < (kept + 1) * 2500) await nextTurn()
   t.ok(hub.publish(room, message), 'and it goes on')
+})
+
+t.test('messages that wait for a large topic keep their order, and none is moved for another one', async (t) => {
+  const firstGot: Delivery[] = []
+  const lastGot: Delivery[] = []
+  const { hub, room } = crowdOf(1001, (delivery, member) => {
+    if (member === 0) firstGot.push(delivery)
+    else if (member === 1000) lastGot.push(delivery)
+  })
+  const message = (n: number): Broadcast =>
+    new Broadcast({ topic: 'crowd', event: 'e', payload: Buffer.from(String(n)), isJson: true })
+  const sent: Broadcast[] = []
+  const publish = (count: number): void => {
+    for (let n = 0; n < count; n++) {
+      const one = message(sent.length)
+      if (hub.publish(room, one)) sent.push(one)
+    }
+  }
+  // Counts elements that are moved in lists of these messages.
+  let moved = 0
+  const { shift, splice } = Array.prototype as { shift: () => unknown; splice: (...given: unknown[]) => unknown[] }
+  const count = (list: readonly unknown[]): void => {
+    const [one] = list
+    if (typeof one === 'object' && one !== null && 'delivery' in one) moved += list.length
+  }
+  Object.assign(Array.prototype, {
+    shift(this: unknown[]) {
+      count(this)
+      return shift.call(this)
+    },
+    splice(this: unknown[], ...given: unknown[]) {
+      count(this)
+      return splice.apply(this, given)
+    },
+  })
+  try {
+    publish(2000)
+    while (lastGot.length < 1000) await nextTurn()
+    publish(500)
+    while (lastGot.length < sent.length) await nextTurn()
+  } finally {
+    Object.assign(Array.prototype, { shift, splice })
+  }
+  t.equal(sent.length, 2500)
+  t.ok(moved < sent.length * 10, `${moved} moved`)
+  t.ok(
+    sent.every((one, index) => firstGot[index] === one && lastGot[index] === one),
+    'in their order',
+  )
+})
+
+t.test('empty messages that wait for a large topic are bounded, too', (t) => {
+  const { hub, room } = crowdOf(1001, () => undefined)
+  const empty = new Broadcast({ topic: '', event: '', payload: Buffer.alloc(0), isJson: false })
+  let kept = 0
+  while (hub.publish(room, empty) && kept <= 70_000) kept++
+  t.ok(kept > 50_000 && kept < 70_000, `${kept} messages`)
+  t.end()
+})
+
+t.test('changes of presence that come while a diff waits for a large topic are one more diff', async (t) => {
+  const diffs: TextEvent[] = []
+  const { room } = crowdOf(1001, (delivery, member) => {
+    if (member === 0 && delivery instanceof TextEvent) diffs.push(delivery)
+  })
+  const owners = Array.from({ length: 500 }, () => ({}))
+  for (const [n, owner] of owners.entries()) {
+    room.presence.set(owner, presenceEntry(`k${n}`, '{}', undefined))
+    room.presenceChanged()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  const present = (): number => {
+    const keys = new Set<string>()
+    for (const diff of diffs) {
+      const { joins, leaves } = JSON.parse(diff.payload) as { joins: object; leaves: object }
+      for (const key of Object.keys(leaves)) keys.delete(key)
+      for (const key of Object.keys(joins)) keys.add(key)
+    }
+    return keys.size
+  }
+  await until(() => present() === owners.length)
+  t.equal(present(), owners.length, 'no change is missing')
+  t.ok(diffs.length < owners.length, `${diffs.length} diffs`)
 })
