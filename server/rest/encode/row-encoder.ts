@@ -3,7 +3,7 @@ import type { TextTypes } from '../../catalogue/schema-cache.ts'
 import type { ColumnDescription, EncodedRows, RawRow } from '../database.ts'
 import { isSpace } from '../../text/json-scanner.ts'
 import { resultAlias } from '../sql/handler.ts'
-import type { RowsForm } from '../sql/rows.ts'
+import { hasHead, type RowsForm } from '../sql/rows.ts'
 import { columnType, form, isCopied, text, type ColumnType } from './column-type.ts'
 import { writeArray } from './array.ts'
 import {
@@ -207,8 +207,8 @@ export class RowEncoder {
   }
 }
 
-const leadingOf = ({ tableTotal, hasVersion }: RowsForm): number =>
-  (tableTotal === 'column' ? 2 : 0) + (hasVersion ? 1 : 0)
+const leadingOf = (form: RowsForm): number =>
+  [form.tableTotal === 'column', form.hasEdges === true, hasHead(form), form.hasVersion].filter(Boolean).length
 
 /** The length of a field, as in a DataRow message. */
 const lengthAt = (source: Buffer, at: number): number =>
@@ -238,6 +238,7 @@ class RowsInProgress implements EncodedRows {
   #pending = 0
   #rows = 0
   #total: Buffer | null = null
+  #edges: Buffer | null = null
   #version: Buffer | null = null
 
   constructor(encoder: RowEncoder) {
@@ -283,11 +284,18 @@ class RowsInProgress implements EncodedRows {
 
   /** @returns where the fields of the row begin; negative when there is no row */
   #readLeading(source: Buffer, start: number): number {
-    const { tableTotal, hasVersion } = this.#encoder.form
+    const { form } = this.#encoder
+    const { tableTotal, hasEdges, hasVersion } = form
     let from = start
     if (tableTotal === 'column') {
       this.#total ??= fieldAt(source, from)
       from = endOfField(source, from)
+    }
+    if (hasEdges === true) {
+      this.#edges ??= fieldAt(source, from)
+      from = endOfField(source, from)
+    }
+    if (hasHead(form)) {
       if (lengthAt(source, from) < 0) return -1
       from = endOfField(source, from)
     }
@@ -308,7 +316,7 @@ class RowsInProgress implements EncodedRows {
     if (this.#rows === 0) this.#pending = (body === 'array' ? emptyArray : noValue).copy(scratch)
     else if (body === 'array') scratch[this.#pending++] = closingBracket
     const page = pageTotal === 'one' ? one : Buffer.from(String(Math.min(this.#rows, cutAt)), 'latin1')
-    const location = this.#rows > cutAt ? more : noLocation
+    const location = this.#edges ?? (this.#rows > cutAt ? more : noLocation)
     const all = tableTotal === 'page' ? page : this.#total
     if (!hasVersion) return [all, page, location, null, null, noText]
     return [all, page, location, null, null, noText, isNoVersion(this.#version) ? null : this.#version]

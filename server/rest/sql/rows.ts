@@ -11,8 +11,9 @@ import {
 import type { MediaHandler } from '../../catalogue/media-handler.ts'
 import type { Column, Table } from '../../catalogue/table.ts'
 import type { PlannedSelectField } from '../plan/field.ts'
+import type { PagePlan } from '../extensions/keyset-pages/page-plan.ts'
 import type { CrudPlan } from '../plan/plan.ts'
-import { isGrouped } from '../plan/read-plan.ts'
+import { isGrouped, type ReadPlan } from '../plan/read-plan.ts'
 import { callStatement } from './call.ts'
 import { limitedSum } from '../request/integer.ts'
 import { countStatement, dependsOnEmbeds } from './count.ts'
@@ -36,11 +37,10 @@ export type RowsForm = {
   readonly isScalar: boolean
   /** Number of rows in the result: those that arrive, or one. */
   readonly pageTotal: 'rows' | 'one'
-  /**
-   * Number of all rows: unknown, that of the result, or in the first column. Then the second column is true, and a result without
-   * rows has one in which it is null.
-   */
+  /** Number of all rows: unknown, that of the result, or in the first column. */
   readonly tableTotal: 'none' | 'page' | 'column'
+  /** Whether the next column has what the links of a keyset page need, in one of the rows. */
+  readonly hasEdges?: boolean
   /** Whether the version of the row precedes the columns. */
   readonly hasVersion: boolean
   /** Whether no other statement can run in place of this one, so that all rows are encoded. */
@@ -48,6 +48,12 @@ export type RowsForm = {
   /** Number of rows after which one more only tells that there are more (`db-max-rows`). */
   readonly cutAt?: number | undefined
 }
+
+/**
+ * Whether columns of the result precede those of the rows. Then the last of them is not null, and a result without rows has one row
+ * in which it is null.
+ */
+export const hasHead = ({ tableTotal, hasEdges }: RowsForm): boolean => tableTotal === 'column' || hasEdges === true
 
 /** Whether the body is JSON that the server can write: an array or an object with all its members. */
 const isPlainJson = (handler: MediaHandler): boolean =>
@@ -59,16 +65,17 @@ function isSingle(plan: CrudPlan): boolean {
 }
 
 /**
- * The rows of a read or call. Undefined for plans whose response needs more of the database: other media types, keyset pages,
- * numbers of rows that a function returns in part.
+ * The rows of a read or call. Undefined for plans whose response needs more of the database: other media types, numbers of rows
+ * that a function returns in part.
  *
  * Whether the plan is quiet (`isQuiet`) is for the caller to know: the rows tell nothing of `response.headers`.
  */
 export function rowsSql(plan: CrudPlan, shape: StatementShape, { dbMaxRows }: StatementSettings): RowsSql | undefined {
-  if (plan.kind === 'mutate' || plan.explain || plan.page) return undefined
+  if (plan.kind === 'mutate' || plan.explain) return undefined
   if (!isPlainJson(plan.handler) || plan.isStreamed === true) return undefined
   const { count } = shape.preferences
   if (count === 'planned' || count === 'estimated') return undefined
+  if (plan.page) return pageRowsSql(plan, plan.page, shape, dbMaxRows)
   // What is counted are all rows, even if limits of embeds leave some of them out.
   if (plan.cutAt !== undefined && dependsOnEmbeds(plan.read)) return undefined
   const isCounted = count === 'exact'
@@ -102,18 +109,46 @@ export function rowsSql(plan: CrudPlan, shape: StatementShape, { dbMaxRows }: St
   if (leading.length > 0 && read.distinct) return undefined
   const rows = readStatement(read, { leading })
   if (tableTotal !== 'column') return { ...form, sql: rows }
-  const counted = ['SELECT pg_catalog.count(*) AS total FROM (', countStatement(read), ') pgrst_counted']
   return {
     ...form,
     sql: [
       'SELECT pgrst_total.total, pgrst_rows.* FROM (',
-      counted,
+      countedSql(read),
       ') pgrst_total LEFT JOIN (',
       rows,
       ') pgrst_rows ON TRUE',
     ],
   }
 }
+
+/** The rows of a keyset page. */
+function pageRowsSql(
+  plan: CrudPlan & { kind: 'read' | 'call' },
+  page: PagePlan,
+  { preferences, topLevelRange }: StatementShape,
+  dbMaxRows: number | null,
+): RowsSql {
+  const isWhole = dbMaxRows === null && isAllRows(topLevelRange) && !page.cursor
+  const tableTotal = preferences.count !== 'exact' ? 'none' : isWhole ? 'page' : 'column'
+  const { ctes, numberedRows } = page.sql(plan.read, page)
+  const source = plan.kind === 'call' ? [`${sourceName} AS (`, callStatement(plan.call), '), '] : ''
+  const total = tableTotal === 'column' ? ['(', countedSql(plan.read), ')'] : undefined
+  return {
+    sql: ['WITH ', source, ctes, ' ', numberedRows(total)],
+    body: isSingle(plan) ? 'first' : 'array',
+    isScalar: false,
+    pageTotal: 'rows',
+    tableTotal,
+    hasEdges: true,
+    hasVersion: false,
+  }
+}
+
+const countedSql = (read: ReadPlan): Fragment => [
+  'SELECT pg_catalog.count(*) AS total FROM (',
+  countStatement(read),
+  ') pgrst_counted',
+]
 
 /** Columns of the longest select list: with the version, PostgreSQL permits 1,664. */
 const mostReturned = 1600

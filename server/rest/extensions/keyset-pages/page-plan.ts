@@ -23,6 +23,13 @@ export type PageSql = {
   readonly rows: Fragment
   /** What links need; see `PageEdges` of the response. */
   readonly edges: Fragment
+  /**
+   * The same rows and edges without anything around them, as the server encodes them: the edges, the number of the row and its
+   * columns. Only the first row has the edges. Without rows, there is one whose number is null.
+   *
+   * @param total the number of all rows, which then is the first column
+   */
+  readonly numberedRows: (total?: Fragment) => Fragment
 }
 
 export type PagePlan = {

@@ -102,15 +102,31 @@ export function pageSql(read: ReadPlan, page: PagePlan): PageSql {
   const all = ranges.map((_, index) => `SELECT * FROM ${rowsCte(index)}`).join(' UNION ALL ')
   const texts = terms.map((_, index) => `${term(index)}::text`).join(', ')
   const inPage = size === null ? '' : ` WHERE ${numberColumn} <= ${size}`
+  const edges = edgesSql(page, inPage, cursor ? othersSql(read, page, isBackward) : undefined)
   return {
     ctes: [
       join(ranges, ', '),
       `, ${pageCte} AS (SELECT *, pg_catalog.row_number() OVER () AS ${numberColumn}, ARRAY[${texts}] AS ${keyColumn}` +
         ` FROM (${all}) pgrst_ranges)`,
     ],
-    rows: `SELECT (${rowAlias}).* FROM ${pageCte}${inPage} ORDER BY ${numberColumn}${isBackward ? ' DESC' : ''}`,
-    edges: edgesSql(page, inPage, cursor ? othersSql(read, page, isBackward) : undefined),
+    // A column of the rows may have the name of the number, which alone would stand for that column.
+    rows: `SELECT (${rowAlias}).* FROM ${pageCte}${inPage} ORDER BY ${pageCte}.${numberColumn}${isBackward ? ' DESC' : ''}`,
+    edges,
+    numberedRows: (total) => numberedSql(page, isBackward, edges, total),
   }
+}
+
+/** The columns of rows may have any name: outside of the row, only those of this file are referred to. */
+function numberedSql({ size }: PagePlan, isBackward: boolean, edges: Fragment, total: Fragment | undefined): Fragment {
+  const number = `${pageCte}.${numberColumn}`
+  const head: Fragment = ['SELECT ', edges, ' AS edges', total === undefined ? '' : [', ', total, ' AS total']]
+  return [
+    `SELECT ${total === undefined ? '' : 'pgrst_head.total, '}`,
+    `CASE WHEN ${number} > 1 THEN NULL ELSE pgrst_head.edges END AS edges, ${number}, (${pageCte}.${rowAlias}).*`,
+    // Without its offset, the edges would be evaluated for each row.
+    [' FROM (', head, ` OFFSET 0) pgrst_head LEFT JOIN ${pageCte} ON `],
+    `${size === null ? 'TRUE' : `${number} <= ${size}`} ORDER BY ${number}${isBackward ? ' DESC' : ''}`,
+  ]
 }
 
 const edge = (name: string, order: string, inPage: string): string =>
