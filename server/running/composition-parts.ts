@@ -20,6 +20,7 @@ import type { RequestRecorder } from './operations/request-recorder.ts'
 import type { RequestTail } from './operations/request-tail.ts'
 import type { ServeTools } from './serve-tools.ts'
 import type { ServingDatabase } from './serving-database.ts'
+import type { WorkerQuestions } from './worker-questions.ts'
 
 export type CompositionOptions = {
   /** Its settings have been loaded. */
@@ -41,6 +42,8 @@ export type CompositionOptions = {
   /** The requests that the console watches; undefined without a console. */
   readonly tail: RequestTail | undefined
   readonly env: Environment
+  /** Asks the other processes; undefined if this one is the only one. */
+  readonly workers: WorkerQuestions | undefined
   /** Connection string of the login role. */
   readonly uri: string
   readonly isEnding: () => boolean

@@ -28,6 +28,7 @@ import { toPoolConfig } from './connection-setting.ts'
 import { startConsole } from './console-service.ts'
 import { embeddedVariable } from './embedded-environment.ts'
 import { withExplanations } from './explanations.ts'
+import { functionsOfProcesses } from './functions-of-processes.ts'
 import { startFunctionsService } from './functions-service.ts'
 import type { ServiceSettings } from './live-settings.ts'
 import { startMcp } from './mcp-service.ts'
@@ -80,7 +81,7 @@ export async function compose(options: CompositionOptions): Promise<Composition>
   const consoleRouter = startConsole(
     parts,
     signIn?.auth,
-    { realtime: () => realtime, functions: () => functions },
+    { realtime: () => realtime, functions: () => shownFunctions },
     toolsOfRoutes,
   )
   const storage = has('storage')
@@ -116,6 +117,7 @@ export async function compose(options: CompositionOptions): Promise<Composition>
   const functions = has('functions')
     ? startFunctionsService({ ...parts, onLog: (entry) => options.log.write({ kind: 'function', ...entry }) })
     : undefined
+  const shownFunctions = functions && consoleRouter ? functionsOfProcesses(functions, options.workers) : undefined
   const engine = explainingEngine(options, () => current().explainRoles)
   const mcp = has('mcp') ? startTools(parts, engine) : undefined
   const listener = createApp({

@@ -7,7 +7,6 @@ import type { Snapshot } from '../rest/snapshot.ts'
 import type { AuthService } from '../services/auth/create-auth.ts'
 import { createConsole } from '../services/console/create-console.ts'
 import type { ConsoleSettings } from '../services/console/console-settings.ts'
-import type { FunctionsService } from '../services/functions/functions-service.ts'
 import { type RealtimeService } from '../services/realtime/create-realtime.ts'
 import type { ServiceSettings } from './live-settings.ts'
 import type { Parts } from './composition-parts.ts'
@@ -18,7 +17,7 @@ export function startConsole(
   auth: AuthService | undefined,
   services: {
     readonly realtime: () => RealtimeService | undefined
-    readonly functions: () => FunctionsService | undefined
+    readonly functions: ConsoleSettings['functions']
   },
   tools: EnvelopeTools,
 ): Router | undefined {

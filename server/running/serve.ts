@@ -32,6 +32,7 @@ import { checkPorts, hostToListenOn, reusePortAdvice } from './ports.ts'
 import type { ServedDatabase, ServeTools } from './serve-tools.ts'
 import { watchTermination } from './termination.ts'
 import { answerMetrics, metricsOfWorkers } from './worker-metrics.ts'
+import { WorkerQuestions } from './worker-questions.ts'
 import { leaveWorkers, poolShare, reportToPrimary, startWorkers, workerIndex } from './workers.ts'
 
 const backupDirUnused =
@@ -180,7 +181,7 @@ type Serving = {
   readonly drain: () => Promise<void>
 }
 
-type ServingOptions = Omit<ServiceOptions, 'beforeLoading' | 'isEnding'> & {
+type ServingOptions = Omit<ServiceOptions, 'beforeLoading' | 'isEnding' | 'workers'> & {
   /** How far the archive of the write-ahead log is; undefined if this process does not archive. */
   readonly archive: (() => ArchiveStatus) | undefined
 }
@@ -194,6 +195,7 @@ async function serveHere(
   const { config } = loaded
   const { log } = options
   const dbPool = worker === undefined ? config.dbPool : poolShare(config.dbPool, config.serverWorkers)
+  const workers = worker === undefined ? undefined : new WorkerQuestions(worker, config.serverWorkers)
   let api: Listening | undefined = undefined
   let isEnding = false
   const isArchived = config.backupDir !== null && options.env[embeddedVariable] !== undefined
@@ -203,9 +205,9 @@ async function serveHere(
     if (archive) parts.metrics.watchArchive(archive)
     const isListening = (): boolean => !isEnding && api?.isServing() === true
     const { expose } = parts.metrics
-    if (!isFirst && hasAdmin(config)) answerMetrics(worker, expose)
+    if (workers && !isFirst && hasAdmin(config)) answerMetrics(workers, expose)
     const metrics =
-      worker === 0 && hasAdmin(config) ? { expose: metricsOfWorkers(expose, config.serverWorkers) } : parts.metrics
+      workers && isFirst && hasAdmin(config) ? { expose: metricsOfWorkers(workers, expose) } : parts.metrics
     const admin = isFirst ? await startAdmin(parts, config, { metrics, isListening, archive }) : undefined
     if (admin) stops.unshift(() => admin.end(log))
     // Without listeners, SIGUSR1 would start a debugger, and SIGUSR2 would end the process.
@@ -215,6 +217,7 @@ async function serveHere(
   const service = await startService({
     ...options,
     loaded: { ...loaded, config: { ...config, dbPool } },
+    workers,
     isEnding: () => isEnding,
     beforeLoading,
   })

@@ -40,6 +40,7 @@ import type { Identity } from '../identity/identity.ts'
 import { readUsedSchemas } from './schema-files.ts'
 import type { ServeTools } from './serve-tools.ts'
 import { ServingDatabase } from './serving-database.ts'
+import type { WorkerQuestions } from './worker-questions.ts'
 import { workerIndex } from './workers.ts'
 import { compileSchemas } from '../validation/validator.ts'
 
@@ -48,6 +49,8 @@ export type ServiceOptions = {
   readonly configFile: string | undefined
   /** Settings from environment and file. */
   readonly loaded: LoadedConfig
+  /** Asks the other processes; undefined if this one is the only one. */
+  readonly workers?: WorkerQuestions | undefined
   /** Connection string of the login role. */
   readonly uri: string
   readonly log: Log
@@ -90,6 +93,7 @@ export async function startService({
   env,
   configFile,
   loaded,
+  workers,
   uri,
   log: given,
   explain,
@@ -236,6 +240,7 @@ export async function startService({
       replicas: () => replicated?.statistics ?? [],
       env,
       configFile,
+      workers,
       uri,
     }
     const composition = await compose({ ...options, isEnding, explain, preview, console })

@@ -30,20 +30,25 @@ export type WorkerReport =
   | { readonly kind: 'serving'; readonly address: string }
   /** The worker ends, and a replacement would end for the same reason. */
   | { readonly kind: 'gave up'; readonly message: string }
-  | MetricsRequest
-  | WorkerMetrics
+  | WorkerQuestion
+  | WorkerAnswer
 
-/** A request of the first worker for the metrics of the others, which the primary process passes on. */
-export type MetricsRequest = { readonly kind: 'metrics wanted'; readonly id: string; readonly openMetrics: boolean }
-
-export type WorkerMetrics = {
-  readonly kind: 'metrics'
-  /** That of the request. */
+/** What a worker wants to know of the others. The primary process passes it on. */
+export type WorkerQuestion = {
+  readonly kind: 'question'
   readonly id: string
-  /** Index of the worker. */
+  /** Index of the worker that asks. */
+  readonly from: number
+  readonly topic: 'metrics' | 'function figures' | 'function log'
+  readonly about: string
+}
+
+export type WorkerAnswer = Pick<WorkerQuestion, 'id' | 'from' | 'topic'> & {
+  readonly kind: 'answer'
+  /** Index of the worker that answers. */
   readonly worker: number
   /** Undefined if the worker cannot answer. */
-  readonly text?: string | undefined
+  readonly answer?: unknown
 }
 
 /** The index of this worker, from 0; undefined if this process is not a worker. */
@@ -66,6 +71,8 @@ export const poolShare = (pool: number, workers: number): number => Math.max(1, 
 
 /** Milliseconds before the next attempt after a number of consecutive failures. */
 export const pauseAfter = (failures: number): number => Math.min(longestPause, shortestPause * 2 ** failures)
+
+const debtOf = ({ from, topic }: Pick<WorkerQuestion, 'from' | 'topic'>): string => `${from} ${topic}`
 
 type SlotListener = {
   readonly report: (report: WorkerReport) => void
@@ -90,8 +97,9 @@ class WorkerSlot {
   #timer: NodeJS.Timeout | undefined
   #failures = 0
   #isStopping = false
-  /** Whether the worker serves, and has answered the last request for its metrics. */
-  #hasAnswered = false
+  #isServing = false
+  /** Who has asked the worker for what, and has no answer yet. */
+  readonly #owed = new Set<string>()
 
   constructor(index: number, { env, drainTime }: WorkerOptions, listener: SlotListener) {
     this.#index = index
@@ -112,14 +120,15 @@ class WorkerSlot {
   }
 
   /**
-   * Asks the worker for its metrics.
+   * Asks the worker.
    *
-   * @returns false if it does not serve, or still owes an answer: requests to a process that hangs would pile up
+   * @returns false if it does not serve, or still owes an answer to such a question: those to a process that hangs would pile up
    */
-  askForMetrics(request: MetricsRequest): boolean {
-    if (!this.#hasAnswered) return false
-    this.#hasAnswered = false
-    this.send(request)
+  ask(question: WorkerQuestion): boolean {
+    const key = debtOf(question)
+    if (!this.#isServing || this.#owed.has(key)) return false
+    this.#owed.add(key)
+    this.send(question)
     return true
   }
 
@@ -142,14 +151,18 @@ class WorkerSlot {
     this.#worker = worker
     let servingSince: number | undefined
     worker.on('message', (report: WorkerReport) => {
-      if (report.kind === 'serving') servingSince = performance.now()
-      if (report.kind === 'serving' || report.kind === 'metrics') this.#hasAnswered = true
+      if (report.kind === 'serving') {
+        servingSince = performance.now()
+        this.#isServing = true
+      }
+      if (report.kind === 'answer') this.#owed.delete(debtOf(report))
       this.#listener.report(report)
     })
     const ended = (reason: string, isNormal: boolean): void => {
       if (this.#worker !== worker) return
       this.#worker = undefined
-      this.#hasAnswered = false
+      this.#isServing = false
+      this.#owed.clear()
       const isStable = servingSince !== undefined && (isNormal || performance.now() - servingSince >= stableAfter)
       this.#replace(reason, isStable)
     }
@@ -194,10 +207,10 @@ export async function startWorkers(options: WorkerOptions, observe: (event: Work
         switch (report.kind) {
           case 'gave up':
             return fail(new Error(report.message))
-          case 'metrics wanted':
-            return askForMetrics(report)
-          case 'metrics':
-            return slots[0]?.send(report)
+          case 'question':
+            return askOthers(report)
+          case 'answer':
+            return slots[report.from]?.send(report)
           case 'serving':
             isServing = true
             settleAddress(report.address)
@@ -210,10 +223,11 @@ export async function startWorkers(options: WorkerOptions, observe: (event: Work
       },
     })
   const slots = Array.from({ length: options.count }, (_, index) => slotAt(index))
-  const askForMetrics = (request: MetricsRequest): void => {
+  const askOthers = (question: WorkerQuestion): void => {
+    const { id, from, topic } = question
     for (const [worker, slot] of slots.entries()) {
-      if (worker === 0 || slot.askForMetrics(request)) continue
-      slots[0]?.send({ kind: 'metrics', id: request.id, worker } satisfies WorkerMetrics)
+      if (worker === from || slot.ask(question)) continue
+      slots[from]?.send({ kind: 'answer', id, from, topic, worker } satisfies WorkerAnswer)
     }
   }
   const stop = async (): Promise<void> => {

@@ -37,8 +37,8 @@ t.test('functions', async (t) => {
   })
 
   await t.test('say whether they compile', async (t) => {
-    const { functions, folder: shown, url, worker, problem } = await report()
-    t.strictSame({ shown, url, worker, problem }, { shown: folder, url: null, worker: null, problem: null })
+    const { functions, folder: shown, url, missing, problem } = await report()
+    t.strictSame({ shown, url, missing, problem }, { shown: folder, url: null, missing: 0, problem: null })
     t.match(
       functions.map(({ name, entrypoint, verifyJwt, fault }) => [name, entrypoint, verifyJwt, fault]),
       [

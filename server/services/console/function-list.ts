@@ -1,25 +1,24 @@
 // Functions and their logs, as the page of functions shows them.
 import { relative } from 'node:path'
+import { compareText } from '../../text/code-point-order.ts'
 import { urlWithoutSecrets } from './hidden-secrets.ts'
-import type { FunctionsService, FunctionsView } from '../functions/functions-service.ts'
+import type { FunctionsView } from '../functions/functions-service.ts'
 import type { FunctionEntry, FunctionLogs, FunctionReport } from './function-protocol.ts'
-
-/** What the console asks of the service. */
-export type FunctionsSource = Pick<FunctionsService, 'view' | 'figures' | 'check' | 'logs'>
+import { mostLines, type FunctionsSource } from './functions-source.ts'
+import { totalFigures } from './total-figures.ts'
 
 /** Functions that are listed, of which each is compiled. */
 const mostFunctions = 200
-const mostLines = 500
-/** Characters of a message. */
-const longest = 4000
 
 const noCalls = { answered: 0, failed: 0, refused: 0, aborted: 0 } as const
 const nothing: FunctionsView = { folder: null, url: null, functions: [], notes: [] }
 
-/** The functions of this process. Each is compiled first, unless its files are still those of the last time. */
-export async function listFunctions(source: FunctionsSource, worker: number | null): Promise<FunctionReport> {
+/** The functions, with the figures of all processes. Each is compiled first, unless its files are still those of the last time. */
+export async function listFunctions(source: FunctionsSource): Promise<FunctionReport> {
   const [view, problem] = await readView(source)
-  const { functions: counts, running, workers } = source.figures()
+  const figures = await source.figures()
+  const known = figures.filter((it) => it !== undefined)
+  const { functions: counts, running, workers } = totalFigures(known)
   const figuresOf = (name: string): Pick<FunctionEntry, 'calls' | 'milliseconds'> => {
     const { calls = noCalls, seconds = 0 } = counts.get(name) ?? {}
     const ended = calls.answered + calls.failed + calls.aborted
@@ -32,9 +31,10 @@ export async function listFunctions(source: FunctionsSource, worker: number | nu
   }
   if (view.url !== null) {
     // Another server may have functions that are not in the folder.
-    const known = new Set(functions.map(({ name }) => name))
+    const listed = new Set(functions.map(({ name }) => name))
     for (const name of [...counts.keys()].slice(0, mostFunctions)) {
-      if (!known.has(name)) functions.push({ name, entrypoint: null, verifyJwt: true, ...figuresOf(name), fault: null })
+      if (!listed.has(name))
+        functions.push({ name, entrypoint: null, verifyJwt: true, ...figuresOf(name), fault: null })
     }
   }
   return {
@@ -42,8 +42,8 @@ export async function listFunctions(source: FunctionsSource, worker: number | nu
     url: view.url === null ? null : urlWithoutSecrets(view.url),
     problem,
     notes: view.notes,
-    worker,
-    workers: workers ?? null,
+    missing: figures.length - known.length,
+    workers,
     running,
     functions,
   }
@@ -62,18 +62,12 @@ async function readView(source: FunctionsSource): Promise<readonly [FunctionsVie
 /** Errors of `view`, whose messages are for the owner of the files. Their classes are loaded with the first call only. */
 const problemNames: ReadonlySet<string> = new Set(['FunctionProjectError', 'ProjectError'])
 
-/** The latest lines of a function in this process. @param worker this process among several */
-export function logsOf(source: FunctionsSource, name: string, worker: number | null): FunctionLogs {
-  return {
-    worker,
-    lines: source
-      .logs(name)
-      .slice(-mostLines)
-      .map(({ time, level, requestId, message }) => ({
-        at: time.toISOString(),
-        level,
-        requestId: requestId ?? null,
-        message: message.length > longest ? `${message.slice(0, longest)}…` : message,
-      })),
-  }
+/** The latest lines of a function in all processes. */
+export async function logsOf(source: FunctionsSource, name: string): Promise<FunctionLogs> {
+  const logs = await source.logs(name)
+  const known = logs.filter((it) => it !== undefined)
+  const [first = [], ...others] = known
+  // Times are texts of the same form. Lines of one process stay in their order.
+  const lines = others.length === 0 ? first : known.flat().sort((one, other) => compareText(one.at, other.at))
+  return { missing: logs.length - known.length, lines: lines.slice(-mostLines) }
 }

@@ -10,8 +10,8 @@ export type FunctionReport = {
   readonly problem: string | null
   /** Sentences about what is left out. */
   readonly notes: readonly string[]
-  /** This process among several, from 0; null if there is only one. Figures and logs are those of this process. */
-  readonly worker: number | null
+  /** Processes that have not answered. All others are counted in the figures. */
+  readonly missing: number
   /** Worker processes that run, were started, and were killed; null as long as none was started. */
   readonly workers: { readonly workers: number; readonly started: number; readonly killed: number } | null
   /** Calls that run at the moment. */
@@ -25,7 +25,7 @@ export type FunctionEntry = {
   readonly entrypoint: string | null
   /** Whether calls need a token. */
   readonly verifyJwt: boolean
-  /** Calls since the process began, by how they ended. */
+  /** Calls since the processes began, by how they ended. */
   readonly calls: {
     readonly answered: number
     readonly failed: number
@@ -40,8 +40,8 @@ export type FunctionEntry = {
 
 /** `GET /console/api/functions/{name}/logs`: the latest lines, the newest last. */
 export type FunctionLogs = {
-  /** The process whose lines these are, among several; null if there is only one. */
-  readonly worker: number | null
+  /** Processes that have not answered, whose lines are missing. */
+  readonly missing: number
   readonly lines: readonly FunctionLogLine[]
 }
 

@@ -5,11 +5,11 @@ import type { PathParameter } from '../../http/path-id.ts'
 import type { Route } from '../../http/route.ts'
 import { success } from '../../http/service-response.ts'
 import type { ConsoleCaller, ConsoleParts } from './console-settings.ts'
-import { listFunctions, logsOf, type FunctionsSource } from './function-list.ts'
+import { listFunctions, logsOf } from './function-list.ts'
+import type { FunctionsSource } from './functions-source.ts'
 import { missingService, requireService } from './required-service.ts'
 
 export function functionRoutes(parts: ConsoleParts, access: Access<ConsoleCaller>): readonly Route[] {
-  const { requests } = parts
   const shared = { tag: 'console', access, errors: { 404: missingService } } as const
   return [
     defineEnvelopeRoute({
@@ -17,19 +17,19 @@ export function functionRoutes(parts: ConsoleParts, access: Access<ConsoleCaller
       method: 'get',
       path: '/console/api/functions',
       id: 'consoleFunctions',
-      summary: 'Functions, whether they compile, and their calls in this process',
+      summary: 'Functions, whether they compile, and their calls',
       success: success(200, 'The functions.', { type: 'object' }),
-      handler: async () => ({ details: await listFunctions(sourceOf(parts), requests.worker) }),
+      handler: async () => ({ details: await listFunctions(sourceOf(parts)) }),
     }),
     defineEnvelopeRoute({
       ...shared,
       method: 'get',
       path: '/console/api/functions/{name}/logs',
       id: 'consoleFunctionLogs',
-      summary: 'What a function has logged in this process',
+      summary: 'What a function has logged',
       pathParameters: { name: nameParameter },
       success: success(200, 'The latest lines, the newest last.', { type: 'object' }),
-      handler: ({ path: { name } }) => ({ details: logsOf(sourceOf(parts), name, requests.worker) }),
+      handler: async ({ path: { name } }) => ({ details: await logsOf(sourceOf(parts), name) }),
     }),
   ]
 }

@@ -79,17 +79,16 @@ export function addFunctions(program: Command, dependencies: Dependencies, setEx
         readFunctionLogs(query, address, name),
       )
       print(json ? `${JSON.stringify(logs)}\n` : logText(name, logs))
-      if (logs.worker !== null) {
-        dependencies.printError(
-          `These are the lines of process ${logs.worker} of SERVER_WORKERS. Each keeps those of its calls; the log of the server has all.\n`,
-        )
+      if (logs.missing > 0) {
+        const processes = logs.missing === 1 ? 'one process' : `${logs.missing} processes`
+        dependencies.printError(`The lines of ${processes} of SERVER_WORKERS are missing: no answer within a second.\n`)
       }
     })
 }
 
 const logText = (name: string, { lines }: FunctionLogs): string =>
   lines.length === 0
-    ? `${printable(name)} has logged nothing in this process since its start.\n`
+    ? `${printable(name)} has logged nothing since the server was started.\n`
     : lines
         .map(
           ({ at, level, requestId, message }) =>

@@ -5,7 +5,7 @@ import { messageOf } from '../command-line/error-message.ts'
 import { withConsoleSession } from '../console/console-session.ts'
 
 /**
- * The latest lines of a function, as the process has them that responds.
+ * The latest lines of a function, of all processes of the server.
  *
  * @param query runs statements as the owner of the schemas
  * @param address of the server, without a slash at the end

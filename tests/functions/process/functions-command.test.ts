@@ -81,7 +81,7 @@ t.test('served, called, changed and logged', async (t) => {
     functions('logs', name, '--url', program.url(), ...args)
   t.match(await logs('greet'), { code: 0, out: /^[\d-]{10}T\S+Z info {2}[\w-]+ called again\n$/m, err: '' })
   t.match(JSON.parse((await logs('broken', '--json')).out), {
-    worker: null,
+    missing: 0,
     lines: [{ level: 'error', message: /npm install not-installed-anywhere/ }],
   })
   t.match(await logs('hello'), { code: 0, out: /^hello has logged nothing/ })

@@ -5,6 +5,7 @@ import { Badge, Problem, Snippet } from '../../parts.tsx'
 import { usePolled } from '../../polling.ts'
 import { timeText } from '../../values.tsx'
 import { CallForm } from './call-form.tsx'
+import { MissingProcesses } from './missing-processes.tsx'
 
 /** Milliseconds between two looks. */
 const pauseTime = 1500
@@ -40,7 +41,8 @@ function Logs({ name }: { readonly name: string }) {
     <>
       <h2 id="function-log">Log</h2>
       <Problem error={error} />
-      {value?.lines.length === 0 && <p class="faint">What it logs appears here, as long as the server process runs.</p>}
+      {value?.lines.length === 0 && <p class="faint">What it logs appears here, as long as the server runs.</p>}
+      <MissingProcesses count={value?.missing ?? 0} />
       {value && value.lines.length > 0 && (
         <ol class="function-log" aria-labelledby="function-log" tabIndex={0}>
           {value.lines.toReversed().map((line, index) => (

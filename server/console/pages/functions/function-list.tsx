@@ -1,6 +1,7 @@
 // The functions of the project, with their calls.
 import type { FunctionEntry, FunctionReport } from '../../../services/console/function-protocol.ts'
 import { Figure, Figures } from '../../figures.tsx'
+import { MissingProcesses } from './missing-processes.tsx'
 import { Badge, Empty, Snippet, Table } from '../../parts.tsx'
 import { href } from '../../router.ts'
 import { durationText } from '../../values.tsx'
@@ -37,9 +38,7 @@ export const FunctionList = ({ report }: { readonly report: FunctionReport }) =>
         </>
       )}
     </Figures>
-    {report.worker !== null && (
-      <p class="small faint">Calls and logs of this process only: it is number {report.worker + 1} of several.</p>
-    )}
+    <MissingProcesses count={report.missing} />
     {report.functions.length === 0 ? (
       report.problem === null && <NoFunctions />
     ) : (
