@@ -1,4 +1,5 @@
 // Hostile values in requests to `/storage/v1`: each gets a clear error, or is harmless in responses.
+import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { Readable } from 'node:stream'
@@ -11,7 +12,7 @@ import { exchangeRows } from '../support/storage-rows.ts'
 import { until } from '../support/until.ts'
 
 const service = { as: 'service_role' } as const
-const { ask, database, application } = await startStorageService(t)
+const { ask, database, application, url } = await startStorageService(t)
 await database.query("insert into storage.buckets (id, name, public) values ('b', 'b', true)")
 const base64 = (text: string): string => Buffer.from(text).toString('base64')
 const nested = (depth: number): string => `{"a":${'['.repeat(depth)}${']'.repeat(depth)}}`
@@ -150,6 +151,30 @@ t.test('signed URLs', async (t) => {
   await exchangeRows(t, ask, [['too far', ['POST', '/object/sign/b/range', { expiresIn: 8_700_000_000_000 }], far]])
   const late = await ask('GET', await sign({ expiresIn: 7000 * 365 * 86_400 }))
   t.match(late.headers.get('expires'), /^\w{3}, \d\d \w{3} \d{4} /)
+})
+
+t.test('uploads in chunks of one byte', async (t) => {
+  const content = 'GIF89a'.padEnd(20_000, '\r\n--x')
+  const start = '--form\r\nContent-Disposition: form-data; name=""; filename="f"\r\nContent-Type: image/gif\r\n\r\n'
+  const bodies: readonly (readonly [type: string, body: string])[] = [
+    ['application/octet-stream', content],
+    ['image/gif', content],
+    ['multipart/form-data; boundary=form', `${start}${content}\r\n--form--\r\n`],
+  ]
+  for (const [index, [type, body]] of bodies.entries()) {
+    const socket = connect(Number(new URL(url).port), '127.0.0.1')
+    const head = [
+      `POST /storage/v1/object/b/bytes-${index} HTTP/1.1`,
+      `Host: x\r\nAuthorization: ${await storageBearer('service_role')}\r\nContent-Type: ${type}`,
+      'Transfer-Encoding: chunked\r\n\r\n',
+    ].join('\r\n')
+    socket.write(`${head}${Array.from(body, (sign) => `1\r\n${sign}\r\n`).join('')}0\r\n\r\n`)
+    const [answer] = (await once(socket, 'data')) as [Buffer]
+    t.match(answer.toString(), /^HTTP\/1.1 200 /, type)
+    socket.destroy()
+    const { text } = await ask('GET', `/object/b/bytes-${index}`, service)
+    t.equal(text, content, type)
+  }
 })
 
 t.test('a form whose client has disconnected before it is read', async (t) => {

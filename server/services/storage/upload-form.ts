@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { Busboy, type BusboyFileStream, type BusboyHeaders, type BusboyInstance } from '@fastify/busboy'
+import { gatheredBytes } from './gathered-bytes.ts'
 import { storageErrors } from './storage-error.ts'
 
 export type UploadForm = {
@@ -31,8 +32,9 @@ export function readForm(request: IncomingMessage): Promise<UploadForm> {
     return Promise.reject(storageErrors.noContent('Request stream closed before upload could complete'))
   const parser = createParser(request)
   const fields = new Map<string, string>()
+  const bytes = gatheredBytes(request)
   const stop = (): void => {
-    request.unpipe(parser)
+    bytes.unpipe(parser).destroy()
     parser.destroy()
   }
   const finished = new Promise<void>((resolve, reject) => {
@@ -69,7 +71,7 @@ export function readForm(request: IncomingMessage): Promise<UploadForm> {
         reject(storageErrors.noContent(undefined, error))
       },
     )
-    request.pipe(parser)
+    bytes.pipe(parser)
   })
 }
 

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { cacheControlOf } from './cache-control.ts'
+import { gatheredBytes } from './gathered-bytes.ts'
 import { storageErrors } from './storage-error.ts'
 import { decodedMetadata, parseUserMetadata, type UserMetadata } from './user-metadata.ts'
 
@@ -46,14 +47,15 @@ export async function readUpload(request: IncomingMessage): Promise<UploadSource
     requireMediaType(contentType)
     const cacheControl = cacheControlOf(headers['cache-control'])
     const metadata = headers['x-metadata']
+    const bytes = gatheredBytes(request)
     return {
       ...common,
       contentType,
       isRaw: true,
       cacheControl,
       userMetadata: typeof metadata === 'string' ? decodedMetadata(metadata) : undefined,
-      bytes: request,
-      stop: () => undefined,
+      bytes,
+      stop: () => void bytes.destroy(),
     }
   }
   const { readForm } = await import('./upload-form.ts')

@@ -24,6 +24,8 @@ import { idOfBytes, versionOf } from './bytes-id.ts'
 const highWaterMark = 256 * 1024
 /** Bytes that are collected before a write. */
 const writeSize = 256 * 1024
+/** Chunks that are collected before a write. A chunk of one byte takes many times its size. */
+const mostWaiting = 1024
 
 const folders = Array.from({ length: 256 }, (_, index) => index.toString(16).padStart(2, '0'))
 
@@ -83,7 +85,7 @@ export class FileStore implements ObjectStore {
         hash.update(chunk)
         waiting.push(chunk)
         waitingSize += chunk.length
-        if (waitingSize >= writeSize) await flush()
+        if (waitingSize >= writeSize || waiting.length >= mostWaiting) await flush()
       }
       signal?.throwIfAborted()
       await flush()
