@@ -11,9 +11,10 @@ export const storageAdminRole = 'supabase_storage_admin'
 /** The role of `/realtime/v1` that owns the table of messages. `authenticator` can switch to it. */
 export const realtimeAdminRole = 'supabase_realtime_admin'
 
+export const internalRoles: readonly string[] = [authAdminRole, storageAdminRole, realtimeAdminRole]
+
 /** Whether a role is the server's own. */
-export const isInternalRole = (role: string): boolean =>
-  role === authAdminRole || role === storageAdminRole || role === realtimeAdminRole
+export const isInternalRole = (role: string): boolean => internalRoles.includes(role)
 
 /**
  * The identity, unless its role is the server's own. Requests with that role, for instance by a token of another

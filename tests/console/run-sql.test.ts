@@ -3,20 +3,19 @@ import t, { type Test } from 'tap'
 import type { SqlRequest, SqlRun } from '../../server/services/console/sql-protocol.ts'
 import type { BeforeCommit, SqlIdentity } from '../../server/services/console/database-tools.ts'
 import { runSql, type SqlPlace } from '../../server/tools/console/run-sql.ts'
+import { withClient } from '../../server/postgres/connection/client.ts'
+import { toPoolConfig } from '../../server/running/connection-setting.ts'
+import { sqlLogin, sqlLoginRole } from '../../server/tools/console/sql-login.ts'
 import { createTenantsDatabase, tenantUsers } from '../support/tenants.ts'
 import { until } from '../support/until.ts'
 
 const database = await createTenantsDatabase()
 t.teardown(() => database.drop())
 
-const place: SqlPlace = {
-  uri: database.authenticatorUri,
-  owner: undefined,
-  isConfined: false,
-  env: {},
-  channel: 'pgrst',
-}
-const development: SqlPlace = { ...place, owner: database.adminUri }
+const owner = toPoolConfig(database.adminUri, {})
+const place: SqlPlace = { login: () => sqlLogin(owner, 'authenticator'), owner: undefined, channel: 'pgrst' }
+const development: SqlPlace = { ...place, owner }
+const withLogin = (uri: string): SqlPlace => ({ ...place, login: () => Promise.resolve(toPoolConfig(uri, {})) })
 const patient = new AbortController().signal
 
 const serviceRole: SqlIdentity = { role: 'service_role', claims: {} }
@@ -37,7 +36,8 @@ const sessions = async (): Promise<number> =>
     (
       await database.query(
         `select count(*) as n from pg_stat_activity
-         where datname = current_database() and usename = 'authenticator'`,
+         where datname = current_database() and usename = $1`,
+        [sqlLoginRole],
       )
     ).rows[0]?.n,
   )
@@ -163,11 +163,72 @@ t.test('what is left in a session ends with it', async (t) => {
   t.equal(await tasks(), 8)
 })
 
+/** Statements that want to be the server. */
+const presumptions = [
+  'select * from auth.users',
+  "insert into rowhouse.console_log (actor, action, details) values ('forged', 'sign in', '{}')",
+  "insert into rowhouse.console_sessions (token_hash, is_code, actor, expires_at) values (sha256('x'), false, 'x', now() + '1 day')",
+  'select * from rowhouse.console_sessions',
+  'set role supabase_auth_admin',
+  'set role supabase_storage_admin',
+  'set role authenticator',
+  'set session authorization authenticator',
+  'grant authenticator to console_authenticator',
+  "alter role authenticator set pgrst.jwt_secret = 'x'",
+  "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'authenticator' and datname = current_database()",
+]
+
+t.test('without the choice of a role, statements are not the server', async (t) => {
+  const { rows } = await database.query('select count(*)::int as n from rowhouse.console_log')
+  await withClient(toPoolConfig(database.authenticatorUri, {}), async (client) => {
+    for (const sql of presumptions) {
+      for (const text of [
+        sql,
+        `reset role; ${sql}`,
+        `set role service_role; reset role; do $x$ begin ${sql.replace(/^select/, 'perform')}; end $x$`,
+      ]) {
+        t.match(
+          await run(text, { commit: true }, anonymous),
+          { error: { code: '42501' }, outcome: 'rolled back' },
+          text,
+        )
+      }
+    }
+    t.equal((await client.query('select 1')).rowCount, 1, 'sessions of the server remain')
+  })
+  t.strictSame((await database.query('select count(*)::int as n from rowhouse.console_log')).rows, rows)
+})
+
+t.test('what statements do to their login role is undone', async (t) => {
+  const spoiling = `
+    reset role; alter role ${sqlLoginRole} password 'mine'; alter role ${sqlLoginRole} set role = 'anon';
+    do $$ begin execute format('alter role ${sqlLoginRole} in database %I set search_path = nowhere', current_database()); end $$`
+  t.match(await run(spoiling, { commit: true }, anonymous), { error: null, outcome: 'committed' })
+  t.match(await run('reset role; select current_user, current_setting($$search_path$$)'), {
+    error: null,
+    results: [{}, { rows: [[sqlLoginRole, /^((?!nowhere).)*$/]] }],
+  })
+})
+
+t.test('the login role follows the roles of the server', async (t) => {
+  const [plain, own] = [`console_plain_${process.pid}`, `console_own_${process.pid}`]
+  await database.query(`create role ${plain} noinherit; create role ${own} noinherit; grant ${plain}, ${own} to authenticator;
+    grant supabase_auth_admin to ${own}`)
+  t.teardown(() => database.query(`drop role ${plain}; drop role ${own}`))
+  t.match(await run(`set role ${plain}; select current_user`), { error: null, results: [{}, { rows: [[plain]] }] })
+  t.match(await run(`set role ${own}`), { error: { code: '42501' } }, 'not to those that can become the server')
+  await database.query(`grant supabase_storage_admin to ${plain}`)
+  t.match(await run(`set role ${plain}`), { error: { code: '42501' } }, 'nor to those that can do so now')
+  await database.query(`revoke supabase_storage_admin from ${plain}`)
+  t.match(await run(`set role ${plain}`), { error: null })
+  await database.query(`revoke ${plain} from authenticator`)
+  t.match(await run(`set role ${plain}`), { error: { code: '42501' } })
+})
+
 t.test('outside of development, the login role can take the roles of requests only', async (t) => {
   const secrets = 'reset role; set role supabase_auth_admin; select encrypted_password from auth.users'
-  const confined = { ...place, isConfined: true }
   for (const uri of [database.authenticatorUri, database.adminUri]) {
-    const { error, results } = await run(secrets, {}, anonymous, { ...confined, uri })
+    const { error, results } = await run(secrets, {}, anonymous, withLogin(uri))
     t.match(error, { message: /the server's own/, hint: /CONSOLE_DATABASE_URL/ })
     t.same(results, [])
   }
@@ -177,11 +238,12 @@ t.test('outside of development, the login role can take the roles of requests on
   const uri = new URL(database.authenticatorUri)
   uri.username = name
   uri.password = 'x'
-  const at = { ...confined, uri: uri.href }
+  const at = withLogin(uri.href)
   t.match(await run('select count(*) from public.tasks', {}, serviceRole, at), { error: null, role: 'service_role' })
-  t.match(await run(secrets, {}, anonymous, at), { error: { code: '42501' } })
-  t.match(await run('reset role; insert into rowhouse.console_log default values', {}, anonymous, at), {
-    error: { code: '42501' },
+  await withClient(toPoolConfig(database.authenticatorUri, {}), async () => {
+    for (const sql of presumptions) {
+      t.match(await run(`reset role; ${sql}`, {}, anonymous, at), { error: { code: '42501' } }, sql)
+    }
   })
 })
 
@@ -309,7 +371,7 @@ t.test('texts without statements, and with too many', async (t) => {
   t.match(
     (
       await runSql(
-        { ...place, uri: 'postgres://127.0.0.1:1/x' },
+        withLogin('postgres://127.0.0.1:1/x'),
         { sql: 'select 1', caller: { role: 'anon' } },
         anonymous,
         patient,

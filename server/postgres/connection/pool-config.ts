@@ -122,14 +122,26 @@ export function connectionConfig(uri: string, env: Environment, session?: 'read-
 }
 
 /** The same connection to another database of the server. */
-export function withDatabaseName(config: PoolConfig, database: string): PoolConfig {
-  // Copies the properties that are not enumerable, too.
-  const plan = Object.defineProperties(
-    { ...config.plan },
-    { ...Object.getOwnPropertyDescriptors(config.plan), database: { enumerable: true, value: database } },
-  )
-  return { ...config, database, plan }
-}
+export const withDatabaseName = (config: PoolConfig, database: string): PoolConfig => ({
+  ...config,
+  database,
+  plan: changedPlan(config, { database: { enumerable: true, value: database } }),
+})
+
+/** The same connection as another role. */
+export const withUser = (config: PoolConfig, user: string, password: string): PoolConfig => ({
+  ...config,
+  user,
+  password: () => password,
+  plan: changedPlan(config, {
+    user: { enumerable: true, value: user },
+    password: { enumerable: false, value: password },
+  }),
+})
+
+/** Copies the properties that are not enumerable, too. */
+const changedPlan = ({ plan }: PoolConfig, changes: PropertyDescriptorMap): ConnectionPlan =>
+  Object.defineProperties({ ...plan }, { ...Object.getOwnPropertyDescriptors(plan), ...changes })
 
 function planOf(uri: string, env: Environment, session: 'read-write' | undefined): ConnectionPlan {
   const plan = connectionPlan(uri, env)

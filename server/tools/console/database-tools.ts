@@ -1,6 +1,8 @@
 // What the pages of SQL and policies call: the functions of the commands, on the database and in the project that are served.
 import type { Config } from '../../config/config.ts'
 import { folderForNew } from '../../config/project.ts'
+import type { PoolConfig } from '../../postgres/connection/pool-config.ts'
+import { toPoolConfig } from '../../running/connection-setting.ts'
 import type { ConsoleToolsOptions } from '../../running/serve-tools.ts'
 import type { DatabaseTools } from '../../services/console/database-tools.ts'
 import type { PolicyTests } from '../../services/console/policy-protocol.ts'
@@ -13,6 +15,7 @@ import { withEmbeddedLaboratory } from '../policy-tests/embedded-laboratory.ts'
 import { readProjectTests } from '../policy-tests/whole-run.ts'
 import type { CheckProcess } from './check-process.ts'
 import { runSql, type SqlPlace } from './run-sql.ts'
+import { sqlLogin } from './sql-login.ts'
 import { TestRuns } from './test-runs.ts'
 import { forPeople, isForPeople } from './tool-failure.ts'
 import { writeFixes } from './write-fixes.ts'
@@ -58,14 +61,17 @@ export function createDatabaseTools(options: ConsoleToolsOptions, checks: CheckP
   }
 }
 
-/** Where SQL runs: during development, the owner can be chosen anyway. */
+/** Where SQL runs: during development, the owner can be chosen, and creates the login role of all others. */
 function placeOf({ isDevelopment, uri, ownerUri, env, config }: ConsoleToolsOptions): SqlPlace {
   const { consoleDatabaseUrl, dbChannel } = config()
+  const connection = (address: string): PoolConfig => toPoolConfig(address, env, 'read-write')
+  const owner = ownerUri === null ? undefined : connection(ownerUri)
   return {
-    uri: isDevelopment ? uri : (consoleDatabaseUrl ?? uri),
-    owner: ownerUri ?? undefined,
-    isConfined: !isDevelopment,
-    env,
+    login: async () =>
+      consoleDatabaseUrl === null && isDevelopment && owner
+        ? sqlLogin(owner, connection(uri).plan.user)
+        : connection(consoleDatabaseUrl ?? uri),
+    owner,
     channel: dbChannel,
   }
 }

@@ -1,12 +1,10 @@
 // Runs the statements of the console in one transaction, as the chosen caller, on a connection that is closed afterwards.
-import type { Environment } from '../../config/config-sources.ts'
 import { identityValues, setIdentity, SettingsText } from '../../identity/settings-text.ts'
 import { runBounded, type BoundedColumn } from '../../postgres/connection/bounded-statement.ts'
 import { withClient } from '../../postgres/connection/client.ts'
-import type { LibpqClient } from '../../postgres/connection/pool-config.ts'
+import type { LibpqClient, PoolConfig } from '../../postgres/connection/pool-config.ts'
 import { transactionStatus } from '../../postgres/connection/simple-statement.ts'
 import { sqlState } from '../../postgres/database-error.ts'
-import { toPoolConfig } from '../../running/connection-setting.ts'
 import type { BeforeCommit, SqlIdentity } from '../../services/console/database-tools.ts'
 import type { SqlProblem, SqlRequest, SqlResult, SqlRun } from '../../services/console/sql-protocol.ts'
 import { splitStatements, type SqlStatement } from '../../text/sql-statements.ts'
@@ -17,13 +15,10 @@ import { refusalOf } from './refused-sql.ts'
 
 /** The database on which statements run. */
 export type SqlPlace = {
-  /** Connection string of the login role, which can switch to the roles of requests. */
-  readonly uri: string
-  /** Connection string of the role that owns the schemas; undefined where it cannot be chosen. */
-  readonly owner: string | undefined
-  /** Whether the login role must not be able to take the server's own roles: statements can switch to all that it has. */
-  readonly isConfined: boolean
-  readonly env: Environment
+  /** Connection of a login role that can take the roles of requests only: statements can switch to all that it has. */
+  readonly login: () => Promise<PoolConfig>
+  /** Connection of the role that owns the schemas; undefined where it cannot be chosen. */
+  readonly owner: PoolConfig | undefined
   /** Channel that hears of changes of the schema. */
   readonly channel: string
 }
@@ -58,9 +53,8 @@ export async function runSql(
   const refused = refusedOf(statements, request.sql) ?? ownerRefused(place, identity)
   const run = new Run(request, identity, statements)
   if (refused) return run.ended({ ...noPlace, ...refused })
-  const uri = identity === 'owner' ? (place.owner ?? place.uri) : place.uri
-  const config = toPoolConfig(uri, place.env, 'read-write')
   try {
+    const config = identity === 'owner' && place.owner ? place.owner : await place.login()
     return await withClient(config, async (client) => {
       const stop = await HardStop.watch(client, config, signal, request.timeout ?? defaultTimeout)
       try {
@@ -131,7 +125,7 @@ class Run {
     })
     try {
       await client.query('begin isolation level read committed read write')
-      const refused = place.isConfined ? await refusalOfLogin(client) : undefined
+      const refused = this.#identity === 'owner' ? undefined : await refusalOfLogin(client)
       if (refused) return this.ended({ ...noPlace, ...refused })
       await this.#enter(client)
       const error = await this.#runAll(client)
