@@ -23,7 +23,7 @@ export class WorkerQuestions {
     this.#count = count
     process.on('message', (message: Partial<WorkerQuestion> | WorkerAnswer) => {
       if (message.kind === 'question') void this.#respond(message as WorkerQuestion)
-      if (message.kind === 'answer') this.#asked.get((message).id)?.(message)
+      if (message.kind === 'answer') this.#asked.get(message.id)?.(message)
     })
   }
 

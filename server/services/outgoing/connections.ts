@@ -61,6 +61,22 @@ export class OutgoingConnections {
     return url.protocol === 'https:' ? this.#encrypted : this.#plain
   }
 
+  /**
+   * Checks a header `Host` that the caller has chosen. It has no effect on the address that is connected to, but the server there may
+   * have several hosts: where the setting allows one by its name, it does not allow the others.
+   *
+   * @throws OutgoingError
+   */
+  checkHostHeader(url: URL, chosen: string): void {
+    const [, name, address] = /^(?:([\w.-]+)|\[([\da-f:.]+)\])(?::\d{1,5})?$/i.exec(chosen) ?? []
+    const host = name ?? address
+    if (host === undefined) throw refusal('the header Host must be the name or address of a host, and may have a port')
+    const allowed = this.#options.allowed()
+    if (host.toLowerCase() !== hostOf(url).toLowerCase() && allowed.hasName(hostOf(url)) && !allowed.hasName(host)) {
+      throw refusal(`the header Host must not be ${host}: ${this.#options.setting} allows ${hostOf(url)} only`)
+    }
+  }
+
   /** Whether a connection should be closed after its response, because enough are kept. */
   get keepsEnough(): boolean {
     return idleSockets(this.#plain) + idleSockets(this.#encrypted) >= mostIdle

@@ -42,14 +42,8 @@ const mostRedirects = 5
 /** Bytes of all headers of a response. */
 const headerBytes = 16 * 1024
 
-/** Headers that this side sets itself, besides those of framing. */
-const ownHeaders: ReadonlySet<string> = new Set([
-  'accept-encoding',
-  'expect',
-  'host',
-  'http2-settings',
-  'proxy-authorization',
-])
+/** Headers that this side sets itself, besides those of framing. `Host` can be chosen, as with curl and pg_net. */
+const ownHeaders: ReadonlySet<string> = new Set(['accept-encoding', 'expect', 'http2-settings', 'proxy-authorization'])
 
 /**
  * Sends a request, follows redirects within the host, and receives the beginning of the response.
@@ -63,6 +57,9 @@ export async function sendRequest(
   signal: AbortSignal,
 ): Promise<OutgoingResponse> {
   let hop: Hop = { method, url: outgoingUrl(text), headers: sentHeaders(headers), body }
+  for (const [name, value] of Object.entries(headers)) {
+    if (name.toLowerCase() === 'host') connections.checkHostHeader(hop.url, value)
+  }
   for (let redirects = 0; ; redirects++) {
     const response = await respondedTo(connections, { ...hop, progress }, signal)
     const { statusCode: status = 0, headers: received, rawHeaders } = response
@@ -136,6 +133,10 @@ const attempt = (
       const request = send(url, {
         method,
         agent: connections.agentFor(url),
+        // Node would take it from the header Host, and accept the certificate of that host.
+        ...(url.protocol === 'https:'
+          ? { servername: addressFamily(hostOf(url)) === undefined ? hostOf(url) : '' }
+          : {}),
         headers: { ...headers, ...own },
         maxHeaderSize: headerBytes,
         signal,

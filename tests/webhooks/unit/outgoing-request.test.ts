@@ -58,7 +58,7 @@ t.test('sends method, headers and body, and returns status, headers and text', a
     response.writeHead(201, { 'X-Answer': 'yes' }).end('Grüße\0'),
   )
   const { send } = client(t)
-  const headers = { 'Content-Type': 'application/json', 'X-Name': 'a', Host: 'other.example', Connection: 'upgrade' }
+  const headers = { 'Content-Type': 'application/json', 'X-Name': 'a', Connection: 'upgrade' }
   const sent = await send(`${url}/hook?a=1#part`, { headers: { ...headers, 'Content-Length': '1' }, body: '{"ü":1}' })
   t.equal(sent.status, 201)
   t.equal(sent.headers['x-answer'], 'yes')
@@ -309,6 +309,56 @@ t.test('encrypted connections need a certificate of the host that a known author
   )
   const { send } = client(t, { addresses: { localhost: ['127.0.0.1'] } })
   await fails(t, send(`https://localhost:${port}/`), /localhost.*certificate/, { isFinal: false })
+})
+
+t.test('a host that the caller chooses is the virtual one only', async (t) => {
+  const { received, url } = await startReceiver(t, (_, response) => response.end())
+  const port = Number(new URL(url).port)
+  const { send, looked } = client(t, { addresses: { 'public.example': ['127.0.0.1'] } })
+  for (const [name, value] of [
+    ['Host', 'other.example'],
+    ['hOST', 'other.example:8080'],
+    ['Host', '[::1]:80'],
+    ['Host', '169.254.169.254'],
+  ] as const) {
+    await send(`http://public.example:${port}/`, { headers: { [name]: value } })
+    t.equal(received.at(-1)?.headers.host, value)
+  }
+  t.strictSame([...new Set(looked)], ['public.example'], 'no other host is looked up')
+  await send(url)
+  t.equal(received.at(-1)?.headers.host, `127.0.0.1:${port}`, 'by default that of the URL')
+
+  const before = received.length
+  for (const value of ['', 'a b', 'a/b', 'user@a', 'a:b', 'a\r\nX-B: b', 'a, b', '[a', 'ü.example']) {
+    await fails(t, send(url, { headers: { Host: value } }), /^the header Host must be the name or address of a host/, {
+      isFinal: true,
+    })
+  }
+  const inside = client(t, {
+    allowed: ['hooks.internal', 'shop.internal'],
+    addresses: { 'hooks.internal': ['127.0.0.1'] },
+  })
+  const sent = (host: string) => inside.send(`http://hooks.internal:${port}/`, { headers: { Host: host } })
+  await fails(t, sent('admin.internal'), /^the header Host must not be admin\.internal: ALLOWED_HOSTS allows hooks/)
+  t.equal(received.length, before, 'nothing was sent')
+  for (const host of ['Hooks.Internal:80', 'shop.internal']) {
+    t.equal((await sent(host)).status, 200, host)
+  }
+
+  // The test's certificate is of `localhost`, and signed by no known authority.
+  const names: unknown[] = []
+  const tls = createTlsServer({
+    key: privateKey,
+    cert: certificate,
+    SNICallback: (name, done) => {
+      names.push(name)
+      done(null)
+    },
+  })
+  const tlsPort = await listenOnLoopback(t, tls)
+  const headers = { Host: 'localhost' }
+  await fails(t, send(`https://public.example:${tlsPort}/`, { headers }), /certificate/)
+  t.strictSame(names, ['public.example'], 'the certificate must be that of the host of the URL')
 })
 
 t.test('what cannot be sent is refused', async (t) => {
