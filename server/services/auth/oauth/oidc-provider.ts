@@ -25,6 +25,8 @@ export type OidcOptions = {
 
 /** Seconds that a request to a provider may take. */
 const timeout = 10
+/** Seconds by which the clock of a provider may differ, as openid-client assumes for the tokens that it verifies itself. */
+const clockTolerance = 30
 /** Milliseconds after which the provider is discovered again. */
 const maxAge = 3_600_000
 /** Milliseconds before each further attempt to reach a provider, within its time. */
@@ -132,6 +134,7 @@ export class OidcProvider implements IdentityProvider {
     const { payload } = await jwtVerify(token, keys, {
       ...(isOfManyTenants(issuer) ? {} : { issuer: issuerNames(issuer) }),
       algorithms,
+      clockTolerance,
       requiredClaims: ['exp', 'iat', 'aud', 'iss'],
     })
     this.#requireTenant(configuration, payload, keys.jwks(), decodeProtectedHeader(token).kid)
