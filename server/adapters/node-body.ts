@@ -15,8 +15,9 @@ export function readNodeBody(request: IncomingMessage, gate: BodyGate): Promise<
   if (request.readableDidRead) return Promise.reject(alreadyRead())
   const meter = new BodyMeter(gate)
   try {
-    const waiting = meter.begin(Number(request.headers['content-length'] ?? 0))
-    return waiting ? waiting.then(() => collect(request, meter)) : collect(request, meter)
+    const declared = Number(request.headers['content-length'] ?? 0)
+    const waiting = meter.begin(declared)
+    return waiting ? waiting.then(() => collect(request, meter, declared)) : collect(request, meter, declared)
   } catch (error) {
     return Promise.reject(asError(error))
   }
@@ -26,9 +27,9 @@ const alreadyRead = (): Error => new TypeError('the request body was already rea
 
 const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)))
 
-function collect(request: IncomingMessage, meter: BodyMeter): Promise<Buffer> {
+function collect(request: IncomingMessage, meter: BodyMeter, declared: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const pieces = new JoinedPieces()
+    const pieces = new JoinedPieces(declared)
     const stop = (): void => {
       request.off('data', onData).off('end', onEnd).off('error', onClose).off('close', onClose)
     }

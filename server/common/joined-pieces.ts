@@ -1,60 +1,56 @@
 // Collects the pieces of a body, however small they are.
 
-/** Pieces below this size are copied: as buffers of their own, they would take many times the memory of their bytes. */
-const smallPiece = 1024
+/** Bytes of the first buffer that pieces are copied into. */
 const blockSize = 16 * 1024
 
 /**
- * Bytes that arrive in pieces. A client chooses the size of the pieces: a chunk of one byte is a buffer of its own, which takes
- * two hundred times its size. Most bodies are one piece, though, which stays what it is, without a block.
+ * Bytes that arrive in pieces. Pieces are copied as they arrive, so that none of them is kept: a client chooses their size, and a
+ * chunk of one byte is a buffer of its own, which takes two hundred times its size. Large ones that are kept until the last has
+ * arrived get into the old generation, and take memory until that is collected. Most bodies are one piece, though, which stays what
+ * it is, without a copy.
  */
 export class JoinedPieces {
-  /** The first piece, until there is another one. */
+  readonly #expected: number
+  /** The only piece, until there is another one. */
   #first: Uint8Array | undefined
-  #pieces: Uint8Array[] | undefined
-  #block: Buffer | undefined
-  /** The part of the block that is not among the pieces yet. */
-  #start = 0
+  #memory: Buffer | undefined
   #end = 0
 
+  /** @param expected number of bytes that will arrive, as far as it is known; memory is taken as they arrive */
+  constructor(expected = 0) {
+    this.#expected = expected
+  }
+
   add(piece: Uint8Array): void {
-    if (!this.#pieces && !this.#first) {
+    if (!this.#memory && !this.#first) {
       this.#first = piece
       return
     }
-    const pieces = (this.#pieces ??= [])
     if (this.#first) {
-      this.#append(this.#first, pieces)
+      this.#append(this.#first)
       this.#first = undefined
     }
-    this.#append(piece, pieces)
+    this.#append(piece)
   }
 
-  #append(piece: Uint8Array, pieces: Uint8Array[]): void {
-    if (piece.length >= smallPiece) {
-      this.#flush(pieces)
-      pieces.push(piece)
-      return
+  #append(piece: Uint8Array): void {
+    const end = this.#end + piece.length
+    if (!this.#memory || end > this.#memory.length) {
+      const doubled = Math.max(2 * end, blockSize)
+      const size = end <= this.#expected ? Math.min(doubled, this.#expected) : doubled
+      // Only what is used of it takes memory.
+      const memory = Buffer.allocUnsafeSlow(size)
+      this.#memory?.copy(memory, 0, 0, this.#end)
+      this.#memory = memory
     }
-    if (!this.#block || this.#end + piece.length > this.#block.length) {
-      this.#flush(pieces)
-      this.#block = Buffer.allocUnsafeSlow(blockSize)
-      this.#start = this.#end = 0
-    }
-    this.#block.set(piece, this.#end)
-    this.#end += piece.length
+    this.#memory.set(piece, this.#end)
+    this.#end = end
   }
 
-  /** All bytes so far. Without a copy if they are one piece, or came in small ones that fill one block at most. */
+  /** All bytes so far. Without a copy if they are one piece. */
   join(): Buffer {
-    const pieces = this.#pieces ?? (this.#first ? [this.#first] : [])
-    this.#flush(pieces)
-    const [only] = pieces
-    return pieces.length === 1 && Buffer.isBuffer(only) ? only : Buffer.concat(pieces)
-  }
-
-  #flush(pieces: Uint8Array[]): void {
-    if (this.#block && this.#end > this.#start) pieces.push(this.#block.subarray(this.#start, this.#end))
-    this.#start = this.#end
+    const only = this.#first
+    if (only) return Buffer.isBuffer(only) ? only : Buffer.from(only)
+    return this.#memory?.subarray(0, this.#end) ?? Buffer.alloc(0)
   }
 }

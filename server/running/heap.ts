@@ -31,10 +31,10 @@ export function compactHeap(): void {
 }
 
 /**
- * Bytes of the young generation that suffice under a usual load: two halves of 8 MB. V8 starts with halves of 1 MB, and lets them
+ * Bytes of the young generation that suffice under a usual load: two halves of 4 MB. V8 starts with halves of 1 MB, and lets them
  * grow up to 16 MB as soon as some objects survive a collection, which those of the modules that a program loads do.
  */
-const usualSize = 16 * 2 ** 20
+const usualSize = 8 * 2 ** 20
 /** Milliseconds between two looks at the load, and the share of them above which a process has something to do. */
 const [interval, busyShare] = [250, 0.1]
 /** Looks in a row at a process that has something to do after which that is load, not a start or a request or two. */

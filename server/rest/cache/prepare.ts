@@ -51,7 +51,8 @@ export function prepare(
   if (head instanceof ApiError) return head
   const uncached = (): Prepared | ApiError => catchApiError(() => prepareUncached(http, context, onParsed, head))
   // A body that does not fit its cached shape is parsed twice. For a large body that takes longer than planning.
-  if (!plans.isOn || http.query.length > longestQuery || http.body.length > largeBody) return uncached()
+  const isLarge = http.payload !== undefined || http.body.length > largeBody
+  if (!plans.isOn || http.query.length > longestQuery || isLarge) return uncached()
   const paging = context.extensions.paging[0]
   const cursor = cursors && paging?.cursorOf(head.queryParams, cursors)
   const ofRequest = shapeKey(http, head.queryParams, cursor)

@@ -45,7 +45,7 @@ export type HttpRequest = {
   /** Lower-case names and values in the order received. Repeated headers are separate. */
   readonly headers: readonly (readonly [string, string])[]
   readonly body: Buffer
-  /** The body, if it was parsed before; see `readLargePayload`. */
+  /** The body, if it was parsed before; see `readLargePayload`. Then `body` may be empty. */
   readonly payload?: ReadPayload
 }
 

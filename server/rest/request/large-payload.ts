@@ -34,7 +34,7 @@ export type LargePayloadOptions = {
  * Reads the body of a request.
  *
  * @yields the memory that it takes beside the body, in bytes
- * @returns the request with its payload; without it if reading the body takes no considerable time
+ * @returns the request with its payload in place of its body; the request itself if reading the body takes no considerable time
  * @throws ApiError for the first error as `parseApiRequest` does
  */
 export function* readLargePayload(http: HttpRequest, options: LargePayloadOptions): Generator<number, HttpRequest> {
@@ -49,20 +49,29 @@ export function* readLargePayload(http: HttpRequest, options: LargePayloadOption
       const payload = yield* csvParts(http.body, options.limit, jsonColumnsOf(action, options.cache))
       if (payload.kind !== 'json') return http
       const columns = { payload, columns: payload.keys, value: undefined }
-      if (!table) return { ...http, payload: columns }
+      if (!table) return withPayload(http, columns)
       const problems = yield* rowProblems(Buffer.from(payload.text), table, head)
-      return { ...http, payload: { ...columns, problems } }
+      return withPayload(http, { ...columns, problems })
     }
     case 'json': {
       // The `columns` parameter has the keys: the text is not looked at.
       if (head.namedColumns && !table) return http
       const payload = yield* readJson(http.body, head, table)
-      return { ...http, payload }
+      return withPayload(http, payload)
     }
     default:
       return http
   }
 }
+
+const noBody = Buffer.alloc(0)
+
+/** A request waits for the database with its payload alone, unless its body is compared with that of an earlier one. */
+const withPayload = (http: HttpRequest, payload: ReadPayload): HttpRequest => ({
+  ...http,
+  payload,
+  body: http.headers.some(([name]) => name === 'idempotency-key') ? http.body : noBody,
+})
 
 function* readJson(body: Buffer, head: RequestHead, table: TableBodies | undefined): Generator<number, ReadPayload> {
   if (!isUtf8(body)) throw invalidJson()

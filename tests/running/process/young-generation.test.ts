@@ -27,7 +27,7 @@ process.on('SIGURG', () => {
 `
 
 /** Bytes of both halves of a young generation that has not grown. */
-const small = 2 * 8 * 2 ** 20
+const small = 2 * 4 * 2 ** 20
 
 t.test('the young generation grows in an overload of the processor, not before', async (t) => {
   const database = await createDatabase()

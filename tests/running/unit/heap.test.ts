@@ -102,7 +102,7 @@ t.test('the young generation grows under load of which nearly nothing survives a
   const sizes = JSON.parse(output(requests, ['--max-semi-space-size=32'])) as number[]
   t.ok((sizes[0] ?? 0) <= 2 * megabyte, `${sizes[0]} bytes at first`)
   // V8 counts the second half once it is in use.
-  t.ok([8, 16].includes((sizes.at(-1) ?? 0) / megabyte), `${sizes.join(', ')} bytes`)
+  t.ok([4, 8].includes((sizes.at(-1) ?? 0) / megabyte), `${sizes.join(', ')} bytes`)
   t.end()
 })
 
