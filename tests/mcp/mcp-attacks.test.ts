@@ -1,6 +1,8 @@
 // Hostile rows, hostile arguments, floods and hang-ups.
-import t from 'tap'
+import t, { type Test } from 'tap'
+import type { Environment } from '../../server/config/config-sources.ts'
 import { dataNotice } from '../../server/services/mcp/framed-data.ts'
+import { startApplication, type Application } from '../support/application.ts'
 import { withClient } from '../support/database.ts'
 import { connect, startMcpServer, type Agent } from '../support/mcp.ts'
 import { postHead, rawRequest } from '../support/raw-request.ts'
@@ -47,10 +49,19 @@ const schema = `
   create trigger calls_out before insert on public.part for each row execute function public.calls_out();
   grant insert, select on public.harmless, public.part to anon;
 `
-const limits = { MCP_MODE: 'read-write', MCP_MAX_RUNNING: '4', MCP_TIMEOUT: '4', MCP_MAX_BYTES: '50000' }
+const limits = { MCP_MODE: 'read-write', MCP_MAX_RUNNING: '4', MCP_TIMEOUT: '3600', MCP_MAX_BYTES: '50000' }
 const server = await startMcpServer(t, schema, limits)
 const { url, database, logged } = server
 const agent = await connect(t, url, { authorization: await bearer('anon') })
+
+/** Starts another process' part of the service, on the same database. */
+const startAnother = (t: Test, env: Environment = {}): Promise<Application> =>
+  startApplication(t, database.authenticatorUri, {
+    SERVICES: 'rest,auth,mcp',
+    FUNCTIONS_DIR: 'none',
+    ...limits,
+    ...env,
+  })
 
 /** The JSON between the two lines of a text. */
 function framed(text: string): string {
@@ -196,7 +207,9 @@ const states = async (): Promise<number> =>
 const untilNoneRuns = (): Promise<boolean> => until(async () => (await states()) === 0)
 
 t.test('a request ends with its time and with its client', async (t) => {
-  const late = await agent.call('read_rows', { path: '/rpc/slow?seconds=30' })
+  const hasty = await startAnother(t, { MCP_TIMEOUT: '1' })
+  const hastyAgent = await connect(t, hasty.url, { authorization: await bearer('anon') })
+  const late = await hastyAgent.call('read_rows', { path: '/rpc/slow?seconds=3600' })
   t.match(late, { isError: true, text: /took too long/ })
   t.ok(await untilNoneRuns(), 'the statement was cancelled')
   const controller = new AbortController()
@@ -212,37 +225,46 @@ t.test('a request ends with its time and with its client', async (t) => {
       jsonrpc: '2.0',
       id: 1,
       method: 'tools/call',
-      params: { name: 'read_rows', arguments: { path: '/rpc/slow?seconds=3.9' } },
+      params: { name: 'read_rows', arguments: { path: '/rpc/slow?seconds=3600' } },
     }),
   }).catch((error: unknown) => error)
   t.ok(await until(async () => (await states()) > 0))
   controller.abort()
   await sent
-  const start = performance.now()
-  t.ok(await untilNoneRuns())
-  t.ok(performance.now() - start < 2500, 'before its own end')
+  t.ok(await untilNoneRuns(), 'long before its own end')
   t.notOk((await agent.call('read_rows', { path: '/notes' })).isError)
 })
 
 t.test('a flood is refused, and leaves nothing behind', async (t) => {
-  const slow = (): Promise<unknown> => agent.call('read_rows', { path: '/rpc/slow?seconds=3' }).catch(String)
-  const results = await Promise.all(Array.from({ length: 40 }, slow))
-  const refusals = results.filter((result) => String(result).includes('Too many requests of agents'))
-  t.equal(results.length - refusals.length, 4)
+  let refusals = 0
+  const slow = async (): Promise<void> => {
+    const result: unknown = await agent.call('read_rows', { path: '/rpc/slow?seconds=3600' }).catch(String)
+    if (String(result).includes('Too many requests of agents')) refusals++
+  }
+  const results = Array.from({ length: 40 }, slow)
+  t.ok(await until(async () => refusals === 36 && (await states()) === 4))
+  await database.query(
+    `select pg_cancel_backend(pid) from pg_stat_activity
+     where datname = current_database() and query like '%slow%' and state = 'active' and pid <> pg_backend_pid()`,
+  )
+  await Promise.all(results)
+  t.equal(refusals, 36)
   t.notOk((await agent.call('read_rows', { path: '/notes' })).isError)
 })
 
 t.test('bodies that drip or stop end with the time of a request, and occupy no place', async (t) => {
   const head = postHead('/mcp', 100_000, { Authorization: await bearer('anon') })
+  const hasty = await startAnother(t, { MCP_TIMEOUT: '4' })
+  const hastyAgent = await connect(t, hasty.url, { authorization: await bearer('anon') })
   const start = performance.now()
-  const slow = Array.from({ length: 8 }, () => rawRequest(url, `${head}{"jsonrpc": `))
+  const slow = Array.from({ length: 8 }, () => rawRequest(hasty.url, `${head}{"jsonrpc": `))
   const dripping = slow.slice(4)
   const drip = setInterval(() => dripping.forEach(({ socket }) => socket.write(' ')), 100)
   t.teardown(() => {
     clearInterval(drip)
     for (const { socket } of slow) socket.destroy()
   })
-  t.notOk((await agent.call('read_rows', { path: '/notes' })).isError, 'others are answered meanwhile')
+  t.notOk((await hastyAgent.call('read_rows', { path: '/notes' })).isError, 'others are answered meanwhile')
   t.ok(await until(() => slow.every(({ text }) => text() !== '')))
   t.ok(performance.now() - start >= 3900, 'not before MCP_TIMEOUT')
   for (const { text } of slow) t.match(text(), /^HTTP\/1\.1 408 [^]*\(MCP_TIMEOUT\)/)
@@ -261,12 +283,7 @@ t.test('one token confirms once, whatever arrives at the same time', async (t) =
 })
 
 t.test('a token of one process is used once by all', async (t) => {
-  const { startApplication } = await import('../support/application.ts')
-  const other = await startApplication(t, database.authenticatorUri, {
-    SERVICES: 'rest,auth,mcp',
-    FUNCTIONS_DIR: 'none',
-    ...limits,
-  })
+  const other = await startAnother(t)
   const otherAgent: Agent = await connect(t, other.url, { authorization: await bearer('anon') })
   const write = { method: 'POST', path: '/notes', body: { id: 200, text: 'once' } }
   const { own } = await agent.call('preview_write', write)
