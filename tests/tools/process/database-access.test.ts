@@ -140,13 +140,17 @@ t.test('Ctrl-C cancels the statement', async (t) => {
     stream.setEncoding('utf8').on('data', (text: string) => (output += text))
   const ended = new Promise((resolve) => child.once('close', resolve))
   const isRunning = async (): Promise<boolean> =>
-    (await database.query("select from pg_stat_activity where query = 'select pg_sleep(600)' and state = 'active'"))
-      .rowCount === 1
+    (
+      await database.query(
+        `select from pg_stat_activity
+         where datname = current_database() and query = 'select pg_sleep(600)' and state = 'active'`,
+      )
+    ).rowCount === 1
   t.ok(await until(isRunning))
   child.kill('SIGINT')
   t.equal(await ended, 130)
   t.equal(output, 'ERROR:  canceling statement due to user request\n')
-  t.notOk(await isRunning())
+  t.ok(await until(async () => !(await isRunning())))
 })
 
 t.test("PostgreSQL's psql is preferred, and gets the password by its environment", async (t) => {
