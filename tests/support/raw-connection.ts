@@ -14,11 +14,17 @@ export const requestHead = (method: string, target: string, headers: readonly (r
   [`${method} ${target} HTTP/1.1`, ...headers.map(([name, value]) => `${name}: ${value}`), '', ''].join('\r\n')
 
 const headEnd = '\r\n\r\n'
+/** What a chunked body ends with. */
+const lastChunk = '0\r\n\r\n'
 
 export class RawConnection {
   readonly #port: number
   #socket: Socket | undefined
   #received = ''
+  /** What has arrived since: joined only when a response can be complete, because it takes time for each byte before. */
+  #pieces: string[] = []
+  /** The characters that a response has at least, or undefined where it ends with the last chunk. */
+  #least: number | undefined = 0
   #take: (() => void) | undefined
   #fail: ((error: Error) => void) | undefined
 
@@ -45,6 +51,8 @@ export class RawConnection {
     this.#socket?.destroy()
     this.#socket = undefined
     this.#received = ''
+    this.#pieces = []
+    this.#least = 0
   }
 
   #open(): Socket {
@@ -55,10 +63,15 @@ export class RawConnection {
       this.close()
       this.#fail?.(error ?? new Error('the server closed the connection'))
     }
+    let length = 0
+    let tail = ''
     socket.on('data', (text: string) => {
       if (this.#socket !== socket) return
-      this.#received += text
-      this.#take?.()
+      if (this.#pieces.length === 0) length = this.#received.length
+      this.#pieces.push(text)
+      length += text.length
+      tail = (tail + text).slice(-lastChunk.length)
+      if (this.#least === undefined ? tail === lastChunk : length >= this.#least) this.#take?.()
     })
     socket.once('error', ended)
     socket.once('close', () => ended())
@@ -67,6 +80,9 @@ export class RawConnection {
   }
 
   #read(isHead: boolean): RawResponse | undefined {
+    this.#received += this.#pieces.join('')
+    this.#pieces = []
+    this.#least = 0
     const end = this.#received.indexOf(headEnd)
     if (end < 0) return undefined
     const [statusLine = '', ...lines] = this.#received.slice(0, end).split('\r\n')
@@ -79,11 +95,15 @@ export class RawConnection {
     const bodiless = isHead || status === 204 || status === 304
     const length = headers.find(([name]) => name === 'content-length')?.[1]
     if (headers.some(([name, value]) => name === 'transfer-encoding' && value === 'chunked') && !bodiless) {
+      this.#least = undefined
       return this.#readChunks(status, headers, start)
     }
     // A response without a length has no body: Node's response to an invalid request.
     const stop = start + (bodiless ? 0 : Number(length ?? 0))
-    if (this.#received.length < stop) return undefined
+    if (this.#received.length < stop) {
+      this.#least = stop
+      return undefined
+    }
     const body = this.#received.slice(start, stop)
     this.#received = this.#received.slice(stop)
     return { status, headers, body }
@@ -101,6 +121,7 @@ export class RawConnection {
       at = to + 2
       if (to > from) continue
       this.#received = this.#received.slice(at)
+      this.#least = 0
       return { status, headers, body }
     }
   }
