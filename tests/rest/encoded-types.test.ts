@@ -198,6 +198,12 @@ t.test('one object, and a counted page', async (t) => {
 
 const exported = ['text/csv', 'application/x-ndjson'] as const
 
+/** Types whose texts depend on a setting of `profiles`. With `EXPORTS=all` all types are exported under each setting, otherwise these. */
+const ofSettings =
+  process.env.EXPORTS === 'all'
+    ? /^/
+    : /^(?:real|double|point|lseg|line|box|path|polygon|circle|float|cube|seg|date|time|ts(?:tz)?(?:range|multi)|interval|bytea|xml|pair)/
+
 t.test('CSV and NDJSON', async (t) => {
   for (const { table, title } of tables)
     for (const Accept of exported)
@@ -250,7 +256,7 @@ for (const [index, [settings, isIso]] of profiles.entries()) {
     const headers = { Authorization: await bearer(roles[index + 1] ?? '') }
     for (const { table, title, isEncoded } of tables) {
       await check(t, get(`/${table}?order=n`, headers), title, isIso ? isEncoded : undefined)
-      for (const Accept of exported)
+      for (const Accept of ofSettings.test(title) ? exported : [])
         await check(t, get(`/${table}?order=n`, { ...headers, Accept }), `${title} as ${Accept}`, undefined)
     }
   })
