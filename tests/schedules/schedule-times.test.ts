@@ -6,6 +6,7 @@ import { seededRandom } from '../support/seeded-random.ts'
 
 const database = await schedulesDatabase(t)
 const seed = Number(process.env.SEED ?? 1)
+const generated = Number(process.env.CASES ?? 800)
 
 const hint = "Use cron format (e.g. 5 4 * * *), or interval format '[1-59] seconds'"
 
@@ -127,7 +128,7 @@ t.test('generated schedules are due when another implementation says so', async 
     if (chance(stars)) return '*'
     return Array.from({ length: between(1, 3) }, () => element(low, high)).join(',')
   }
-  const cases = Array.from({ length: 2000 }, () => ({
+  const cases = Array.from({ length: generated }, () => ({
     schedule: [field(0, 59, 0.3), field(0, 23, 0.3), field(1, 31, 0.5), field(1, 12, 0.6), field(0, 6, 0.5)].join(' '),
     after: new Date(Date.UTC(2024, 0, 1) + between(0, 5 * 366 * 1440) * 60_000 + between(0, 59) * 1000).toISOString(),
     zone: 'UTC',
@@ -142,7 +143,7 @@ t.test('generated schedules are due when another implementation says so', async 
       t.strictSame(own, expected, `${schedule} after ${after}, SEED=${seed}`)
     compared += expected.length
   }
-  t.ok(compared > 7000, `${compared} times are the same`)
+  t.ok(compared > 3.5 * generated, `${compared} times are the same`)
 })
 
 t.test('the days on which clocks change', async (t) => {
@@ -191,15 +192,16 @@ t.test('around changes of clocks, generated schedules are due as a look at each 
     ['Asia/Kolkata', '2026-05-05'],
   ]
   for (const [zone, day] of changes) {
-    const start = Date.parse(`${day}T00:00Z`) - 36 * 3_600_000
-    const minutes = localMinutes(zone, start, 84 * 60)
+    // The clocks of a zone change within 15 hours of midnight in Greenwich.
+    const start = Date.parse(`${day}T00:00Z`) - 18 * 3_600_000
+    const minutes = localMinutes(zone, start, 44 * 60)
     const cases = Array.from({ length: 6 }, (_, index) => {
       const minute = index % 3 === 0 ? '*/20' : `${between(0, 59)}`
       const hour = index % 2 === 0 ? '*' : `${between(0, 3)},${between(0, 23)}`
       return { schedule: `${minute} ${hour} * * *`, zone, after: new Date(start).toISOString() }
     })
     const due = await dueTimes(cases, 300)
-    const end = new Date(start + 80 * 3_600_000).toISOString()
+    const end = new Date(start + 42 * 3_600_000).toISOString()
     for (const [index, { schedule }] of cases.entries()) {
       const expected = expectedTimes(schedule, start, minutes).filter((time) => time < end)
       const own = (due[index] ?? []).filter((time) => time < end)
