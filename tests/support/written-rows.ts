@@ -1,12 +1,12 @@
 // Two services, each on a database of its own with the same rows: one encodes the rows that writes return, for the other Postgres
 // aggregates them, because a pre-request function might set headers. Both get the same writes, and must respond alike.
-import pg from 'pg'
 import type { Test } from 'tap'
 import { startApplication } from './application.ts'
 import { comparable } from './cache-comparison.ts'
 import { createDatabase, type TestDatabase } from './database.ts'
 import { loadFixture } from './fixture.ts'
 import { RawConnection, requestHead, type RawResponse } from './raw-connection.ts'
+import { keepRowVersions } from './row-versions.ts'
 import type { Random } from './seeded-random.ts'
 import type { SentRequest } from './sent-request.ts'
 import { bearer } from './token.ts'
@@ -195,22 +195,6 @@ async function createRows(t: Pick<Test, 'teardown'>): Promise<TestDatabase> {
   await loadFixture(database, 'written-rows')
   await keepRowVersions(database)
   return database
-}
-
-/**
- * Removes no old version of a row from now on, so a new one has its place in the same order in each database, however long
- * statements take: which of two errors comes first may depend on it.
- */
-async function keepRowVersions({ adminUri, query }: TestDatabase): Promise<void> {
-  await query(`do $$ declare name regclass; begin
-    for name in select oid from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace loop
-      execute format('alter table %s set (autovacuum_enabled = off)', name);
-    end loop;
-  end $$`)
-  const holder = new pg.Client({ connectionString: adminUri })
-  holder.on('error', () => undefined) // The database is dropped with it.
-  await holder.connect()
-  await holder.query('begin isolation level repeatable read; select 1')
 }
 
 export type WritesComparison = {
