@@ -31,6 +31,8 @@ const patterns = ['a%', '%B', 'a\\%b', 'a_b', '^a', 'b$', '[[:alpha:]]', 'a|b', 
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`
 const random = seededRandom(testSeed())
+/** Of each type. */
+const conditions = Number(process.env.CONDITIONS ?? 30)
 const pick = <T>(list: readonly T[]): T => list[random.integer(0, list.length - 1)] as T
 
 const types = Object.keys(values)
@@ -75,7 +77,7 @@ for (const [index, type] of types.entries()) {
     const isText = ['text', 'varchar', 'bpchar'].includes(type)
     const listening = []
     let refused = 0
-    for (let count = 0; count < 60; count++) {
+    for (let count = 0; count < conditions; count++) {
       const operator = pick(operators)
       const isNegated = random.integer(0, 2) === 0
       const isPattern = ['like', 'ilike', 'match', 'imatch'].includes(operator)

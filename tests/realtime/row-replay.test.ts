@@ -326,7 +326,7 @@ t.test('the log is read while there are subscribers', async (t) => {
 })
 
 t.test('the last client that comes back gets what it has missed, while changes are kept', async (t) => {
-  const { database, listen, settled, feed } = await start(t, { lingering: 50, replaySeconds: 2 })
+  const { database, listen, settled, feed } = await start(t, { lingering: 50, replaySeconds: 5 })
   const one = await listen([binding])
   one.subscription.end()
   await pause(1000)
