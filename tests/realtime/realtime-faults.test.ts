@@ -112,6 +112,11 @@ t.test('the database is away for ten seconds', async (t) => {
   const missed = await insert()
   t.equal((await call('GET', '/health')).status, 200)
   await pause(10_000)
+  t.match(
+    messagesOf(client).filter(({ status }) => status === 'error'),
+    [{ code: 'Unavailable', message: /^The server has lost its connection to the log of the database/ }],
+    'once, and without the address of the database',
+  )
   await gate.open()
   t.ok(await hears(client, ({ code }) => code === 'Gap'))
   t.ok(await arrives(client))

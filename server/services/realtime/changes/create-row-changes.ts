@@ -67,6 +67,8 @@ export function createRowChanges(options: RowChangesOptions): RunningRowChanges 
   return new Changes(options)
 }
 
+const logLost = 'The server has lost its connection to the log of the database, and tries to connect again.'
+
 class Changes implements RunningRowChanges {
   readonly #options: RowChangesOptions
   readonly #buffer: ChangeBuffer
@@ -87,6 +89,8 @@ class Changes implements RunningRowChanges {
   #endReading: (() => void) | undefined
   #lingering: NodeJS.Timeout | undefined
   #isStopped = false
+  /** Why no changes can come now, as subscribers were informed. Each further attempt to read the log reports the same. */
+  #unavailable: string | undefined
 
   constructor(options: RowChangesOptions) {
     const { database, feed, settings, onError } = options
@@ -253,12 +257,17 @@ class Changes implements RunningRowChanges {
 
   #onState(state: FeedState): void {
     const { subscribers } = this.#audiences
+    const before = this.#unavailable
+    // What has happened to the connection is for the log of the server: it names addresses and logins.
+    this.#unavailable = state.kind === 'lost' ? logLost : state.kind === 'unavailable' ? state.message : undefined
     if (state.kind === 'stopped') this.#buffer.end()
     else if (state.kind === 'reading') {
       this.#buffer.begin(state.from)
       const message = 'Changes may be missing: the log was not read for a while. Further changes follow.'
       this.#fail(subscribers, { code: 'Gap', message })
-    } else this.#fail(subscribers, { code: 'Unavailable', message: state.message })
+    } else if (this.#unavailable !== undefined && this.#unavailable !== before) {
+      this.#fail(subscribers, { code: 'Unavailable', message: this.#unavailable })
+    }
   }
 
   #onTransactions(transactions: readonly LogTransaction[]): Promise<void> {
