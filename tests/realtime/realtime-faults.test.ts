@@ -20,7 +20,7 @@ await database.query(`${tableSql} alter publication supabase_realtime add table 
 const gate = await createGate(t, database.port)
 await gate.open()
 const throughGate = (uri: string): string => uri.replace(`:${database.port}/`, `:${gate.port}/`)
-const { url, call } = await startApplication(t, throughGate(database.authenticatorUri), {
+const { url, call, logged } = await startApplication(t, throughGate(database.authenticatorUri), {
   REALTIME_DATABASE_URL: throughGate(database.adminUri),
 })
 
@@ -111,7 +111,17 @@ t.test('the database is away for ten seconds', async (t) => {
   t.ok(await hears(client, ({ code }) => code === 'Unavailable'))
   const missed = await insert()
   t.equal((await call('GET', '/health')).status, 200)
-  await pause(10_000)
+  const token = await hourToken('authenticated', { sub: ann })
+  const [stream] = await Promise.all([
+    fetch(`${url}/realtime/v1/changes?schema=public&table=items`, { headers: { Authorization: `Bearer ${token}` } }),
+    pause(10_000),
+  ])
+  t.equal(stream.status, 503)
+  t.match(await stream.json(), { message: 'The subscription was not live within 9000 ms.' })
+  t.notOk(
+    logged().some(({ event, error }) => event === 'failure' && JSON.stringify(error).includes('RealtimeError')),
+    'an answer is no fault of the log',
+  )
   t.match(
     messagesOf(client).filter(({ status }) => status === 'error'),
     [{ code: 'Unavailable', message: /^The server has lost its connection to the log of the database/ }],

@@ -76,7 +76,9 @@ export const realtimeDialect: RouterDialect<RealtimeTools> &
   },
   failed: (failure, { context }) => {
     const known = realtimeErrorOf(failure)
-    if (known.status >= 500) context.onError(known.cause ?? failure)
+    // That the log cannot be read now, or that the server restarts, is an answer and no fault.
+    const isAnswer = known === failure && known.cause === undefined
+    if (known.status >= 500 && !isAnswer) context.onError(known.cause ?? failure)
     return (response) => sendRealtimeJson(response, known.status, known.body)
   },
   basePath: realtimePath,
