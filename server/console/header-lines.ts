@@ -1,6 +1,6 @@
 // Headers as people type them, one per line.
 
-/** @throws Error for a line that is no header */
+/** @throws Error for a line that is not a header */
 export const headersOf = (text: string): readonly (readonly [name: string, value: string])[] =>
   text
     .split('\n')

@@ -10,6 +10,7 @@ import { launchBrowser, lookAs, openConsole, openPage, press, shows } from './su
 
 const ann = '11111111-1111-4111-8111-111111111111'
 const ben = '22222222-2222-4222-8222-222222222222'
+const cleo = '33333333-3333-4333-8333-333333333333'
 const attack = '<img src=x onerror=alert(1)>'
 
 const folder = await mkdtemp(join(tmpdir(), 'console-runs-'))
@@ -18,7 +19,8 @@ t.teardown(() => rm(folder, { recursive: true, force: true }))
 const sql = `
   insert into auth.users (id, aud, role, email, raw_app_meta_data, raw_user_meta_data, created_at, updated_at)
   values ('${ann}', 'authenticated', 'authenticated', 'ann@example.com', '{}', '{}', now(), now()),
-    ('${ben}', 'authenticated', 'authenticated', 'ben@example.com', '{}', '{}', now(), now());
+    ('${ben}', 'authenticated', 'authenticated', 'ben@example.com', '{}', '{}', now(), now()),
+    ('${cleo}', 'authenticated', 'authenticated', 'cleo@example.com', '{}', '{}', now(), now());
   create policy own_folder on storage.objects for all to authenticated
     using ((storage.foldername(name))[1] = (select auth.uid())::text)
     with check ((storage.foldername(name))[1] = (select auth.uid())::text);
@@ -28,7 +30,10 @@ const sql = `
     json_build_object('boxes', json_build_array(json_build_object(
       'x1', 100, 'y1', 50, 'x2', 300, 'y2', 150, 'width', 200, 'height', 100, 'confidence', 0.8
     )), 'coverage_percent', 10 * day, 'risk_level', 'LOW', 'image_width', 400, 'image_height', 200)
-  from generate_series(1, 3) as days (day)`
+  from generate_series(1, 3) as days (day);
+  insert into public.classification_runs (user_id, image_uri, image_source, result_label, confidence, is_positive, created_at)
+  select '${cleo}', 'https://other.example/a.jpg', 'camera', 'run ' || n, 90, true, '2026-01-02T03:04:05.678901Z'
+  from generate_series(1, 65) as n`
 
 t.test('runs', async (t) => {
   // On a busy machine, the process that analyses images gets little time.
@@ -55,6 +60,18 @@ t.test('runs', async (t) => {
   await press(page, 'Compare 2 runs')
   t.ok(await shows(page, '-10 points of coverage', 'dialog'))
   await page.click('dialog .close')
+
+  await lookAs(page, 'cleo@example.com')
+  const labels = async (count: number): Promise<readonly string[]> => {
+    await page.waitForFunction((n) => document.querySelectorAll('.run-cards li').length === n, {}, count)
+    return page.evaluate(() => [...document.querySelectorAll('.run-cards strong')].map((it) => it.textContent))
+  }
+  const newest = await labels(60)
+  await press(page, 'Older')
+  const all = new Set([...newest, ...(await labels(5))])
+  t.equal(all.size, 65, 'runs of the same moment are all on one of the pages')
+  await press(page, 'Newest')
+  t.same(await labels(60), newest)
 
   await lookAs(page, 'ben@example.com')
   t.ok(await shows(page, 'ben@example.com sees no runs'))

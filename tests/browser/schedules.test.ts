@@ -2,9 +2,11 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { fill, launchBrowser, openConsole, openPage, press, shows } from './support/browser.ts'
 import { startConsoleServer } from '../support/console.ts'
+import { until } from '../support/until.ts'
 
 const markup = '<img src=x onerror=alert(1)>'
 
@@ -53,6 +55,20 @@ t.test('jobs, and their runs', async (t) => {
     insert into cron.job_run_details (jobid, command, username, status, return_message, start_time, end_time)
     select jobid, '${markup}', 'postgres', 'failed', 'ERROR: ${markup}', now(), now() + interval '90 s'
     from cron.job, generate_series(1, 60)`)
+  let looks = 0
+  page.on('request', (request) => {
+    if (request.url().endsWith('/console/api/schedules')) looks++
+  })
+  await page.evaluate(() => Object.defineProperty(document, 'visibilityState', { value: 'hidden', configurable: true }))
+  await pause(4000)
+  const whenHidden = looks
+  await pause(4000)
+  t.equal(looks, whenHidden, 'a hidden tab asks for nothing')
+  await page.evaluate(`
+    Object.defineProperty(document, 'visibilityState', { value: 'visible' })
+    document.dispatchEvent(new Event('visibilitychange'))`)
+  t.ok(await until(() => Promise.resolve(looks > whenHidden)), 'until it is shown again')
+
   await press(page, 'Runs', '.tabs')
   t.ok(await shows(page, `ERROR: ${markup}`, '.job-runs'), 'errors are text')
   t.ok(await shows(page, '1.5 min', '.job-runs'))

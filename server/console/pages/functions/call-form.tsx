@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useAction } from '../../forms.tsx'
 import { headersOf } from '../../header-lines.ts'
+import { HeaderList } from '../../header-list.tsx'
 import { Badge, Button, Field, Problem, Snippet, TextField } from '../../parts.tsx'
 import { bytesText, durationText } from '../../values.tsx'
 import { useViewer, viewerLabel } from '../../viewer.tsx'
@@ -96,15 +97,7 @@ const Response = ({
     </p>
     <details>
       <summary>Headers</summary>
-      <ul class="headers">
-        {headers.map(([header, value], index) => (
-          <li key={index}>
-            <code>
-              {header}: {value}
-            </code>
-          </li>
-        ))}
-      </ul>
+      <HeaderList headers={headers} />
     </details>
     {text === '' ? <p class="faint">The response has no body.</p> : <Snippet text={text} />}
     {isCut && <p class="small faint">This is its beginning: the rest was not read.</p>}

@@ -4,7 +4,15 @@ import { useAction } from '../../forms.tsx'
 import { Badge, Button, Empty, Loading, Problem, Table, useLoaded } from '../../parts.tsx'
 import { ReadProblem } from '../../read-problem.tsx'
 import { Time } from '../../values.tsx'
-import { listPending, mileageText, priceText, reviewReport, type PendingReport, type Rest } from './reports.ts'
+import {
+  listPending,
+  longestQueue,
+  mileageText,
+  priceText,
+  reviewReport,
+  type PendingReport,
+  type Rest,
+} from './reports.ts'
 
 type QueueProps = { readonly viewer: Viewer; readonly rest: Rest }
 
@@ -28,6 +36,7 @@ export function Queue({ viewer, rest }: QueueProps) {
     action.run(() => reviewReport(viewer, rest, id, isApproved).then(reload))
   return (
     <>
+      {value.length === longestQueue && <p class="faint">The oldest {longestQueue} reports are shown.</p>}
       <Problem error={action.error} />
       <Table head={['Vehicle', 'Mileage', 'Price', 'Estimate', 'Place', 'Sent', 'Decision']}>
         {value.map((report) => (

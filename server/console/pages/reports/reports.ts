@@ -42,11 +42,14 @@ export type Rest = (resource: string) => string
 
 export type PendingReport = Report & { readonly valuation: Valuation }
 
+/** The largest number of reports in the queue. */
+export const longestQueue = 100
+
 /** Oldest first. */
 export const listPending = (viewer: Viewer, rest: Rest): Promise<readonly PendingReport[]> =>
   jsonAs(viewer, rest('rpc/pending_reports?select=*,valuation'), {
     method: 'POST',
-    body: { at_most: 100 },
+    body: { at_most: longestQueue },
     isRead: true,
   })
 
@@ -87,7 +90,9 @@ export function groupsOf(reports: readonly Report[]): readonly VehicleGroup[] {
   const groups = new Map<string, Report[]>()
   for (const report of reports) {
     const key = vehicleKey(report)
-    groups.set(key, [...(groups.get(key) ?? []), report])
+    const group = groups.get(key)
+    if (group) group.push(report)
+    else groups.set(key, [report])
   }
   return [...groups]
     .map(([key, of]) => ({ key, name: of[0] ? `${of[0].manufacturer} ${of[0].model}` : key, reports: of }))

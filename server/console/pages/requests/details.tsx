@@ -3,7 +3,7 @@ import type { RequestDetails, RequestEntry, RequestStage } from '../../../servic
 import { consoleApi } from '../../api.ts'
 import { PlanView } from '../../explanation/plan-view.tsx'
 import { Badge, Dialog, Loading, Problem, Snippet, useLoaded } from '../../parts.tsx'
-import { timeText } from '../../values.tsx'
+import { bytesText, timeText } from '../../values.tsx'
 import { ExplainLink } from './explain-link.tsx'
 
 type DetailsProps = { readonly entry: RequestEntry; readonly onClose: () => void }
@@ -31,8 +31,8 @@ const Facts = ({ entry }: { readonly entry: RequestEntry }) => (
     <p>
       <Badge kind={statusKind(entry.status)}>{entry.status}</Badge> as{' '}
       <strong>{entry.role ?? 'an unknown role'}</strong> in {entry.duration} ms
-      {entry.rows !== null && `, ${entry.rows} rows`}
-      {entry.bytes !== null && `, ${entry.bytes} bytes`}
+      {entry.rows !== null && `, ${entry.rows} ${entry.rows === 1 ? 'row' : 'rows'}`}
+      {entry.bytes !== null && `, ${bytesText(entry.bytes)}`}
       {entry.aborted && ', the client disconnected'}
       <br />
       <small class="faint">
@@ -53,7 +53,7 @@ const Steps = ({ details: { entry, stages, waited, plan } }: { readonly details:
   <>
     <h3>Steps</h3>
     {stages.length === 0 ? (
-      <p class="faint">It has sent no statements to the database.</p>
+      <p class="faint">It sent no statements to the database.</p>
     ) : (
       <ol class="stages">
         {stages.map((stage, index) => (
@@ -61,7 +61,7 @@ const Steps = ({ details: { entry, stages, waited, plan } }: { readonly details:
         ))}
       </ol>
     )}
-    {waited >= 1 && <p>It has waited for a connection of the pool for {waited} ms.</p>}
+    {waited >= 1 && <p>It waited {waited} ms for a connection of the pool.</p>}
     {plan !== null && (
       <>
         <h3>Plan of the last statement</h3>

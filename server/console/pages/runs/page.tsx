@@ -17,9 +17,10 @@ export default function Runs() {
   const { restPath } = useSession()
   const { viewer } = useViewer()
   const { query } = useRoute()
-  const before = query.get('before') ?? undefined
+  const [at, id] = [query.get('before'), query.get('id')]
+  const after = at === null || id === null ? undefined : { created_at: at, id }
   const rest = (resource: string): string => restPathOf(restPath, resource)
-  const { value, error, reload } = useLoaded(() => listRuns(viewer, rest, before), [viewer, before])
+  const { value, error, reload } = useLoaded(() => listRuns(viewer, rest, after), [viewer, at, id])
   return (
     <div class="runs">
       <div class="bar">
@@ -33,14 +34,17 @@ export default function Runs() {
       ) : (
         error === undefined && <Loading />
       )}
-      {(before !== undefined || value?.length === pageSize) && (
+      {(after !== undefined || value?.length === pageSize) && (
         <nav class="bar" aria-label="Pages of runs">
-          <Button isDisabled={before === undefined} onClick={() => go(['runs'])}>
+          <Button isDisabled={after === undefined} onClick={() => go(['runs'])}>
             Newest
           </Button>
           <Button
             isDisabled={value?.length !== pageSize}
-            onClick={() => go(['runs'], { before: value?.at(-1)?.created_at ?? '' })}
+            onClick={() => {
+              const last = value?.at(-1)
+              if (last) go(['runs'], { before: last.created_at, id: last.id })
+            }}
           >
             Older
           </Button>

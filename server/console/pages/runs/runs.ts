@@ -39,11 +39,17 @@ export const pageSize = 60
 /** The path of a resource of the REST API. */
 export type Rest = (resource: string) => string
 
-/** Newest first. @param before runs before this time only */
-export const listRuns = (viewer: Viewer, rest: Rest, before: string | undefined): Promise<readonly Run[]> => {
-  const older = before === undefined ? '' : `&created_at=lt.${encodeURIComponent(before)}`
+/** A place in the list: after a run, which shares its time with others perhaps. */
+export type Place = Pick<Run, 'created_at' | 'id'>
+
+/** Newest first. @param after the last run of the page before */
+export const listRuns = (viewer: Viewer, rest: Rest, after: Place | undefined): Promise<readonly Run[]> => {
+  const older = after === undefined ? '' : `&or=${encodeURIComponent(olderThan(after))}`
   return jsonAs(viewer, rest(`classification_runs?order=created_at.desc,id.desc&limit=${pageSize}${older}`))
 }
+
+const olderThan = ({ created_at: at, id }: Place): string =>
+  `(created_at.lt."${at}",and(created_at.eq."${at}",id.lt.${id}))`
 
 export const deleteRun = (viewer: Viewer, rest: Rest, id: string): Promise<unknown> =>
   jsonAs(viewer, rest(`classification_runs?id=eq.${id}`), { method: 'DELETE' })

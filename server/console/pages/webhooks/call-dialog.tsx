@@ -1,7 +1,8 @@
 // One call: what is sent, and what came back.
-import type { CallDetails, CutText, HiddenHeaders } from '../../../services/console/webhook-protocol.ts'
+import type { CallDetails, CutText } from '../../../services/console/webhook-protocol.ts'
 import { consoleApi } from '../../api.ts'
 import { useAction } from '../../forms.tsx'
+import { HeaderList } from '../../header-list.tsx'
 import { Button, Dialog, Loading, Problem, Snippet, useLoaded } from '../../parts.tsx'
 import { bytesText, durationText, Time } from '../../values.tsx'
 import { StateBadge } from './state-badge.tsx'
@@ -77,7 +78,7 @@ const Call = ({ call }: { readonly call: CallDetails }) => (
       <Fact name="Time limit">{durationText(call.timeout)}</Fact>
     </dl>
     <h3>Request</h3>
-    <Headers headers={call.headers} />
+    <HeaderList headers={call.headers} />
     {call.body ? <Body body={call.body} /> : <p class="faint">It has no body.</p>}
     <h3>Response</h3>
     {call.status === null ? (
@@ -88,7 +89,7 @@ const Call = ({ call }: { readonly call: CallDetails }) => (
           Status {call.status}
           {call.duration !== null && ` after ${durationText(call.duration)}`}
         </p>
-        {call.responseHeaders && <Headers headers={call.responseHeaders} />}
+        {call.responseHeaders && <HeaderList headers={call.responseHeaders} />}
         {call.response && <Body body={call.response} />}
       </>
     )}
@@ -105,18 +106,6 @@ const Fact = ({ name, children }: { readonly name: string; readonly children: pr
     <dt>{name}</dt>
     <dd>{children}</dd>
   </div>
-)
-
-const Headers = ({ headers }: { readonly headers: HiddenHeaders }) => (
-  <ul class="headers">
-    {headers.map(([name, value], index) => (
-      <li key={index}>
-        <code>
-          {name}: {value ?? <span class="faint">hidden, as it may be a secret</span>}
-        </code>
-      </li>
-    ))}
-  </ul>
 )
 
 const Body = ({ body: { text, bytes, isCut } }: { readonly body: CutText }) => (

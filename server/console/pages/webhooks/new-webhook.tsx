@@ -128,7 +128,7 @@ const sqlName = (name: string): string => (/^[a-z_][a-z0-9_]*$/.test(name) ? nam
 
 type Fields = Readonly<Record<'table' | 'url' | 'name' | 'when' | 'secret' | 'key' | 'headers', string>>
 
-/** @throws Error for headers that are none */
+/** @throws Error for a line that is not a header */
 function wishOf({ table, url, name, when, secret, key, headers }: Fields, events: ReadonlySet<string>): NewWebhook {
   const columns = key
     .split(',')

@@ -1,5 +1,5 @@
 // Sends all calls again that were put aside and fulfil the conditions.
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ResendReport, ResendRequest } from '../../../services/console/webhook-protocol.ts'
 import { consoleApi } from '../../api.ts'
 import { useAction } from '../../forms.tsx'
@@ -10,9 +10,18 @@ type ResendProps = { readonly filter: CallFilter; readonly onChange: () => void;
 
 export function Resend({ filter: { webhook, text }, onChange, onClose }: ResendProps) {
   const [sent, setSent] = useState<number>()
+  const [isDone, setDone] = useState(false)
   const { error, isBusy, run } = useAction()
-  const send = async (): Promise<void> => {
-    let count = 0
+  const isClosed = useRef(false)
+  useEffect(
+    () => () => {
+      isClosed.current = true
+    },
+    [],
+  )
+  /** In several requests, which end when the dialog is closed. */
+  const sendAll = async (): Promise<void> => {
+    let count = sent ?? 0
     let last: string | null = null
     do {
       const body: ResendRequest = {
@@ -24,9 +33,11 @@ export function Resend({ filter: { webhook, text }, onChange, onClose }: ResendP
       count += report.sent
       last = report.last
       setSent(count)
-    } while (last !== null)
-    onChange()
+    } while (last !== null && !isClosed.current)
+    setDone(true)
   }
+  // Some may have been sent before an error.
+  const send = (): Promise<void> => sendAll().finally(onChange)
   return (
     <Dialog title="Send again" onClose={onClose}>
       <p>
@@ -47,13 +58,13 @@ export function Resend({ filter: { webhook, text }, onChange, onClose }: ResendP
       </p>
       {sent !== undefined && (
         <p role="status">
-          {sent} {sent === 1 ? 'call is' : 'calls are'} sent again{isBusy ? ' …' : '.'}
+          {sent} {sent === 1 ? 'call is' : 'calls are'} sent again{isDone ? '.' : ' so far.'}
         </p>
       )}
       <Problem error={error} />
       <div class="actions">
-        <Button onClick={onClose}>{sent === undefined ? 'Cancel' : 'Close'}</Button>
-        {(sent === undefined || isBusy) && (
+        <Button onClick={onClose}>{isDone ? 'Close' : 'Cancel'}</Button>
+        {!isDone && (
           <Button kind="primary" isBusy={isBusy} onClick={() => run(send)}>
             Send again
           </Button>
