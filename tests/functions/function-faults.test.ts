@@ -25,6 +25,7 @@ t.test('an error of the handler is its response 500, with the stack in the log',
   await failed('exit', /A function cannot end its process: exit\(3\) was called/)
   await failed('process-exit', /A function cannot end its process: exit\(4\) was called/)
   await failed(`header?value=${encodeURIComponent('a\r\nset-cookie: forged=1')}`, /invalid header value/i)
+  t.strictSame(await read('faults', 'faults/kill-others'), [200, '["EPERM"]'], 'signals reach no other process')
   t.strictSame(await read('faults', 'faults/fine'), [200, before], 'the same process')
 })
 

@@ -1,4 +1,5 @@
 // Errors outside of handlers, and attempts to end the process: they concern their call, and no other of the worker.
+import { syncBuiltinESMExports } from 'node:module'
 import { currentCall } from './call-scope.ts'
 import { exit, report } from './channel.ts'
 import { isRejectionHandled } from './events.ts'
@@ -32,7 +33,23 @@ export function catchFaults(onFailed: (detail: string) => void): () => void {
     throw new Error(`A function cannot end its process: exit(${code ?? ''}) was called`)
   }
   Object.defineProperty(process, 'exit', { value: refuseExit, configurable: true })
+  confineKill()
+  syncBuiltinESMExports()
   return () => (onFailedStart = undefined)
+}
+
+/**
+ * Leaves a function only signals to itself. Others of its user, among them the server, could receive them: neither Node's permission model
+ * nor Linux forbids it without a user of its own. Like the permission model, this stops mistakes.
+ */
+function confineKill(): void {
+  const kill = process.kill.bind(process)
+  const killSelf = (pid: number, signal?: string | number): true => {
+    if (pid === process.pid) return kill(pid, signal)
+    const message = `A function cannot signal other processes: kill(${String(pid)}) was called`
+    throw Object.assign(new Error(message), { code: 'EPERM', errno: -1, syscall: 'kill' })
+  }
+  Object.defineProperty(process, 'kill', { value: killSelf, configurable: true })
 }
 
 /** Ends the process after a failed start. */
