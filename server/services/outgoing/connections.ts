@@ -73,7 +73,9 @@ export class OutgoingConnections {
     if (host === undefined) throw refusal('the header Host must be the name or address of a host, and may have a port')
     const allowed = this.#options.allowed()
     if (host.toLowerCase() !== hostOf(url).toLowerCase() && allowed.hasName(hostOf(url)) && !allowed.hasName(host)) {
-      throw refusal(`the header Host must not be ${host}: ${this.#options.setting} allows ${hostOf(url)} only`)
+      throw refusal(
+        `the header Host is ${host}, which ${hostOf(url)} may not be sent; ${this.#options.setting} can allow it`,
+      )
     }
   }
 
