@@ -25,6 +25,13 @@ const curves: ReadonlyMap<string, JwsAlgorithm> = new Map([
   ['P-521', 'ES512'],
 ])
 
+/** A secret has at least as many bytes as the hash: https://www.rfc-editor.org/rfc/rfc7518#section-3.2 */
+const hmacAlgorithms = [
+  { name: 'HS256', least: 32 },
+  { name: 'HS384', least: 48 },
+  { name: 'HS512', least: 64 },
+] as const
+
 export const jwsAlgorithms: ReadonlySet<string> = new Set<JwsAlgorithm>([
   ...(['HS', 'RS', 'PS', 'ES'] as const).flatMap((family) =>
     (['256', '384', '512'] as const).map((bits) => `${family}${bits}` as const),
@@ -114,8 +121,18 @@ type Material = Pick<VerificationKey, 'algorithms' | 'material'>
 /** Uses only the public members, so a private key works, too. Undefined for an unknown key type. */
 function material(jwk: JsonObject): Material | undefined {
   switch (jwk.kty) {
-    case 'oct':
-      return { algorithms: ['HS256', 'HS384', 'HS512'], material: Buffer.from(bytesOf(jwk, 'k'), 'base64url') }
+    case 'oct': {
+      const bytes = Buffer.from(bytesOf(jwk, 'k'), 'base64url')
+      if (bytes.length < minSecretBytes) {
+        throw new SecretError(
+          `"k" of a JSON Web Key must have at least ${minSecretBytes} bytes, and has ${bytes.length}`,
+        )
+      }
+      return {
+        algorithms: hmacAlgorithms.filter(({ least }) => bytes.length >= least).map(({ name }) => name),
+        material: bytes,
+      }
+    }
     case 'RSA': {
       const key = publicKey({ kty: 'RSA', n: bytesOf(jwk, 'n'), e: bytesOf(jwk, 'e') })
       if ((key.asymmetricKeyDetails?.modulusLength ?? 0) < minRsaBits) {

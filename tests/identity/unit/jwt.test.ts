@@ -289,7 +289,7 @@ t.test('invalid secrets are rejected', async (t) => {
     [JSON.stringify({ n, e }), 'a JSON Web Key must have a type ("kty")'],
     [JSON.stringify([{ kty: 'RSA', n, e }]), 'a JSON Web Key must be an object'],
     [JSON.stringify({ keys: { kty: 'RSA', n, e } }), '"keys" of a JSON Web Key Set must be a list'],
-    [JSON.stringify({ keys: [{ kty: 'oct', k: 'AAAA' }, 5] }), 'key 2: a JSON Web Key must be an object'],
+    [JSON.stringify({ keys: [jwk(rsa.publicKey), 5] }), 'key 2: a JSON Web Key must be an object'],
     [JSON.stringify({ kty: 'RSA', n }), '"e" of a JSON Web Key must be base64url'],
     [JSON.stringify({ kty: 'RSA', n: `${n}=`, e }), '"n" of a JSON Web Key must be base64url'],
     [JSON.stringify({ kty: 'RSA', n, e, use: 'sign' }), '"use" must be "sig" or "enc"'],
@@ -299,10 +299,22 @@ t.test('invalid secrets are rejected', async (t) => {
     [JSON.stringify({ kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA' }), 'a JSON Web Key of type EC is not a valid public key'],
     [JSON.stringify({ kty: 'OKP', crv: 'X25519', x: 'AA' }), '"crv" of an OKP key must be Ed25519 or Ed448'],
     [JSON.stringify({ kty: 'oct' }), '"k" of a JSON Web Key must be base64url'],
+    [JSON.stringify({ kty: 'oct', k: '' }), '"k" of a JSON Web Key must have at least 32 bytes, and has 0'],
+    [JSON.stringify({ kty: 'oct', k: base64url('x'.repeat(31)) }), '"k" of a JSON Web Key must have at least 32 bytes, and has 31'],
     [rsa.publicKey.export({ type: 'spki', format: 'pem' }), 'a key in PEM format is not supported: convert it to a JSON Web Key'],
   ] // prettier-ignore
   for (const [given, message] of rows) t.throws(() => verificationKeys(given), new SecretError(message), String(given))
   t.equal(verificationKeys('x'.repeat(32)).length, 1)
+  const algorithmsOf = (bytes: number, more = {}) =>
+    verificationKeys(JSON.stringify({ kty: 'oct', k: base64url('x'.repeat(bytes)), ...more })).flatMap(
+      (key) => key.algorithms,
+    )
+  t.strictSame(
+    [32, 48, 64].map((bytes) => algorithmsOf(bytes).length),
+    [1, 2, 3],
+    'a secret is as long as the hash',
+  )
+  t.strictSame(algorithmsOf(48, { alg: 'HS512' }), [])
   t.equal(verificationKeys(`{${'x'.repeat(32)}`).length, 1, 'text that resembles JSON')
 })
 
