@@ -161,22 +161,28 @@ await scenario(t, '@refinedev/supabase', done, async (t, { load }) => {
       listen(others, 'resources/todos', {}, hidden),
     ]
     t.ok(await until(() => subscriptions.every(({ state }) => state === 'joined')))
-    // The changes of a subscription begin once the server has confirmed it.
-    const write = async (): Promise<unknown> => provider.create({ resource: 'todos', variables: { task: 'Live' } })
-    await until(async () => {
-      await write()
-      return heard.length > 0
+    const ofChannel = (name: string): LiveEvent[] => heard.filter(({ channel }) => channel === `resources/${name}`)
+    const titled = (title: string): LiveEvent[] => ofChannel('posts').filter(({ payload }) => payload.title === title)
+    const write = async (id: number, title: string): Promise<void> => {
+      await provider.update({ resource: 'posts', id, variables: { title } })
+      await provider.create({ resource: 'todos', variables: { task: 'Live' } })
+    }
+    // The changes of a subscription begin once the server has confirmed it, and those of both at different times.
+    const hasBegun = await until(async () => {
+      await write(2, 'Begun')
+      return ofChannel('posts').length > 0 && ofChannel('todos').length > 0
     })
-    heard.length = 0
-    await provider.update({ resource: 'posts', id: 1, variables: { title: 'of another author' } })
-    await provider.update({ resource: 'posts', id: 2, variables: { title: 'Changed' } })
-    await write()
-    t.ok(await until(() => heard.length >= 2))
-    t.match(
-      heard.filter(({ channel }) => channel === 'resources/posts'),
-      [{ type: 'updated', payload: { id: 2, title: 'Changed' } }],
+    t.ok(hasBegun)
+    await write(1, 'Of another author')
+    await write(2, 'Changed')
+    t.ok(await until(() => titled('Changed').length > 0))
+    t.match(titled('Changed'), [{ type: 'updated', payload: { id: 2 } }])
+    t.strictSame(
+      ofChannel('posts').filter(({ payload }) => payload.id !== 2),
+      [],
+      'changes come in their order, so that one of another author would have come before',
     )
-    t.ok(heard.some(({ channel, type }) => channel === 'resources/todos' && type === 'created'))
+    t.ok(ofChannel('todos').every(({ type }) => type === 'created'))
     t.strictSame(hidden, [], 'rows of others are not announced')
     for (const subscription of subscriptions.slice(0, 2)) await live.unsubscribe(subscription)
     t.ok(await until(() => client.getChannels().length === 0))
