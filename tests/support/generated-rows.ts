@@ -277,7 +277,8 @@ export async function compareRows(
       const block = Math.floor(number / (shapesAtOnce * requestsOfShape))
       const shape = seededRandom((seed << 20) + block * shapesAtOnce + random.below(shapesAtOnce))
       const isLimited = shape.chance(0.3)
-      const { headers, ...request } = generatedRow(shape, random)
+      const { headers: generated, ...request } = generatedRow(shape, random)
+      const headers = shape.chance(0.1) ? withMedia(generated, { Prefer: 'pagination=keyset' }) : generated
       const caller = random.pick(callers)
       const authorized = caller === undefined ? headers : { ...headers, Authorization: caller }
       const comparison = isLimited ? limited : unlimited
