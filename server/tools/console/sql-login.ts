@@ -1,12 +1,12 @@
 // The login role of SQL in development, which has no rights but the roles of requests. As the server's own login role,
 // statements could add to the log of changes, sign in to the console, and read all accounts.
 import { createHmac, randomBytes } from 'node:crypto'
-import pg from 'pg'
 import { internalRoles } from '../../identity/internal-role.ts'
 import { withClient } from '../../postgres/connection/client.ts'
 import { withUser, type PoolConfig } from '../../postgres/connection/pool-config.ts'
 import { sqlState } from '../../postgres/database-error.ts'
 import { scramVerifier } from '../../postgres/scram-verifier.ts'
+import { identifier, literal } from '../../text/sql-text.ts'
 import { ownRolesSql } from './confined-login.ts'
 
 export const sqlLoginRole = 'console_authenticator'
@@ -84,12 +84,12 @@ export async function sqlLogin(owner: PoolConfig, login: string): Promise<PoolCo
 }
 
 function mending(found: Differences, verifier: string): readonly string[] {
-  const role = pg.escapeIdentifier(sqlLoginRole)
-  const create = `${found.exists ? 'alter' : 'create'} role ${role} login noinherit password ${pg.escapeLiteral(verifier)}`
+  const role = identifier(sqlLoginRole)
+  const create = `${found.exists ? 'alter' : 'create'} role ${role} login noinherit password ${literal(verifier)}`
   return [
     ...(found.has_password ? [] : [create]),
     ...found.settings.map((place) => `alter role ${role}${place} reset all`),
-    ...found.missing.map((name) => `grant ${pg.escapeIdentifier(name)} to ${role}`),
-    ...found.superfluous.map((name) => `revoke ${pg.escapeIdentifier(name)} from ${role}`),
+    ...found.missing.map((name) => `grant ${identifier(name)} to ${role}`),
+    ...found.superfluous.map((name) => `revoke ${identifier(name)} from ${role}`),
   ]
 }
