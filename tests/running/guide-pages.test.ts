@@ -128,7 +128,7 @@ t.test('hostile topics', async (t) => {
 
 t.test('the search finds sections by their words', async (t) => {
   const cookies = await get(`${home}?q=${encodeURIComponent('  session_SECRETS Cookies ')}`)
-  t.match(cookies.body, /<div class="hit">\n<a href="config\/sign-in#cookies">Settings of sign-in: Cookies<\/a>\n<p>/)
+  t.match(cookies.body, /<div class="hit">\n<a href="config\/sessions#cookies">Settings of sessions: Cookies<\/a>\n<p>/)
   t.match(cookies.body, /<mark>SESSION_SECRETS<\/mark>/)
   t.match((await get(`${home}?q=with+your+own+database`)).body, '<a href="./#with-your-own-database">')
   t.match((await get(`${home}?q=xyzzy`)).body, 'No guide contains all these words.')
