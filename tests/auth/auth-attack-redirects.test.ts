@@ -83,8 +83,10 @@ async function account(isConfirmed = true): Promise<string> {
 
 const { challenge } = pkce()
 
-/** Every way to name a page, and where it leads. */
-const doors: Readonly<Record<string, (sent: Sent) => Promise<string | null | undefined>>> = {
+type Doors = Readonly<Record<string, (sent: Sent) => Promise<string | null | undefined>>>
+
+/** Every way to name a page for the link of a mail, and where it leads. */
+const mailDoors: Doors = {
   'sign-up': ({ query, headers }) => {
     const email = newAddress()
     return mailed(email, ask('POST', `/signup?${query}`, { body: { email, password }, headers }))
@@ -114,6 +116,10 @@ const doors: Readonly<Record<string, (sent: Sent) => Promise<string | null | und
     const email = newAddress()
     return mailed(email, ask('POST', `/invite?${query}`, { body: { email }, token: admin, headers }))
   },
+}
+
+/** The ways without a mail. */
+const pageDoors: Doors = {
   'generated link': async ({ query, headers }) => {
     const body = { type: 'magiclink', email: await account() }
     const answer = await ask('POST', `/admin/generate_link?${query}`, { body, token: admin, headers })
@@ -152,7 +158,9 @@ const named = (target: string): Sent => ({ query: `redirect_to=${encodeURICompon
 /** Without the fragment, which these pages replace, and with the path that a query needs. */
 const page = (target: string | null | undefined): string => new URL(target ?? '').href.replace(/#.*$/s, '')
 
-for (const [name, door] of Object.entries(doors)) {
+for (const [name, door] of Object.entries({ ...mailDoors, ...pageDoors })) {
+  // A mail takes its time: these doors are tried with every fourth target.
+  const targets = name in mailDoors ? hostile.filter((_, index) => index % 4 === 0) : hostile
   void t.test(name, async (t) => {
     const leads = async (sent: Sent, expected: string, label: string): Promise<void> => {
       t.equal(page(await door(sent)), page(expected), label)
@@ -160,7 +168,7 @@ for (const [name, door] of Object.entries(doors)) {
     const first = `redirect_to=${encodeURIComponent('https://evil.example/')}`
     const second = `redirect_to=${encodeURIComponent(site)}`
     for (const target of allowed) await leads(named(target), target, target)
-    for (const target of hostile) await leads(named(target), site, target.slice(0, 80))
+    for (const target of targets) await leads(named(target), site, target.slice(0, 80))
     await leads({ query: '', headers: { Referer: 'https://evil.example/' } }, site, 'the page that sends it')
     for (const query of [`${first}&${second}`, `${second}&${first}`]) {
       await leads({ query, headers: {} }, site, 'given twice')
