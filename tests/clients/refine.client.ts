@@ -166,7 +166,8 @@ await scenario(t, '@refinedev/supabase', done, async (t, { load }) => {
     ]
     t.ok(await until(() => subscriptions.every(({ state }) => state === 'joined')))
     const ofChannel = (name: string): LiveEvent[] => heard.filter(({ channel }) => channel === `resources/${name}`)
-    const titled = (title: string): LiveEvent[] => ofChannel('posts').filter(({ payload }) => payload.title === title)
+    const rowOf = ({ payload }: LiveEvent) => payload as { readonly id: number; readonly title: string }
+    const titled = (title: string): LiveEvent[] => ofChannel('posts').filter((event) => rowOf(event).title === title)
     const write = async (id: number, title: string): Promise<void> => {
       await provider.update({ resource: 'posts', id, variables: { title } })
       await provider.create({ resource: 'todos', variables: { task: 'Live' } })
@@ -176,7 +177,7 @@ await scenario(t, '@refinedev/supabase', done, async (t, { load }) => {
     t.ok(await until(() => titled('Changed').length > 0 && ofChannel('todos').length === 2))
     t.match(titled('Changed'), [{ type: 'updated', payload: { id: 2 } }])
     t.strictSame(
-      ofChannel('posts').filter(({ payload }) => payload.id !== 2),
+      ofChannel('posts').filter((event) => rowOf(event).id !== 2),
       [],
       'changes come in their order, so that one of another author would have come before',
     )
