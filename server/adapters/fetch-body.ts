@@ -1,7 +1,7 @@
 // Reads request bodies and streams response bodies of the Fetch standard.
 import { Writable } from 'node:stream'
 import { JoinedPieces } from '../common/joined-pieces.ts'
-import type { StreamedBody } from '../rest/database.ts'
+import type { StreamedBody } from '../rest/row-transfer.ts'
 import { errors } from '../rest/errors.ts'
 import { BodyMeter, type BodyGate, type BodyStream } from '../rest/request/body.ts'
 

@@ -1,6 +1,6 @@
 // The REST API on Node's request and response: `node:http`, Express, Fastify's raw objects.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { StreamedBody } from '../rest/database.ts'
+import type { StreamedBody } from '../rest/row-transfer.ts'
 import { contentLength } from '../rest/response/header.ts'
 import { isStreamed, type RestResponse } from '../rest/response/result.ts'
 import type { Answering } from '../rest/rest-request.ts'

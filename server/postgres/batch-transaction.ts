@@ -5,11 +5,11 @@ import type {
   BatchStepResult,
   BatchTransaction,
   PipelineStatement,
-  RawRow,
   RunSteps,
   TraceNote,
   TransactionOptions,
 } from '../rest/database.ts'
+import type { RawRow } from '../rest/row-transfer.ts'
 import { TracelessError } from '../common/traceless-error.ts'
 import { claimRefused, isClaimRefused } from './claim-refused.ts'
 import { cancelBeforeClose } from './connection/cancellation.ts'

@@ -1,12 +1,12 @@
 // The transaction of an import: the rows of a body arrive by COPY in a temporary table, and one statement writes them.
 import type {
   PipelineStatement,
-  RawRow,
   RestTransaction,
   StagedRows,
   TransactionOptions,
   TransactionResult,
 } from '../rest/database.ts'
+import type { RawRow } from '../rest/row-transfer.ts'
 import { runSimple } from './connection/simple-statement.ts'
 import { findBodyLine } from './import-fault.ts'
 import { withConnection } from './lending.ts'

@@ -5,10 +5,10 @@ import type {
   Caller,
   PipelineStatement,
   RestTransaction,
-  RawRow,
   SettingsStatement,
   TransactionResult,
 } from '../rest/database.ts'
+import type { RawRow } from '../rest/row-transfer.ts'
 import type { Access } from './admission.ts'
 import { identitySettings, type Actor } from './identity-settings.ts'
 

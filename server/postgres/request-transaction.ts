@@ -4,12 +4,11 @@ import type { StatementStats } from '../common/statement-stats.ts'
 import type {
   PipelineStatement,
   RestTransaction,
-  RawRow,
-  RowReceiver,
   StatementObserver,
   TransactionOptions,
   TransactionResult,
 } from '../rest/database.ts'
+import type { RawRow, RowReceiver } from '../rest/row-transfer.ts'
 import { withConnection, withReservedConnection } from './lending.ts'
 import type { ConnectionPool } from './pool.ts'
 import { cancelBeforeClose } from './connection/cancellation.ts'

@@ -1,5 +1,5 @@
 // Limits the memory for the rows of a transaction that keeps all of them until its end.
-import type { RawRow } from '../rest/database.ts'
+import type { RawRow } from '../rest/row-transfer.ts'
 
 export class RowBudget {
   /** Is called when the rows have become too large. */

@@ -1,6 +1,7 @@
 // A transaction that is always rolled back, on a connection that is reset afterwards: for statements whose effects must
 // not remain.
-import type { PipelineStatement, RawRow, RestTransaction } from '../rest/database.ts'
+import type { PipelineStatement, RestTransaction } from '../rest/database.ts'
+import type { RawRow } from '../rest/row-transfer.ts'
 import type { RunQuery } from './run-query.ts'
 import { observed } from './observed-query.ts'
 import { runPipeline } from './protocol/pipeline.ts'

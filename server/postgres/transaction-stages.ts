@@ -1,5 +1,6 @@
 // Runs the transaction of one request on a connection, in as few round trips as it allows.
-import type { Claim, PipelineStatement, RawRow, RestTransaction } from '../rest/database.ts'
+import type { Claim, PipelineStatement, RestTransaction } from '../rest/database.ts'
+import type { RawRow } from '../rest/row-transfer.ts'
 import { claimRefused, recordedMeanwhile } from './claim-refused.ts'
 import type { PipelineClient } from './protocol/pipeline-client.ts'
 import type { PipelinePart } from './protocol/pipeline-part.ts'

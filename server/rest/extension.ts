@@ -5,16 +5,8 @@ import type { MediaHandler } from '../catalogue/media-handler.ts'
 import type { SchemaCache } from '../catalogue/schema-cache.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { StatementStats } from '../common/statement-stats.ts'
-import type {
-  BatchDatabase,
-  Caller,
-  Consistency,
-  Database,
-  PipelineStatement,
-  Precheck,
-  RawRow,
-  RowsRequest,
-} from './database.ts'
+import type { BatchDatabase, Caller, Consistency, Database, PipelineStatement, Precheck } from './database.ts'
+import type { RawRow, RowsRequest } from './row-transfer.ts'
 import type { ApiError } from './errors.ts'
 import type { RateDecision } from './extensions/limits/rate-limiter.ts'
 import type { RequestConsistency } from './extensions/read-your-writes/request-consistency.ts'

@@ -10,7 +10,7 @@ import { PipelineQuery } from '../../server/postgres/protocol/pipeline-query.ts'
 import type { QueuedTransaction } from '../../server/postgres/protocol/queued-transaction.ts'
 import type { PipelinePart } from '../../server/postgres/protocol/pipeline-part.ts'
 import type { StreamedField } from '../../server/postgres/protocol/streamed-field.ts'
-import type { Flow, RawRow, RowReceiver } from '../../server/rest/database.ts'
+import type { Flow, RawRow, RowReceiver } from '../../server/rest/row-transfer.ts'
 import { createDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
 

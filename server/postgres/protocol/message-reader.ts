@@ -1,7 +1,8 @@
 // Reads the messages that the server sends to a pipeline.
 // https://www.postgresql.org/docs/current/protocol-message-formats.html
 
-import type { ColumnDescription, RawRow, ServerError } from '../../rest/database.ts'
+import type { ServerError } from '../../rest/database.ts'
+import type { ColumnDescription, RawRow } from '../../rest/row-transfer.ts'
 
 const headerLength = 5
 const dataRow = 0x44

@@ -1,5 +1,6 @@
 // Writes the parts of a pipeline: binds prepared statements where the connection has them, and prepares others.
-import type { ColumnDescription, PipelineStatement, RowsRequest } from '../../rest/database.ts'
+import type { PipelineStatement } from '../../rest/database.ts'
+import type { ColumnDescription, RowsRequest } from '../../rest/row-transfer.ts'
 import { MessageWriter } from './message-writer.ts'
 import type { PartProgress, Preparation } from './queued-transaction.ts'
 import type { PipelinePart } from './pipeline-part.ts'

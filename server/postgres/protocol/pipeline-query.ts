@@ -2,7 +2,7 @@
 // sent before the server has responded to the one ahead of it.
 // https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-PIPELINING
 import type pg from 'pg'
-import type { RawRow, RowReceiver } from '../../rest/database.ts'
+import type { RawRow, RowReceiver } from '../../rest/row-transfer.ts'
 import { StreamedField } from './streamed-field.ts'
 import { intercept, type GiveBack } from './incoming.ts'
 import type { StatementCache } from './statement-cache.ts'

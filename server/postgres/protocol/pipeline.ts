@@ -1,7 +1,8 @@
 // Runs several statements in one round trip: everything is sent in one write. The statements before a Sync are one
 // implicit transaction, which any error rolls back.
 import { TracelessError } from '../../common/traceless-error.ts'
-import type { PipelineStatement, RawRow } from '../../rest/database.ts'
+import type { PipelineStatement } from '../../rest/database.ts'
+import type { RawRow } from '../../rest/row-transfer.ts'
 import { ConnectionError } from '../connection-error.ts'
 import { PipelineQuery } from './pipeline-query.ts'
 import type { QueuedTransaction } from './queued-transaction.ts'

@@ -1,5 +1,6 @@
 // A transaction of a pipeline, and how far it has come.
-import type { RawRow, RowReceiver, ServerError } from '../../rest/database.ts'
+import type { ServerError } from '../../rest/database.ts'
+import type { RawRow, RowReceiver } from '../../rest/row-transfer.ts'
 import type { StatementStats } from '../../common/statement-stats.ts'
 import type { WritePace } from '../sharing/write-pace.ts'
 import { statementError } from './statement-error.ts'

@@ -1,5 +1,5 @@
 // A run of the rows of a statement in place of the statement: see `PipelineStatement.rows`.
-import type { EncodedRows, RowsRequest } from '../../rest/database.ts'
+import type { EncodedRows, RowsRequest } from '../../rest/row-transfer.ts'
 import { TracelessError } from '../../common/traceless-error.ts'
 import { pieceSize } from './buffer-pool.ts'
 import { PooledBuffer } from './pooled-buffer.ts'

@@ -1,7 +1,7 @@
 // Prepared statements of a connection. Their names are hashes of their texts: if a pooler moves this connection to
 // another server session, a name can never run a different statement there.
 import { createHash } from 'node:crypto'
-import type { ColumnDescription, EncodedRows, RowsPlan } from '../../rest/database.ts'
+import type { ColumnDescription, EncodedRows, RowsPlan } from '../../rest/row-transfer.ts'
 import { SecondChanceCache } from '../../common/second-chance-cache.ts'
 
 /** Characters of the longest text that is prepared. PostgreSQL needs about a hundred times as many bytes for its tree. */

@@ -1,5 +1,5 @@
 // Frees connections that stream responses to slow readers, while requests wait for connections.
-import type { RowReceiver } from '../../rest/database.ts'
+import type { RowReceiver } from '../../rest/row-transfer.ts'
 import type { StreamedField } from './streamed-field.ts'
 import type { SpillSpace } from './spill-space.ts'
 

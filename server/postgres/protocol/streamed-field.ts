@@ -3,7 +3,7 @@
 // A slow reader occupies a connection, which is the cheapest way while no other request needs the connection. Otherwise
 // (`spillTo`) the rest is fetched from the database at once, and kept in memory or in a file until the reader takes it.
 import type { Writable } from 'node:stream'
-import type { Flow, StreamedBody } from '../../rest/database.ts'
+import type { Flow, StreamedBody } from '../../rest/row-transfer.ts'
 import { pieceSize } from './buffer-pool.ts'
 import { PooledBuffer } from './pooled-buffer.ts'
 import { SpillFile } from './spill-file.ts'

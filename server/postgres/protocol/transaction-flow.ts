@@ -1,5 +1,5 @@
 // Pauses a connection for a slow reader of one transaction.
-import type { Flow } from '../../rest/database.ts'
+import type { Flow } from '../../rest/row-transfer.ts'
 
 /** The arrival of one transaction's rows. It never holds up what comes after the transaction on the same connection. */
 export class TransactionFlow implements Flow {

@@ -1,12 +1,6 @@
 // An attempt to run a transaction on a replica, which can be abandoned so that the transaction runs on the primary.
-import type {
-  Caller,
-  Flow,
-  PipelineStatement,
-  ColumnDescription,
-  RestTransaction,
-  RowReceiver,
-} from '../../rest/database.ts'
+import type { Caller, PipelineStatement, RestTransaction } from '../../rest/database.ts'
+import type { Flow, ColumnDescription, RowReceiver } from '../../rest/row-transfer.ts'
 
 /**
  * A statement that fails unless the server has replayed a position. The connections to a replica may lead to several

@@ -14,7 +14,8 @@ import { cleanSession } from '../transaction-commands.ts'
 import { sharingPolicy } from './policy.ts'
 import { calledOff, type Gate } from './gate.ts'
 import type { WritePace } from './write-pace.ts'
-import type { RawRow, StatementObserver } from '../../rest/database.ts'
+import type { StatementObserver } from '../../rest/database.ts'
+import type { RawRow } from '../../rest/row-transfer.ts'
 
 /** One implicit transaction that can run on a shared connection. */
 export type SharedRun = {

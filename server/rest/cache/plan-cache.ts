@@ -2,7 +2,7 @@
 // place of the values, and are valid for one snapshot of settings and schema. They contain no data of callers.
 import { StatementStats } from '../../common/statement-stats.ts'
 import { bytesOfText, longestKey, SecondChanceCache } from '../../common/second-chance-cache.ts'
-import type { RowsPlan, RowsRequest } from '../database.ts'
+import type { RowsPlan, RowsRequest } from '../row-transfer.ts'
 import { ApiError } from '../errors.ts'
 import type { CrudPlan } from '../plan/plan.ts'
 import type { RequestShape } from '../request/api-request.ts'

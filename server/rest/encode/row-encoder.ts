@@ -1,6 +1,6 @@
 // Writes the rows of a statement as JSON, byte for byte as `json_agg` would.
 import type { TextTypes } from '../../catalogue/schema-cache.ts'
-import type { ColumnDescription, EncodedRows, RawRow } from '../database.ts'
+import type { ColumnDescription, EncodedRows, RawRow } from '../row-transfer.ts'
 import { isSpace } from '../../text/json-scanner.ts'
 import { resultAlias } from '../sql/handler.ts'
 import { hasHead, type RowsForm } from '../sql/rows.ts'

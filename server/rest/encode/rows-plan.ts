@@ -1,6 +1,6 @@
 // The form of a statement that returns the rows of the response, for all requests of one shape.
 import type { TextTypes } from '../../catalogue/schema-cache.ts'
-import type { ColumnDescription, RowsPlan } from '../database.ts'
+import type { ColumnDescription, RowsPlan } from '../row-transfer.ts'
 import type { RowsForm } from '../sql/rows.ts'
 import { RowEncoder } from './row-encoder.ts'
 

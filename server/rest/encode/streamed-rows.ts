@@ -1,6 +1,6 @@
 // Writes the rows of a response that is streamed: as CSV or as NDJSON.
 import type { TextTypes } from '../../catalogue/schema-cache.ts'
-import type { ColumnDescription } from '../database.ts'
+import type { ColumnDescription } from '../row-transfer.ts'
 import { mostCsvBytes, writeCsvRecord } from './csv-record.ts'
 import { RowEncoder, scratch } from './row-encoder.ts'
 

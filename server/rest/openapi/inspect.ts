@@ -1,6 +1,7 @@
 // The OpenAPI description of a schema as the caller may see it: its statements, and the document.
 import type { RestSettings } from '../settings.ts'
-import type { PipelineStatement, RawRow } from '../database.ts'
+import type { PipelineStatement } from '../database.ts'
+import type { RawRow } from '../row-transfer.ts'
 import { decodeSchemaDescription, schemaDescriptionQuery } from '../../catalogue/privileges.ts'
 import type { SchemaCache } from '../../catalogue/schema-cache.ts'
 import { postgrestVersion } from '../../common/version.ts'

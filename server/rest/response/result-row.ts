@@ -1,6 +1,6 @@
 // Decodes the row that a main statement returns (see `mainStatement`).
 import { parse as parseTextArray } from 'postgres-array'
-import type { RawRow, StreamedBody } from '../database.ts'
+import type { RawRow, StreamedBody } from '../row-transfer.ts'
 import type { CrudPlan } from '../plan/plan.ts'
 import type { ResultRow } from './result.ts'
 

@@ -1,5 +1,5 @@
 // The types of a main statement's result and of the response.
-import type { StreamedBody } from '../database.ts'
+import type { StreamedBody } from '../row-transfer.ts'
 
 /** A response body. A large one is streamed from the database. */
 export type Body = string | Buffer | StreamedBody

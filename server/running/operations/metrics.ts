@@ -3,7 +3,7 @@
 import type { ArchiveStatus } from '../../postgres/backup/archive-status.ts'
 import type { DatabaseStatistics } from '../../postgres/database.ts'
 import type { ReplicaStatistics } from '../../postgres/replicas/replica.ts'
-import type { StreamEnd } from '../../rest/database.ts'
+import type { StreamEnd } from '../../rest/row-transfer.ts'
 import type { FunctionFigures } from '../../services/functions/statistics.ts'
 import type { RealtimeFigures } from '../../services/realtime/statistics.ts'
 import type { WebhooksFigures } from '../../services/webhooks/create-webhooks.ts'

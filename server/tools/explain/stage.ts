@@ -1,5 +1,6 @@
 // Runs statements of an explanation as different roles, each time undoing everything they did.
-import type { RestTransaction, RawRow, PipelineStatement } from '../../rest/database.ts'
+import type { RestTransaction, PipelineStatement } from '../../rest/database.ts'
+import type { RawRow } from '../../rest/row-transfer.ts'
 import type { ScratchTransaction } from '../../postgres/scratch-transaction.ts'
 import { render, type Fragment } from '../../rest/sql/fragment.ts'
 

@@ -1,7 +1,8 @@
 // Explains the transaction of a request: runs it as the engine wrote it, undoes it, and examines what decided its result.
 import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
 import type { Identity } from '../../identity/identity.ts'
-import type { RawRow, RestTransaction } from '../../rest/database.ts'
+import type { RestTransaction } from '../../rest/database.ts'
+import type { RawRow } from '../../rest/row-transfer.ts'
 import type { Prepared } from '../../rest/extension.ts'
 import type { CrudPlan } from '../../rest/plan/plan.ts'
 import { readResult } from '../../rest/response/result-row.ts'

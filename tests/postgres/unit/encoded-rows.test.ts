@@ -6,7 +6,7 @@ import { PipelineQuery } from '../../../server/postgres/protocol/pipeline-query.
 import { RowsRefused } from '../../../server/postgres/protocol/rows-run.ts'
 import { StatementCache } from '../../../server/postgres/protocol/statement-cache.ts'
 import { SharedRowsPlan } from '../../../server/rest/encode/rows-plan.ts'
-import type { RawRow, RowsRequest } from '../../../server/rest/database.ts'
+import type { RawRow, RowsRequest } from '../../../server/rest/row-transfer.ts'
 
 const message = (code: string, ...parts: readonly Buffer[]): Buffer => {
   const head = Buffer.alloc(5, code)

@@ -1,6 +1,6 @@
 // Checks the precondition of a write (`If-Match`, `If-None-Match: *`) by its result. RFC 9110, section 13.2.1: without a
 // row, a request that would fail anyway gets its usual error.
-import type { RawRow } from '../../database.ts'
+import type { RawRow } from '../../row-transfer.ts'
 import { errors, type ApiError } from '../../errors.ts'
 import type { Requirement } from '../../extension.ts'
 import type { CrudPlan } from '../../plan/plan.ts'

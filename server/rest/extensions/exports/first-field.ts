@@ -1,5 +1,5 @@
 // Receives the only value of a statement that runs before the rows of a streamed response.
-import type { RowReceiver } from '../../database.ts'
+import type { RowReceiver } from '../../row-transfer.ts'
 
 export class FirstField implements RowReceiver {
   readonly namesOf = undefined

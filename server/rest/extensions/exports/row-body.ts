@@ -1,14 +1,7 @@
 // The body of a streamed response: receives rows from the database and passes them to its reader, at the reader's pace.
 import type { Writable } from 'node:stream'
-import type {
-  Caller,
-  ColumnDescription,
-  Flow,
-  RowReceiver,
-  StatementObserver,
-  StreamedBody,
-  StreamEnd,
-} from '../../database.ts'
+import type { Caller, StatementObserver } from '../../database.ts'
+import type { ColumnDescription, Flow, RowReceiver, StreamedBody, StreamEnd } from '../../row-transfer.ts'
 import type { RowFormat, StreamedRows } from '../../encode/streamed-rows.ts'
 import { createEncoder, type ContentEncoding, type Encoder } from './content-encoding.ts'
 import { LineBuffer, pieceSize, type Piece } from './line-buffer.ts'

@@ -1,5 +1,6 @@
 // Limits the cost of statements by the planner's estimate (`db-max-cost`, `pgrst.max_cost`).
-import type { PipelineStatement, Precheck, RawRow } from '../../database.ts'
+import type { PipelineStatement, Precheck } from '../../database.ts'
+import type { RawRow } from '../../row-transfer.ts'
 import { ApiError, errors } from '../../errors.ts'
 import { explainSql } from '../../sql/explain.ts'
 import { render } from '../../sql/fragment.ts'

@@ -3,7 +3,7 @@
 import { ApiError } from '../../errors.ts'
 import { atPath, nestedErrors, pointerToken } from './nested-errors.ts'
 import type { NestedRow, NestedStep, RowsStep } from './nested-write.ts'
-import type { RawRow } from '../../database.ts'
+import type { RawRow } from '../../row-transfer.ts'
 import { jsonMembers } from '../../../text/json-members.ts'
 
 /** Adds a pointer into the body to the error of a step. */
