@@ -36,7 +36,7 @@ const arrows: Readonly<Record<string, Arrows>> = {
   identity: { values: ['text', 'common'] },
   rest: { values: ['catalogue', 'identity', 'text', 'common'] },
   adapters: { values: ['rest', 'common'] },
-  postgres: { values: ['identity', 'text', 'common'], types: ['rest/database.ts'] },
+  postgres: { values: ['identity', 'text', 'common'], types: ['rest/database.ts', 'rest/row-transfer.ts'] },
   config: {
     values: ['identity', 'text'],
     types: [
@@ -103,6 +103,7 @@ const restBasis: readonly string[] = [
   'media-type.ts',
   'settings.ts',
   'database.ts',
+  'row-transfer.ts',
   'validation.ts',
   'extension.ts',
 ]
