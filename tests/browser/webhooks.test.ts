@@ -63,8 +63,21 @@ t.test('webhooks, and their calls', async (t) => {
   t.ok(await shows(page, 'https://other.example/17', '.calls'))
   await page.type('input[type=search]', 'nothing')
   t.ok(await shows(page, 'No call fulfils the conditions'))
-  await press(page, 'Show all')
+  // Typed just before, so that its search is about to begin.
+  await page.evaluate(() => {
+    const { setTimeout: later } = globalThis
+    Object.assign(globalThis, {
+      setTimeout: (task: () => void, time: number) =>
+        later(() => {
+          const buttons = time === 300 ? [...document.querySelectorAll('button')] : []
+          buttons.find(({ textContent }) => textContent === 'Show all')?.click()
+          task()
+        }, time),
+    })
+  })
+  await page.type('input[type=search]', '!')
   await page.waitForFunction(() => document.querySelectorAll('.calls tbody tr').length === 50)
+  t.equal(await page.evaluate(() => document.querySelector<HTMLInputElement>('input[type=search]')?.value), '')
 
   await query(
     "update rowhouse.calls set state = 'dead' where method = 'GET' and id in (select id from rowhouse.calls limit 7)",

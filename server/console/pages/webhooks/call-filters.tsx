@@ -1,7 +1,7 @@
 // Which calls are shown: conditions in the address of the page.
 import { useEffect, useState } from 'preact/hooks'
 import type { CallsQuery, WebhookEntry } from '../../../services/console/webhook-protocol.ts'
-import { go } from '../../router.ts'
+import { go, routeOf } from '../../router.ts'
 
 export type CallFilter = Pick<CallsQuery, 'state' | 'webhook' | 'text'>
 
@@ -21,6 +21,9 @@ export function filterOf(query: URLSearchParams): CallFilter {
   }
 }
 
+/** That of the address, which may be newer than what is drawn. */
+const currentFilter = (): CallFilter => filterOf(routeOf(location.hash).query)
+
 type FiltersProps = { readonly filter: CallFilter; readonly webhooks: readonly WebhookEntry[] }
 
 /** Milliseconds after which a typed text is searched for. */
@@ -29,7 +32,7 @@ const typingTime = 300
 export function CallFilters({ filter, webhooks }: FiltersProps) {
   const [text, setText] = useState(filter.text ?? '')
   const set = (name: keyof CallFilter, value: string): void => {
-    const next = new URLSearchParams(filter)
+    const next = new URLSearchParams(currentFilter())
     if (value === '') next.delete(name)
     else next.set(name, value)
     go(['webhooks', 'calls'], next, { replace: true })
@@ -37,7 +40,10 @@ export function CallFilters({ filter, webhooks }: FiltersProps) {
   useEffect(() => setText(filter.text ?? ''), [filter.text])
   useEffect(() => {
     if (text === (filter.text ?? '')) return undefined
-    const timer = setTimeout(() => set('text', text), typingTime)
+    const timer = setTimeout(() => {
+      // What has removed or replaced the text meanwhile is newer.
+      if (currentFilter().text === filter.text) set('text', text)
+    }, typingTime)
     return () => clearTimeout(timer)
   }, [text])
   // A webhook that was dropped has left calls.
