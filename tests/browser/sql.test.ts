@@ -34,8 +34,9 @@ async function run(text: string, button = 'Run'): Promise<void> {
   await page.waitForFunction(
     (wanted) =>
       document
-        .querySelector<HTMLElement & { shadowRoot: Document }>('.sql-editor')
-        ?.shadowRoot.querySelector('.cm-content')?.textContent === wanted,
+        .querySelector<HTMLElement & { shadowRoot: Document | null }>('.sql-editor')
+        // The editor is put there a moment after its element.
+        ?.shadowRoot?.querySelector('.cm-content')?.textContent === wanted,
     {},
     text,
   )
