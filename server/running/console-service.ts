@@ -1,13 +1,13 @@
 // The console.
 import { lazy } from '../common/lazy.ts'
 import { version } from '../common/version.ts'
-import { type EnvelopeTools } from '../http/envelope-dialect.ts'
-import { type Router } from '../http/router.ts'
+import type { EnvelopeTools } from '../http/envelope-dialect.ts'
+import type { Router } from '../http/router.ts'
 import type { Snapshot } from '../rest/snapshot.ts'
 import type { AuthService } from '../services/auth/create-auth.ts'
 import { createConsole } from '../services/console/create-console.ts'
 import type { ConsoleSettings } from '../services/console/console-settings.ts'
-import { type RealtimeService } from '../services/realtime/create-realtime.ts'
+import type { RealtimeService } from '../services/realtime/create-realtime.ts'
 import type { ServiceSettings } from './live-settings.ts'
 import type { Parts } from './composition-parts.ts'
 

@@ -78,9 +78,7 @@ export function rowsSql(plan: CrudPlan, shape: StatementShape, { dbMaxRows }: St
   if (plan.page) return pageRowsSql(plan, plan.page, shape, dbMaxRows)
   // What is counted are all rows, even if limits of embeds leave some of them out.
   if (plan.cutAt !== undefined && dependsOnEmbeds(plan.read)) return undefined
-  const isCounted = count === 'exact'
-  const isWhole = dbMaxRows === null && isAllRows(shape.topLevelRange)
-  const tableTotal = isCounted ? (isWhole ? 'page' : 'column') : 'none'
+  const tableTotal = tableTotalOf(shape, dbMaxRows)
   const body = isSingle(plan) ? 'first' : 'array'
   const { cutAt } = plan
   const read =
@@ -125,11 +123,10 @@ export function rowsSql(plan: CrudPlan, shape: StatementShape, { dbMaxRows }: St
 function pageRowsSql(
   plan: CrudPlan & { kind: 'read' | 'call' },
   page: PagePlan,
-  { preferences, topLevelRange }: StatementShape,
+  shape: StatementShape,
   dbMaxRows: number | null,
 ): RowsSql {
-  const isWhole = dbMaxRows === null && isAllRows(topLevelRange) && !page.cursor
-  const tableTotal = preferences.count !== 'exact' ? 'none' : isWhole ? 'page' : 'column'
+  const tableTotal = tableTotalOf(shape, dbMaxRows, page)
   const { ctes, numberedRows } = page.sql(plan.read, page)
   const source = plan.kind === 'call' ? [`${sourceName} AS (`, callStatement(plan.call), '), '] : ''
   const total = tableTotal === 'column' ? ['(', countedSql(plan.read), ')'] : undefined
@@ -142,6 +139,16 @@ function pageRowsSql(
     hasEdges: true,
     hasVersion: false,
   }
+}
+
+/** Where the number of all rows is, if it is wanted. The page after a cursor does not have all. */
+function tableTotalOf(
+  { preferences, topLevelRange }: StatementShape,
+  dbMaxRows: number | null,
+  page?: PagePlan,
+): RowsForm['tableTotal'] {
+  if (preferences.count !== 'exact') return 'none'
+  return dbMaxRows === null && isAllRows(topLevelRange) && !page?.cursor ? 'page' : 'column'
 }
 
 const countedSql = (read: ReadPlan): Fragment => [
