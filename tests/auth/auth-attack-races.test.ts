@@ -81,7 +81,7 @@ t.test('a code of PKCE', async (t) => {
   onlyOne(t, await race((ask) => ask('POST', '/token?grant_type=pkce', { body })))
 })
 
-t.test('a code of the OAuth server: whoever is second ends what the first has got', async (t) => {
+t.test('a code of the OAuth server: its second use ends what the first has got', async (t) => {
   const { token, id } = await user()
   const { client_id: client } = await registerClient(flow)
   const { code, verifier } = await approvedCode(flow, client, token)

@@ -1,4 +1,4 @@
-// No door of /auth/v1 leads a user to a page that the settings do not allow, whoever wrote the link.
+// No door of /auth/v1 leads a user to a page that the settings do not allow, wherever the link comes from.
 import t from 'tap'
 import { newAddress, password } from '../support/auth.ts'
 import { startMailingService } from '../support/mailing-service.ts'
