@@ -38,6 +38,8 @@ await database.query(`
   create table changing (id int primary key, a text);
   insert into changing values (1, '1'), (2, null), (3, '3');
   create view shown as select id, a from changing;
+  create table long (id int primary key, text text);
+  insert into long select n, repeat('x', 1000) from generate_series(1, 1000) n;
   grant select on all tables in schema public to ${anonymous}, ${user}`)
 t.teardown(() => database.query([anonymous, user].map((role) => `drop owned by ${role}; drop role ${role}`).join('; ')))
 
@@ -223,44 +225,51 @@ t.test('thirty requests at once on one connection', async (t) => {
   }
 })
 
-t.test('clients that disconnect in the middle', async (t) => {
-  isSharing = false
-  const { encoding, difference, ask } = await start(t, 2)
-  const path = '/rpc/lines?bytes=1000&lines=900'
-  for (let time = 0; time < untilCached + 1; time++) await ask(get(path))
-  const before = counts.results
-  for (let time = 0; time < 30; time++) {
-    const slow = requestSlowly(encoding.url + path)
-    const response = await slow.response
-    if (time % 3 > 0) await once(response.resume(), 'data')
-    slow.hangUp()
-  }
-  t.ok(counts.results > before + 20, 'rows are encoded')
-  const { database: served } = encoding.service
-  t.ok(await until(() => served.statistics.idle === served.statistics.total), 'every connection was returned')
-  t.ok(await until(() => served.statistics.unplacedBytes === 0), 'no response is kept')
-  t.equal(await difference(get(path)), undefined)
-})
+/** Some 1 MB: the rows of a function, and those of a keyset page. */
+const large = [
+  ['/rpc/lines?bytes=1000&lines=980', {}],
+  ['/long?limit=960', { Prefer: 'pagination=keyset' }],
+] as const
 
-t.test('slow readers of 1 MB', async (t) => {
-  isSharing = false
-  const { encoding, ask } = await start(t, 2)
-  const path = '/rpc/lines?bytes=1000&lines=980'
-  for (let time = 0; time < untilCached + 1; time++) await ask(get(path))
-  const [{ body }] = await ask(get(path))
-  const before = counts.results
-  const { database: served } = encoding.service
-  const memory = process.memoryUsage().rss
-  const readers = []
-  for (let number = 0; number < 100; number++) {
-    const reader = requestSlowly(encoding.url + path)
-    await reader.response
-    readers.push(reader)
-  }
-  t.ok(counts.results >= before + 100, 'rows are encoded')
-  t.ok(served.statistics.unplacedBytes <= 32 * 1024 ** 2, `${served.statistics.unplacedBytes} bytes wait for readers`)
-  const grown = (process.memoryUsage().rss - memory) / 1024 ** 2
-  t.ok(grown < 150, `${Math.round(grown)} MiB more for 100 MB`)
-  for (const { length } of await Promise.all(readers.map(({ finish }) => finish()))) t.equal(length, body.length)
-  t.ok(await until(() => served.statistics.unplacedBytes === 0), 'no response is kept')
-})
+for (const [path, headers] of large) {
+  t.test(`clients that disconnect in the middle of ${path}`, async (t) => {
+    isSharing = false
+    const { encoding, difference, ask } = await start(t, 2)
+    for (let time = 0; time < untilCached + 1; time++) await ask(get(path, headers))
+    const before = counts.results
+    for (let time = 0; time < 30; time++) {
+      const slow = requestSlowly(encoding.url + path, headers)
+      const response = await slow.response
+      if (time % 3 > 0) await once(response.resume(), 'data')
+      slow.hangUp()
+    }
+    t.ok(counts.results > before + 20, 'rows are encoded')
+    const { database: served } = encoding.service
+    t.ok(await until(() => served.statistics.idle === served.statistics.total), 'every connection was returned')
+    t.ok(await until(() => served.statistics.unplacedBytes === 0), 'no response is kept')
+    t.equal(await difference(get(path, headers)), undefined)
+  })
+}
+
+for (const [path, headers] of large)
+  t.test(`slow readers of ${path}`, async (t) => {
+    isSharing = false
+    const { encoding, ask } = await start(t, 2)
+    for (let time = 0; time < untilCached + 1; time++) await ask(get(path, headers))
+    const [{ body }] = await ask(get(path, headers))
+    const before = counts.results
+    const { database: served } = encoding.service
+    const memory = process.memoryUsage().rss
+    const readers = []
+    for (let number = 0; number < 100; number++) {
+      const reader = requestSlowly(encoding.url + path, headers)
+      await reader.response
+      readers.push(reader)
+    }
+    t.ok(counts.results >= before + 100, 'rows are encoded')
+    t.ok(served.statistics.unplacedBytes <= 32 * 1024 ** 2, `${served.statistics.unplacedBytes} bytes wait for readers`)
+    const grown = (process.memoryUsage().rss - memory) / 1024 ** 2
+    t.ok(grown < 150, `${Math.round(grown)} MiB more for 100 MB`)
+    for (const { length } of await Promise.all(readers.map(({ finish }) => finish()))) t.equal(length, body.length)
+    t.ok(await until(() => served.statistics.unplacedBytes === 0), 'no response is kept')
+  })

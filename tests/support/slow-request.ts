@@ -10,8 +10,8 @@ export type SlowRequest = {
 }
 
 /** Sends a request on a new connection. The body is not read before `finish` is called. */
-export function requestSlowly(url: string): SlowRequest {
-  const request = get(url, { agent: false })
+export function requestSlowly(url: string, headers: Readonly<Record<string, string>> = {}): SlowRequest {
+  const request = get(url, { agent: false, headers })
   request.on('error', () => undefined)
   const response = new Promise<IncomingMessage>((resolve, reject) => {
     request.once('error', reject)

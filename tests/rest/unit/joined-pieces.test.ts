@@ -40,6 +40,24 @@ t.test('pieces of any size are joined in their order, also after they were joine
   t.end()
 })
 
+t.test('a wrong number of expected bytes changes nothing, and takes no memory ahead of what arrives', (t) => {
+  const pieces = Array.from({ length: 10 }, (_, index) => Buffer.alloc(1000, index))
+  const block = 16 * 1024
+  for (const [expected, size] of [
+    ...[0, 1, block, 2 ** 40, NaN, -1].map((bytes) => [bytes, block] as const),
+    [9999, 20_000],
+    [10_000, 10_000],
+    [10_001, 10_001],
+  ] as const) {
+    const all = new JoinedPieces(expected)
+    for (const piece of pieces) all.add(piece)
+    const joint = all.join()
+    t.ok(joint.equals(Buffer.concat(pieces)), `${expected} bytes`)
+    t.equal(joint.buffer.byteLength, size)
+  }
+  t.end()
+})
+
 t.test('many small pieces take a block, not a buffer each', (t) => {
   const pieces = Array.from({ length: 16 }, (_, index) => Buffer.from([index]))
   const joint = joined(pieces)
