@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { FormDialog } from '../../forms.tsx'
 import { Badge, Button, Empty, Loading, Problem, Table, TextField, useLoaded } from '../../parts.tsx'
-import { go, href, useRoute } from '../../router.ts'
+import { go, href, routeOf, useRoute } from '../../router.ts'
 import { Time } from '../../values.tsx'
 import { nameOf } from '../../viewer.tsx'
 import {
@@ -30,7 +30,8 @@ export function UserList() {
     [filter, page, isOldestFirst],
   )
   const change = (changes: Readonly<Record<string, string>>, options = {}): void => {
-    const next = new URLSearchParams(query)
+    // That of the address: a search begins a moment after it was typed, when another condition may have been chosen.
+    const next = new URLSearchParams(routeOf(location.hash).query)
     for (const [name, text] of Object.entries(changes)) {
       if (text === '') next.delete(name)
       else next.set(name, text)
