@@ -12,7 +12,9 @@ import type { RawRow, RowReceiver } from '../rest/row-transfer.ts'
 import { withConnection, withReservedConnection } from './lending.ts'
 import type { ConnectionPool } from './pool.ts'
 import { cancelBeforeClose } from './connection/cancellation.ts'
-import { RowsRefused } from './protocol/rows-run.ts'
+import { mostInMemory, RowsRefused } from './protocol/rows-run.ts'
+import type { LargeBodies } from './protocol/queued-transaction.ts'
+import type { SpillSpace } from './protocol/spill-space.ts'
 import type { StreamedField } from './protocol/streamed-field.ts'
 import type { PipelinePart } from './protocol/pipeline-part.ts'
 import type { PipelineClient } from './protocol/pipeline-client.ts'
@@ -51,7 +53,7 @@ export const runTransaction = (
   new Promise((resolve, reject) => new TransactionRun(pool, transaction, options, how, resolve, reject).start())
 
 /** A running transaction. An object with methods, because closures cost two microseconds per request. */
-class TransactionRun implements SharedRun {
+class TransactionRun implements SharedRun, LargeBodies {
   readonly kind: SharedRun['kind']
   readonly part: PipelinePart
   readonly mayRepeat: boolean
@@ -70,6 +72,8 @@ class TransactionRun implements SharedRun {
   /** When it began to wait for a connection, shared or not, as `performance.now()`. */
   #since = performance.now()
   readonly usesRows: boolean
+  /** A large body that was encoded from the rows. */
+  #body: StreamedField | undefined
   #hasArrived = false
   /** Whether the statement was cancelled, so that its connection has to be closed. */
   #isCancelled = false
@@ -102,7 +106,7 @@ class TransactionRun implements SharedRun {
     this.#receiver = transaction.receiver
     // Statements that are timed one by one, or have a comment of their own, run as they are.
     const isAsGiven = this.observer?.timesStatements === true || this.observer?.note?.place === 'comment'
-    this.usesRows = transaction.hasNoEffect && !isAsGiven
+    this.usesRows = transaction.hasNoEffect && !isAsGiven && this.#hasRoom()
   }
 
   start(): void {
@@ -142,20 +146,35 @@ class TransactionRun implements SharedRun {
     this.#resolve({ rows: [[fields]], arriving: last })
   }
 
+  get largeBodies(): LargeBodies | undefined {
+    // What records a response needs the whole of it.
+    return this.waitsForLargeRows || this.#transaction.claim ? undefined : this
+  }
+
+  get space(): SpillSpace {
+    return this.#pool.streams.space
+  }
+
+  takeBody(body: StreamedField): void {
+    this.#body = body
+  }
+
+  /** Whether rows like the last ones can be kept, as far as that is known. */
+  #hasRoom(): boolean {
+    const { largest = Infinity } = this.stats ?? {}
+    return largest === Infinity || largest <= mostInMemory || this.largeBodies?.space.hasRoomFor(largest) === true
+  }
+
   settle(error: Error | undefined, results: RawRow[][]): void {
-    if (!error) this.#resolve({ rows: results.slice(this.part.length - this.#transaction.statements.length) })
-    else if (this.#mayRetry(error)) this.runOnOwnConnection()
-    else this.#fail(error)
+    if (!error) this.#succeed(results.slice(this.part.length - this.#transaction.statements.length))
+    else this.#retryOrFail(error, () => this.runOnOwnConnection())
   }
 
   runOnOwnConnection(): void {
     this.#lend().then(
-      (rows) => this.#resolve({ rows }),
-      (error: Error) => {
-        // Lets the pool notice other connections that were lost at the same time.
-        if (this.#mayRetry(error)) setImmediate(() => this.runOnOwnConnection())
-        else this.#fail(error instanceof Refusal ? error.error : error)
-      },
+      (rows) => this.#succeed(rows),
+      // Lets the pool notice other connections that were lost at the same time.
+      (error: Error) => this.#retryOrFail(error, () => setImmediate(() => this.runOnOwnConnection())),
     )
   }
 
@@ -224,6 +243,19 @@ class TransactionRun implements SharedRun {
     return this.#resetsRole ? [loginRole] : []
   }
 
+  #succeed(rows: RawRow[][]): void {
+    const body = this.#body
+    if (body) this.#pool.streams.add(body)
+    this.#resolve(body ? { rows, arriving: body } : { rows })
+  }
+
+  #retryOrFail(error: Error, retry: () => void): void {
+    this.#body?.drop()
+    this.#body = undefined
+    if (this.#mayRetry(error)) retry()
+    else this.#fail(error instanceof Refusal ? error.error : error)
+  }
+
   #fail(error: Error): void {
     if (error instanceof StatementError) error.numberIn(this.#transaction)
     this.#reject(this.#settingsError && this.#isOfSettings(error) ? this.#settingsError(error) : error)
@@ -242,6 +274,7 @@ class TransactionRun implements SharedRun {
         readOnly && statements.length === 1 && !this.waitsForLargeRows
           ? (fields, last) => this.onLargeRow(fields, last)
           : undefined,
+      largeBodies: this.largeBodies,
       stats,
       hasReceiver: this.#receiver !== undefined,
       usesRows: this.usesRows,

@@ -75,8 +75,8 @@ class Stages {
     if (!precheck) {
       const all = [...opening, ...statements]
       if (!checkResult && !claim) {
-        const { onExcess } = this.#options.observer
-        const observer = { hasReceiver: receiver !== undefined, ...(onExcess && { onExcess }) }
+        const { onExcess, largeBodies } = this.#options.observer
+        const observer = { hasReceiver: receiver !== undefined, largeBodies, ...(onExcess && { onExcess }) }
         const results = await this.#runToEnd(all, this.#options.prepare, observer)
         return results.slice(opening.length, all.length)
       }
@@ -104,7 +104,8 @@ class Stages {
    */
   async #runPart(part: PipelinePart, prepare: boolean, claimed = -1): Promise<RawRow[][]> {
     try {
-      return await runPipeline(this.#client, [part], prepare)
+      const { largeBodies } = this.#options.observer
+      return await runPipeline(this.#client, [part], prepare, { largeBodies })
     } catch (error) {
       if (!isLostConnection(error) && this.#client.getTransactionStatus() !== 'I') await this.#rollBack()
       throw claimRefused(error, claimed) ?? error

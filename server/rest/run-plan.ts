@@ -27,9 +27,6 @@ const noStatement = (): never => {
   throw new Error('a plan that reads or writes has no statement')
 }
 
-/** Bytes of a result above which the next one is not kept in memory to be encoded, but streamed by the database. */
-const mostRows = 1024 * 1024
-
 /** Whether the statement may share a connection. A volatile function may have effects outside its transaction. */
 const mayShare = (plan: CrudPlan): boolean => plan.kind !== 'call' || plan.routine.volatility !== 'volatile'
 
@@ -56,7 +53,7 @@ export async function runCrud(
       values: main.values,
       resultFormats: resultFormatsOf(plan),
       // The log has the statement itself.
-      rows: isOnlyForm || (stats && stats.largest <= mostRows && !context.trace.statements) ? asRows : undefined,
+      rows: isOnlyForm || (stats && !context.trace.statements) ? asRows : undefined,
     },
   ]
   const planned = needsPlannedCount(plan, request.shape)

@@ -124,8 +124,7 @@ export class PipelineQuery implements pg.Submittable {
     const rest = this.#reader.read(chunk, this.#onMessage)
     this.#receiver?.flush()
     this.#receiver = undefined
-    const { encoded } = this.#encoding ?? {}
-    if (encoded) this.#encoding?.keep(encoded)
+    if (this.#encoding) this.#keepRows(this.#encoding)
     this.#encoding = undefined
     if (rest) this.#stopReading(rest)
     if (this.#ended.length > 0) this.#recordRuns()
@@ -220,6 +219,13 @@ export class PipelineQuery implements pg.Submittable {
     return true
   }
 
+  /** Keeps the rows that were encoded of the chunk that has arrived. */
+  #keepRows(rows: RowsRun): void {
+    if (rows.encoded) rows.keep(rows.encoded)
+    const [running] = this.#transactions
+    if (rows.isLarge) running?.collect(rows, this.#flowOf(running))
+  }
+
   #describeRows(running: RunningTransaction, progress: PartProgress, buffer: Buffer, start: number): void {
     const rows = running.rowsOf(progress)
     // Statements that follow may be described before it: the last description before the rows is its own.
@@ -239,9 +245,15 @@ export class PipelineQuery implements pg.Submittable {
     const fields = encoded.end()
     const { bytes } = encoded
     running.bytes += bytes
-    const { onLargeRow } = running.transaction
-    if (onLargeRow && lengthOfRow(fields) + 4 + bytes >= largeRow) onLargeRow(fields, rows.field(encoded))
-    else running.rows = [[...fields, rows.body(encoded)]]
+    const { onLargeRow, largeBodies } = running.transaction
+    const isLarge = onLargeRow !== undefined && lengthOfRow(fields) + 4 + bytes >= largeRow
+    const body = rows.collected(encoded) ?? (isLarge ? rows.field(encoded) : undefined)
+    if (!body) running.rows = [[...fields, rows.body(encoded)]]
+    else if (onLargeRow) onLargeRow(fields, body)
+    else {
+      running.rows = [fields]
+      largeBodies?.takeBody(body)
+    }
   }
 
   #fail(running: RunningTransaction, progress: PartProgress, buffer: Buffer, start: number, end: number): void {
@@ -263,7 +275,7 @@ export class PipelineQuery implements pg.Submittable {
     const progress = running?.parts[running.syncs]
     if (!running || !progress) return false
     const rows = running.rowsOf(progress)
-    if (rows && running.isTooLong(rows, length + (rows.encoded?.bytes ?? 0))) return true
+    if (rows && running.isTooLong(rows, rows.encoded?.bytes ?? 0, length)) return true
     if (running.transaction.maxBytes === undefined) return false
     return running.isExcess(progress, length, false)
   }
@@ -329,6 +341,7 @@ export class PipelineQuery implements pg.Submittable {
   #finish(running: RunningTransaction, error: Error | undefined): void {
     const { transaction, results, streamed, flow } = running
     this.#ended.push(running)
+    if (error) running.drop()
     flow?.end()
     streamed?.end(error)
     transaction.settle(error, results)

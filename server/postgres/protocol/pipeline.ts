@@ -16,7 +16,7 @@ import { StatementTimer } from './statement-timer.ts'
 /** Callbacks besides the result: see `QueuedTransaction`. */
 export type PipelineObserver = Pick<
   QueuedTransaction,
-  'onLargeRow' | 'stats' | 'hasReceiver' | 'usesRows' | 'maxBytes' | 'onExcess' | 'cleanup'
+  'onLargeRow' | 'largeBodies' | 'stats' | 'hasReceiver' | 'usesRows' | 'maxBytes' | 'onExcess' | 'cleanup'
 > & {
   /** Receives the rows of the statements that preceded the one that failed. */
   readonly onFailure?: (results: RawRow[][]) => void

@@ -8,10 +8,19 @@ import type { StatementTimer } from './statement-timer.ts'
 import type { StreamedField } from './streamed-field.ts'
 import type { TransactionFlow } from './transaction-flow.ts'
 import type { PipelinePart } from './pipeline-part.ts'
-import { mostEncoded, mostOfOnlyForm, RowsRefused, type RowsRun } from './rows-run.ts'
+import { mostInMemory, mostOfOnlyForm, mostOfRow, RowsRefused, type Collection, type RowsRun } from './rows-run.ts'
+import type { SpillSpace } from './spill-space.ts'
 
 /** Receives a large row while it still arrives: all fields but the last, and the last one. The results leave it out. */
 export type OnLargeRow = (fields: RawRow, last: StreamedField) => void
+
+/** Where the large body of a transaction goes whose rows are encoded. */
+export type LargeBodies = {
+  /** Where it is kept until it is sent. */
+  readonly space: SpillSpace
+  /** Receives it once it is complete, before the transaction has ended, unless `onLargeRow` does. The results leave it out. */
+  takeBody(body: StreamedField): void
+}
 
 /** What runs for one caller. */
 export type QueuedTransaction = {
@@ -24,6 +33,8 @@ export type QueuedTransaction = {
   readonly cleanup?: PipelinePart | undefined
   /** Receives a large row before the transaction has ended; without it, large rows are buffered like others. */
   readonly onLargeRow?: OnLargeRow | undefined
+  /** Without it, a large body of encoded rows is kept in memory, or not encoded. */
+  readonly largeBodies?: LargeBodies | undefined
   /** Records duration and result size. */
   readonly stats?: StatementStats | undefined
   /** Records how long it has occupied a shared connection, if it is a write. */
@@ -109,7 +120,7 @@ export class RunningTransaction {
     const { request, encoded } = run
     if (this.error || !encoded) return
     const { bytes } = encoded
-    if (this.isTooLong(run, bytes + end - start)) return
+    if (this.isTooLong(run, bytes, end - start)) return
     if (run.add(encoded, buffer, start, end)) {
       if (this.transaction.maxBytes !== undefined) this.isExcess(progress, encoded.bytes - bytes)
       return
@@ -124,17 +135,46 @@ export class RunningTransaction {
     this.transaction.onExcess?.()
   }
 
-  /** Whether encoded rows exceed their limit. The transaction fails then. */
-  isTooLong({ request, index }: RowsRun, bytes: number): boolean {
+  /** Keeps a large body where such bodies are kept, if there is such a place. */
+  collect(run: RowsRun, flow: Collection['flow']): void {
+    const { space } = this.transaction.largeBodies ?? {}
+    // A write has taken effect by the time that there is no room: its rows are kept in memory then.
+    const onFull = run.request.plan.isOnlyForm ? undefined : (): void => this.#giveUp(run)
+    if (space) run.collect({ space, flow, onFull })
+  }
+
+  /**
+   * Whether a row is too long to be encoded, or its body too long to be kept. The transaction fails then.
+   *
+   * @param bytes length of the body before the row
+   */
+  isTooLong(run: RowsRun, bytes: number, row: number): boolean {
     if (this.error) return true
-    const { isOnlyForm } = request.plan
-    if (bytes <= (isOnlyForm ? mostOfOnlyForm : mostEncoded)) return false
+    const { isOnlyForm } = run.request.plan
+    const isCollected = !isOnlyForm && this.transaction.largeBodies !== undefined
+    const fits = isCollected || bytes + row <= (isOnlyForm ? mostOfOnlyForm : mostInMemory)
+    const isLongRow = !isOnlyForm && row > mostOfRow
+    if (fits && !isLongRow) return false
+    // Other requests would meet the row, too.
+    if (isLongRow) run.request.plan.refuse()
+    this.#giveUp(run)
+    return true
+  }
+
+  /** Fails the transaction because a body cannot be kept: the statement itself runs then, or there is an error if that is not possible. */
+  #giveUp(run: RowsRun): void {
+    const { request, index } = run
     request.isGivenUp = true
-    this.error = isOnlyForm
+    this.error ??= request.plan.isOnlyForm
       ? statementError(this.syncs, { completed: index, bound: index + 1 }, tooLong)
       : new RowsRefused()
+    run.drop()
     this.transaction.onExcess?.()
-    return true
+  }
+
+  /** Frees the rows of a transaction that has failed. */
+  drop(): void {
+    for (const { rows } of this.parts) rows?.forEach((run) => run.drop())
   }
 
   /**
@@ -160,7 +200,7 @@ export class RunningTransaction {
 const tooLong: ServerError = {
   severity: 'ERROR',
   code: '54000',
-  message: `the rows of the response have more than ${mostOfOnlyForm} bytes`,
+  message: `the rows of the response have more than ${mostOfOnlyForm} bytes; whether they were written is not known`,
 }
 const tooLarge = (maxBytes: number): ServerError => ({
   severity: 'ERROR',

@@ -5,10 +5,18 @@ import { pieceSize } from './buffer-pool.ts'
 import { PooledBuffer } from './pooled-buffer.ts'
 import { StreamedField } from './streamed-field.ts'
 
-/** Bytes of a body that is kept in memory, at most; a larger one is streamed by the statement itself. */
-export const mostEncoded = 2 * 1024 * 1024
-/** The same for rows that no other statement returns: those of a value of PostgreSQL. */
+/**
+ * Bytes of a body that is kept in memory. A larger one goes where bodies of slow readers are kept (`SpillSpace`); where that is not
+ * possible, the statement itself runs, which streams the body.
+ */
+export const mostInMemory = 2 * 1024 * 1024
+/** Bytes of a row that is encoded if the statement itself could run. */
+export const mostOfRow = mostInMemory
+/** Bytes of a body in memory that no other statement returns: those of a value of PostgreSQL. */
 export const mostOfOnlyForm = 1024 * 1024 * 1024 - 1
+
+/** Where a large body is collected. */
+export type Collection = Parameters<typeof StreamedField.collected>[1]
 
 /** A run that was sent. */
 export class RowsRun {
@@ -23,6 +31,9 @@ export class RowsRun {
   readonly isDescribed: boolean
   /** The beginning of the body. */
   #kept: PooledBuffer[] = []
+  #keptBytes = 0
+  /** The body, if it is large. */
+  #collected: StreamedField | undefined
 
   constructor(request: RowsRequest, index: number, name: string, encoded: EncodedRows | undefined) {
     this.request = request
@@ -46,10 +57,36 @@ export class RowsRun {
     this.#keepBytes(encoded.take())
   }
 
+  /** Whether the body is larger than what is kept in memory, and does not go elsewhere yet. */
+  get isLarge(): boolean {
+    return this.#keptBytes > mostInMemory && this.#collected === undefined
+  }
+
+  /** Moves the body to where large ones are kept, and what follows with it. */
+  collect(collection: Collection): void {
+    this.#collected = StreamedField.collected(this.#kept.splice(0), collection)
+  }
+
+  /** Frees what is kept of a body that is not sent. */
+  drop(): void {
+    for (const pooled of this.#kept.splice(0)) pooled.free()
+    this.#collected?.drop()
+  }
+
   #keepBytes(bytes: Buffer): void {
+    if (this.#collected) return this.#collected.push(bytes)
+    this.#keptBytes += bytes.length
     let from = this.#kept.at(-1)?.append(bytes) ?? 0
     for (; from < bytes.length; from += pieceSize)
       this.#kept.push(PooledBuffer.of(bytes.subarray(from, from + pieceSize)))
+  }
+
+  /** The large body, which is complete then; undefined if it is in memory. */
+  collected(encoded: EncodedRows): StreamedField | undefined {
+    if (!this.#collected) return undefined
+    this.keep(encoded)
+    this.#collected.end()
+    return this.#collected
   }
 
   /** The whole body. */

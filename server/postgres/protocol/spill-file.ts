@@ -49,6 +49,11 @@ export class SpillFile {
     return this.#read === this.#written && this.#unwritten.length === 0 && !this.#isReading
   }
 
+  /** Whether bytes wait that could not be written, because the disk or the space is full. */
+  get isStuck(): boolean {
+    return this.#unwritten.length > 0 && !this.#isWriting
+  }
+
   append(pooled: PooledBuffer): void {
     this.#unwritten.push(pooled)
     this.#unwrittenBytes += pooled.size

@@ -37,4 +37,9 @@ export class SpillSpace {
     this.memory = new Budget(memory)
     this.disk = new Budget(disk)
   }
+
+  /** Whether there is room for a response of so many bytes now. */
+  hasRoomFor(bytes: number): boolean {
+    return this.memory.limit - this.memory.used + this.disk.limit - this.disk.used >= bytes
+  }
 }

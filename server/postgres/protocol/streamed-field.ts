@@ -2,6 +2,8 @@
 //
 // A slow reader occupies a connection, which is the cheapest way while no other request needs the connection. Otherwise
 // (`spillTo`) the rest is fetched from the database at once, and kept in memory or in a file until the reader takes it.
+//
+// The body of a response that the server writes from rows has no reader before its last row: it is collected in the same way.
 import type { Writable } from 'node:stream'
 import type { Flow, StreamedBody } from '../../rest/row-transfer.ts'
 import { pieceSize } from './buffer-pool.ts'
@@ -21,8 +23,8 @@ const patience = 60_000
 const rateWindow = 1000
 
 export class StreamedField implements StreamedBody {
-  /** Total number of bytes. */
-  readonly length: number
+  /** Undefined while it is collected. */
+  #length: number | undefined
   readonly #flow: Flow
   /** What has arrived and was not given to the reader yet. It precedes what is in the file. */
   readonly #kept: PooledBuffer[] = []
@@ -42,11 +44,38 @@ export class StreamedField implements StreamedBody {
   #stuck: { readonly since: number; readonly taken: number } | undefined
   #onArrived: (() => void) | undefined
   #onDropped: (() => void) | undefined
+  /** Is called when a value that is collected does not fit into the space. Without it, the rest is kept in memory. */
+  #onFull: (() => void) | undefined
+  #isOverflowing = false
   readonly #begin = performance.now()
 
-  constructor(length: number, flow: Flow) {
-    this.length = length
+  constructor(length: number | undefined, flow: Flow) {
+    this.#length = length
     this.#flow = flow
+  }
+
+  /**
+   * Begins to collect a value: it has no reader before `end`, and its length is not known until then. It takes over the pieces.
+   *
+   * @param onFull is called when it does not fit into the space: then the value must be dropped. Without it, the rest is kept in
+   *   memory.
+   */
+  static collected(
+    pieces: readonly PooledBuffer[],
+    {
+      space,
+      flow,
+      onFull,
+    }: { readonly space: SpillSpace; readonly flow: Flow; readonly onFull: (() => void) | undefined },
+  ): StreamedField {
+    const field = new StreamedField(undefined, flow)
+    field.#onFull = onFull
+    for (const pooled of pieces) {
+      field.#arrived += pooled.bytes.length
+      field.#keepPooled(pooled, undefined)
+    }
+    field.spillTo(space)
+    return field
   }
 
   /** A value that has arrived completely. It takes over the pieces. */
@@ -55,7 +84,7 @@ export class StreamedField implements StreamedBody {
       pieces.reduce((sum, { bytes }) => sum + bytes.length, 0),
       { pause: () => undefined, resume: () => undefined },
     )
-    field.#arrived = field.length
+    field.#arrived = field.#length ?? 0
     for (const pooled of pieces) field.#keepPooled(pooled, undefined)
     field.end()
     return field
@@ -88,9 +117,14 @@ export class StreamedField implements StreamedBody {
     return (taken * 1000) / Math.max(performance.now() - this.#begin, rateWindow)
   }
 
-  /** Bytes that have not arrived yet. */
+  /** Total number of bytes; undefined while the value is collected. */
+  get length(): number | undefined {
+    return this.#length
+  }
+
+  /** Bytes that are known to be on their way. */
   get remaining(): number {
-    return this.length - this.#arrived
+    return this.#length === undefined ? 0 : this.#length - this.#arrived
   }
 
   /** Whether the value is fetched ahead of its reader. */
@@ -114,6 +148,7 @@ export class StreamedField implements StreamedBody {
   /** Call this when the transaction has ended: everything has arrived, or it has failed. */
   end(error?: Error): void {
     this.#isComplete = true
+    this.#length ??= this.#arrived
     this.#error = error
     if (this.#reader) this.#feed(this.#reader)
     this.#onArrived?.()
@@ -194,7 +229,7 @@ export class StreamedField implements StreamedBody {
       if (rest.length > 0) this.#keepPooled(PooledBuffer.of(rest), space)
     }
     const isTooMuch = space ? (this.#file?.unwrittenBytes ?? 0) > unwrittenLimit : this.#keptBytes > lead
-    if (!isTooMuch || this.#isPaused) return
+    if (!isTooMuch || this.#isPaused || this.#isOverflowing) return
     this.#isPaused = true
     this.#flow.pause()
   }
@@ -214,6 +249,10 @@ export class StreamedField implements StreamedBody {
   }
 
   #onFileProgress(): void {
+    if (!this.#isComplete && this.#length === undefined && this.#file?.isStuck === true) {
+      if (this.#onFull) return this.#onFull()
+      this.#isOverflowing = true
+    }
     this.#continue()
     if (this.#reader) this.#feed(this.#reader)
   }
@@ -221,8 +260,8 @@ export class StreamedField implements StreamedBody {
   /** Resumes the arrival, if there is room. */
   #continue(): void {
     if (!this.#isPaused) return
-    const hasRoom = this.#space ? (this.#file?.unwrittenBytes ?? 0) <= unwrittenLimit : this.#kept.length === 0
-    if (!hasRoom) return
+    const isWritten = this.#space ? (this.#file?.unwrittenBytes ?? 0) <= unwrittenLimit : this.#kept.length === 0
+    if (!isWritten && !this.#isOverflowing) return
     this.#isPaused = false
     this.#stuck = undefined
     this.#flow.resume()

@@ -2,7 +2,7 @@
 import type pg from 'pg'
 import type { StreamedField } from '../protocol/streamed-field.ts'
 import { PipelineQuery } from '../protocol/pipeline-query.ts'
-import type { OnLargeRow, QueuedTransaction } from '../protocol/queued-transaction.ts'
+import type { LargeBodies, OnLargeRow, QueuedTransaction } from '../protocol/queued-transaction.ts'
 import type { PipelinePart } from '../protocol/pipeline-part.ts'
 import { forgetStatements, isLostConnection, isStaleStatement, StatementError } from '../protocol/pipeline.ts'
 import type { LentClient } from '../protocol/pipeline-client.ts'
@@ -42,6 +42,8 @@ export type SharedRun = {
   readonly waitsForLargeRows?: boolean
   /** See `QueuedTransaction.usesRows`. */
   readonly usesRows?: boolean
+  /** See `QueuedTransaction.largeBodies`. */
+  readonly largeBodies?: LargeBodies | undefined
   /** Whether it waits when the pool has no free connection. Otherwise there is a reserve for it. */
   readonly waitsForPool: boolean
   /** Whether its caller has disconnected. Then it does not begin any more. */
@@ -68,6 +70,7 @@ class QueuedRun implements QueuedTransaction {
   readonly onLargeRow: OnLargeRow | undefined
   readonly timer: StatementTimer | undefined
   readonly usesRows: boolean | undefined
+  readonly largeBodies: LargeBodies | undefined
   /** Expected duration in milliseconds. */
   readonly expected: number
   /** When it was added, as `performance.now()`, if it is observed. */
@@ -92,6 +95,11 @@ class QueuedRun implements QueuedTransaction {
       run.kind === 'read' && run.waitsForLargeRows !== true
         ? (fields, last) => connection.hasLargeRow(this, fields, last)
         : undefined
+    const bodies = run.largeBodies
+    this.largeBodies = bodies && {
+      space: bodies.space,
+      takeBody: (body) => (this.hasMoved ? body.drop() : bodies.takeBody(body)),
+    }
     this.#connection = connection
   }
 
@@ -258,7 +266,7 @@ export class PipelinedConnection implements QueueListener {
     if (hasMoved) last.drop()
     else run.onLargeRow(fields, last)
     // A slow reader would hold up the others.
-    if (last.length > largeResult && last.remaining > 0) void this.#moveOthers()
+    if ((last.length ?? 0) > largeResult && last.remaining > 0) void this.#moveOthers()
   }
 
   hasEnded({ run, part, hasMoved, expected }: QueuedRun, error: Error | undefined, results: RawRow[][]): void {
