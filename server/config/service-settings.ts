@@ -141,7 +141,7 @@ export const serviceSettings: { readonly [K in keyof ServiceConfig]: Setting<Ser
     defaultInWords: '`32mb`',
     example: '"32mb"',
     description:
-      'Memory for large responses to slow clients, which releases their database connections while other requests are waiting. `0` disables it.',
+      'Memory for JSON above 2 MiB, and for large responses to slow clients while other requests wait for their connections. `0` disables it.',
   }),
   dbPoolSpillDisk: service({
     name: 'db-pool-spill-disk',
