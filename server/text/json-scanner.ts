@@ -21,6 +21,9 @@ export type JsonScannerEvents = {
   readonly onRow?: (start: number, end: number, isObject: boolean) => void
 }
 
+/** A name of a row, and where it stands with its quotes. */
+type Name = { readonly start: number; readonly end: number; readonly name: string }
+
 type Expected = 'value' | 'value or end' | 'name' | 'name or end' | 'colon' | 'after value'
 
 const code = (sign: string): number => sign.charCodeAt(0)
@@ -49,6 +52,9 @@ export class JsonScanner {
   readonly #bytes: Buffer
   readonly #events: JsonScannerEvents
   readonly #known = new Map<string, string>()
+  /** The names of the first row in their order: most rows have the same, which need not be decoded again. */
+  readonly #usual: Name[] = []
+  #nextName = 0
   #at = 0
   #expected: Expected = 'value'
   /** Whether each open value is an object. */
@@ -119,6 +125,7 @@ export class JsonScanner {
     const isRow = this.#depth === this.#rowDepth
     if (isRow) {
       this.#rowStart = this.#at
+      this.#nextName = 0
       this.#isObjectRow = byte === openBrace
     }
     if (byte === openBrace || byte === openBracket) return this.#openValue(byte === openBrace)
@@ -162,8 +169,24 @@ export class JsonScanner {
   #name(byte: number): boolean {
     const start = this.#at
     if (byte !== quote || !this.#string()) return false
-    if (this.#depth === this.#rowDepth + 1) this.#events.onName?.(this.#decoded(start, this.#at))
+    if (this.#depth === this.#rowDepth + 1) this.#events.onName?.(this.#nameAt(start, this.#at))
     this.#expected = 'colon'
+    return true
+  }
+
+  #nameAt(start: number, end: number): string {
+    const index = this.#nextName++
+    const usual = this.#usual[index]
+    if (usual && this.#isSame(usual, start, end)) return usual.name
+    const name = this.#decoded(start, end)
+    if (index === this.#usual.length && index < mostKnown) this.#usual.push({ start, end, name })
+    return name
+  }
+
+  #isSame(known: Name, start: number, end: number): boolean {
+    if (known.end - known.start !== end - start) return false
+    const bytes = this.#bytes
+    for (let at = start, other = known.start; at < end; at++, other++) if (bytes[at] !== bytes[other]) return false
     return true
   }
 

@@ -9,13 +9,14 @@ import type { SchemaCache } from '../../catalogue/schema-cache.ts'
 import { csvParts } from './csv.ts'
 import type { FurtherParameter } from './further-parameters.ts'
 import { jsonColumnsOf } from './csv-json.ts'
-import { jsonRows } from './json-rows.ts'
+import { jsonRows, type JsonRows } from './json-rows.ts'
 import { parseRequestHead, type RequestHead, type RequestSettings } from './parse-api-request.ts'
 import { bodyIsRead, invalidJson, noObjects, unequalKeys } from './payload.ts'
 import { pick } from './payload-check.ts'
 
-/** Rows that are checked at a time. */
+/** Rows that are parsed and checked at a time, and their bytes: less than `mostSigns`, so that only a single row has too many. */
 const rowsAtOnce = 200
+const bytesAtOnce = 64 * 1024
 /** Problems of rows after which no further row is checked. */
 const mostProblems = 100
 
@@ -75,48 +76,105 @@ const withPayload = (http: HttpRequest, payload: ReadPayload): HttpRequest => ({
 
 function* readJson(body: Buffer, head: RequestHead, table: TableBodies | undefined): Generator<number, ReadPayload> {
   if (!isUtf8(body)) throw invalidJson()
-  const scanning = jsonRows(body)
-  let scanned = scanning.next()
-  for (; !scanned.done; scanned = scanning.next()) yield body.length
-  const rows = scanned.value
+  const checked = table && new CheckedRows(body, table, head)
+  const rows = yield* scannedRows(body, checked)
   if (!rows) throw invalidJson()
   const { kind, keys, count, areAlike } = rows
   const isEmpty = kind === 'scalar' || count === 0
   if (!head.namedColumns && !isEmpty && !areAlike) throw unequalKeys()
-  const checked = table ? { problems: kind === 'scalar' ? [] : yield* rowProblems(body, table, head) } : {}
+  const found = checked ? { problems: kind === 'scalar' ? [] : checked.problems() } : {}
   const text = body.toString('utf8')
   yield body.length
   if (head.namedColumns) {
-    return { payload: { kind: 'raw-json', text }, columns: head.namedColumns, value: undefined, ...checked }
+    return { payload: { kind: 'raw-json', text }, columns: head.namedColumns, value: undefined, ...found }
   }
-  if (isEmpty) return { payload: noObjects, columns: [], value: undefined, ...checked }
-  return { payload: { kind: 'json', text, keys }, columns: keys, value: undefined, ...checked }
+  if (isEmpty) return { payload: noObjects, columns: [], value: undefined, ...found }
+  return { payload: { kind: 'json', text, keys }, columns: keys, value: undefined, ...found }
 }
 
-/** The problems of the first rows that have some. */
+/** The problems of the first rows of a valid body that have some. */
 function* rowProblems(body: Buffer, table: TableBodies, head: RequestHead): Generator<number, readonly BodyProblem[]> {
-  const { action, contentType, namedColumns } = head
-  const isUpdate = action.kind === 'mutate' && action.mutation === 'update'
-  const validate = isUpdate ? table.validateUpdate : table.validateInsert
-  const found: BodyProblem[] = []
-  let waiting: [start: number, end: number][] = []
-  let index = 0
-  const scanning = jsonRows(body, (start, end) => waiting.push([start, end]))
-  for (let scanned = scanning.next(); ; scanned = scanning.next()) {
-    const isArray = body[firstSign(body)] === 0x5b
-    for (const [start, end] of waiting) {
-      if (index % rowsAtOnce === 0) yield body.length
-      if (hasMoreSigns(body.subarray(start, end), mostSigns)) throw errors.tooManyValues(mostSigns)
-      const row: unknown = JSON.parse(body.toString('utf8', start, end))
-      const at = isArray ? `/${index}` : ''
-      const problems = validate(namedColumns ? pick(row, namedColumns) : row, contentType.kind !== 'json')
-      for (const { pointer, message } of problems) found.push({ pointer: at + pointer, message })
-      index += 1
-      if (found.length >= mostProblems) return [...found, { pointer: '', message: 'may have more faults' }]
-    }
-    waiting = []
-    if (scanned.done) return found
+  const rows = new CheckedRows(body, table, head)
+  yield* scannedRows(body, rows)
+  return rows.problems()
+}
+
+/** Scans a body, and checks its rows on the way. */
+function* scannedRows(body: Buffer, checked: CheckedRows | undefined): Generator<number, JsonRows | undefined> {
+  const scanning = jsonRows(body, checked?.add)
+  for (;;) {
+    const { done, value } = scanning.next()
+    if (checked) yield* checked.check()
+    if (done === true) return value
     yield body.length
+  }
+}
+
+/** Neighbouring rows of a body, which are parsed together. */
+type RowGroup = { readonly start: number; end: number; count: number }
+
+/** Checks rows while the body is scanned: until its end, the body may still turn out not to be JSON. */
+class CheckedRows {
+  readonly #body: Buffer
+  readonly #validate: (row: unknown) => readonly BodyProblem[]
+  readonly #isArray: boolean
+  #waiting: RowGroup[] = []
+  #index = 0
+  readonly #found: BodyProblem[] = []
+  #hasTooManyValues = false
+
+  constructor(body: Buffer, table: TableBodies, { action, contentType, namedColumns }: RequestHead) {
+    const isUpdate = action.kind === 'mutate' && action.mutation === 'update'
+    const isText = contentType.kind !== 'json'
+    this.#body = body
+    this.#isArray = body[firstSign(body)] === 0x5b
+    this.#validate = (row) =>
+      (isUpdate ? table.validateUpdate : table.validateInsert)(namedColumns ? pick(row, namedColumns) : row, isText)
+  }
+
+  /** Call it with the position of each row. */
+  readonly add = (start: number, end: number): void => {
+    const last = this.#waiting.at(-1)
+    if (last && last.count < rowsAtOnce && end - last.start <= bytesAtOnce) {
+      last.end = end
+      last.count += 1
+    } else this.#waiting.push({ start, end, count: 1 })
+  };
+
+  /** Checks the rows that were added. Yields the memory of the body after each group. */
+  *check(): Generator<number, void> {
+    for (const group of this.#waiting.splice(0)) {
+      if (this.#isDone) return
+      this.#checkGroup(group)
+      yield this.#body.length
+    }
+  }
+
+  get #isDone(): boolean {
+    return this.#hasTooManyValues || this.#found.length >= mostProblems
+  }
+
+  #checkGroup({ start, end }: RowGroup): void {
+    // A value has a sign, so that a group with too many is a long row.
+    this.#hasTooManyValues = end - start > mostSigns && hasMoreSigns(this.#body.subarray(start, end), mostSigns)
+    if (this.#hasTooManyValues) return
+    for (const row of JSON.parse(`[${this.#body.toString('utf8', start, end)}]`) as unknown[]) {
+      const at = this.#isArray ? `/${this.#index}` : ''
+      for (const { pointer, message } of this.#validate(row)) this.#found.push({ pointer: at + pointer, message })
+      this.#index += 1
+      if (this.#isDone) return
+    }
+  }
+
+  /**
+   * The problems of the first rows that have some.
+   *
+   * @throws ApiError PGRST102 for a row with too many values
+   */
+  problems(): readonly BodyProblem[] {
+    if (this.#hasTooManyValues) throw errors.tooManyValues(mostSigns)
+    const isCut = this.#found.length >= mostProblems
+    return isCut ? [...this.#found, { pointer: '', message: 'may have more faults' }] : this.#found
   }
 }
 
