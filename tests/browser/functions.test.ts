@@ -26,7 +26,7 @@ const described = async ({ data, error, response }) => ({
   status: response && response.status,
   body: error && response ? await response.text() : undefined,
 })
-globalThis.app = {
+window.app = {
   signUp: async (email, password) => (await supabase.auth.signUp({ email, password })).error,
   invoke: async (name, options) => described(await supabase.functions.invoke(name, options)),
   form: async () => {
@@ -68,7 +68,7 @@ const page = await (await browser.createBrowserContext()).newPage()
 // The server ends once its connections are closed.
 t.teardown(() => page.close())
 await page.goto(`http://127.0.0.1:${(site.address() as AddressInfo).port}/`)
-await page.waitForFunction('globalThis.app !== undefined')
+await page.waitForFunction('window.app !== undefined')
 
 const invoke = (name: string, options: object = {}): Promise<unknown> =>
   page.evaluate(`app.invoke(${JSON.stringify(name)}, ${JSON.stringify(options)})`)

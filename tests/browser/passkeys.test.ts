@@ -47,8 +47,8 @@ const { auth } = createClient(${JSON.stringify(url)}, ${JSON.stringify(key)}, { 
 const plain = ({ data = null, error }) => error
   ? { error: { name: error.name, code: error.code, message: error.message } }
   : { data: JSON.parse(JSON.stringify(data)) }
-globalThis.auth = auth
-globalThis.run = async (act) => plain(await act(auth))
+window.auth = auth
+window.run = async (act) => plain(await act(auth))
 `
 const { outputFiles } = await build({
   stdin: { contents: source, resolveDir: fileURLToPath(new URL('../../', import.meta.url)), loader: 'ts' },
@@ -71,7 +71,7 @@ const run = async (page: Page, act: string): Promise<Result> => (await page.eval
 async function open(origin: string, transport: 'internal' | 'usb' = 'internal') {
   const page = await (await browser.createBrowserContext()).newPage()
   await page.goto(origin)
-  await page.waitForFunction('globalThis.run !== undefined')
+  await page.waitForFunction('window.run !== undefined')
   const devtools = await page.createCDPSession()
   await devtools.send('WebAuthn.enable')
   return { page, devtools, authenticatorId: await addAuthenticator(devtools, transport) }

@@ -39,7 +39,7 @@ const joined = (channel) => new Promise((resolve) => channel.subscribe((status, 
   seen.statuses.push(status)
   if (status !== 'CLOSED') resolve(error ? status + ': ' + error.message : status)
 }))
-globalThis.app = {
+window.app = {
   seen,
   signUp: async (email, password) => (await supabase.auth.signUp({ email, password })).data.user.id,
   add: async (title) => (await supabase.from('todos').insert({ title })).error,
@@ -51,10 +51,10 @@ globalThis.app = {
       .on('presence', { event: 'sync' }, () => (seen.people = Object.keys(room.presenceState()).sort()))
     const status = await joined(room)
     if (status === 'SUBSCRIBED') await room.track({})
-    globalThis.room = room
+    window.room = room
     return status
   },
-  say: (text) => globalThis.room.send({ type: 'broadcast', event: 'said', payload: { text } }),
+  say: (text) => window.room.send({ type: 'broadcast', event: 'said', payload: { text } }),
   // The socket breaks, as when a laptop sleeps.
   cut: () => sockets.at(-1).close(4000),
 }
@@ -83,7 +83,7 @@ async function open(): Promise<{ readonly page: Page; readonly id: string }> {
     if (!page.isClosed()) await page.close()
   })
   await page.goto(`http://127.0.0.1:${(site.address() as AddressInfo).port}/`)
-  await page.waitForFunction('globalThis.app !== undefined')
+  await page.waitForFunction('window.app !== undefined')
   const id = await page.evaluate(`app.signUp(${JSON.stringify(newAddress())}, ${JSON.stringify(password)})`)
   return { page, id: String(id) }
 }

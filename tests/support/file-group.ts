@@ -10,8 +10,8 @@ const folder = new URL('node_modules/.cache/rowhouse-tests/groups/', root)
 const needsOwnProcess =
   /process\.(?:env\.\w+ *=[^=]|memoryUsage|cpuUsage|resourceUsage|on\(|once\(|argv|exit|emit)|cpu-time|\bgc\b|node:v8|performance\.now|mock\.|globalThis\.|opentelemetry|prom-client|worker_threads|process\.stdout|on-s3|getClaims|trustAllStatements/
 
-/** Files of a group. Unit tests are brief. */
-const groupSizes = { unit: 24, http: 12 }
+/** Files of a group. Unit tests are brief, and those of one group in a browser share it. */
+const groupSizes = { unit: 24, http: 12, browser: 5 }
 
 /**
  * Joins files of one folder to groups, and writes a program for each.
@@ -22,12 +22,12 @@ export function joinFiles(files: readonly string[]): string[] {
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
   const alone = files.filter(
-    (file) => /\/(?:process|browser)\//.test(file) || needsOwnProcess.test(readFileSync(new URL(file, root), 'utf8')),
+    (file) => file.includes('/process/') || needsOwnProcess.test(readFileSync(new URL(file, root), 'utf8')),
   )
   const groups = new Map<string, string[]>()
   const counts = new Map<string, number>()
   for (const file of files.filter((file) => !alone.includes(file))) {
-    const tier = file.includes('/unit/') ? 'unit' : 'http'
+    const tier = file.includes('/unit/') ? 'unit' : file.includes('/browser/') ? 'browser' : 'http'
     const count = counts.get(tier) ?? 0
     counts.set(tier, count + 1)
     const name = `${tier}-${String(Math.floor(count / groupSizes[tier]) + 1).padStart(2, '0')}`

@@ -1,13 +1,18 @@
 // Chromium, driven through its protocol.
 import { existsSync } from 'node:fs'
-import type { Test } from 'tap'
-import puppeteer, { type Browser, type Page } from 'puppeteer-core'
+import program, { type Test } from 'tap'
+import puppeteer, { type Browser, type BrowserContext, type Page } from 'puppeteer-core'
 import type { ConsoleServer } from '../../support/console.ts'
 
 const paths = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 
-/** Starts Chromium for the duration of a test. Set `CHROMIUM` to the path of another one. */
-export async function launchBrowser(t: Pick<Test, 'teardown'>): Promise<Browser> {
+/** What a test needs of a browser: a context has cookies, storage and a cache of its own. */
+export type ContextMaker = Pick<Browser, 'createBrowserContext'>
+
+/** The browser of this process: starting one takes some two seconds of processor time. */
+let started: Promise<Browser> | undefined
+
+async function startBrowser(): Promise<Browser> {
   const executablePath = paths.find((path) => path !== undefined && existsSync(path))
   if (executablePath === undefined) throw new Error('There is no Chromium: install it, or set CHROMIUM to its path')
   const browser = await puppeteer.launch({
@@ -15,8 +20,31 @@ export async function launchBrowser(t: Pick<Test, 'teardown'>): Promise<Browser>
     // The sandbox needs rights that root in a container does not have.
     args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],
   })
-  t.teardown(() => browser.close())
+  // In a group of files, this is the program that runs them.
+  program.teardown(() => browser.close())
   return browser
+}
+
+/**
+ * Lets a test use the Chromium of this process, which is started if there is none or if it has crashed. At the end of the
+ * test the contexts that it has made are closed. Set `CHROMIUM` to the path of another one.
+ */
+export async function launchBrowser(t: Pick<Test, 'teardown'>): Promise<ContextMaker> {
+  const earlier = await started?.catch(() => undefined)
+  if (earlier?.connected !== true) started = undefined
+  started ??= startBrowser()
+  const browser = await started
+  const contexts: BrowserContext[] = []
+  t.teardown(async () => {
+    if (browser.connected) await Promise.all(contexts.map((context) => context.close()))
+  })
+  return {
+    createBrowserContext: async (options) => {
+      const context = await browser.createBrowserContext(options)
+      contexts.push(context)
+      return context
+    },
+  }
 }
 
 /** Looks each 50 ms whether what is awaited is there. By default each frame is drawn and searched, which takes a second processor. */
@@ -36,7 +64,7 @@ export type PageOptions = {
 
 /** Opens the console with a new link, in a browser context of its own. */
 export async function openConsole(
-  browser: Browser,
+  browser: ContextMaker,
   { link }: Pick<ConsoleServer, 'link'>,
   { width = 1280, height = 900, isDark = false }: PageOptions = {},
 ): Promise<ConsolePage> {
