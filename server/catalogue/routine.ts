@@ -22,6 +22,17 @@ export type ReturnType = {
   readonly composite: boolean
   /** True when the type is a domain over a composite type. */
   readonly compositeAlias: boolean
+  /** The oid of the type, with domains resolved to their base type. */
+  readonly typeOid?: number
+  /** Of OUT, INOUT and TABLE arguments, and of row types that are no relation; null otherwise, as is an unnamed argument. */
+  readonly columns?: readonly ReturnedColumn[] | null
+}
+
+/** A column of the result of a function. */
+export type ReturnedColumn = {
+  readonly name: string | null
+  /** With domains resolved to their base type. */
+  readonly typeOid: number
 }
 
 export type Routine = {

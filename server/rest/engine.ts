@@ -37,7 +37,15 @@ export type EngineOptions<Loaded extends LoadedSettings> = {
   /** See `SchemaLoaderOptions`. */
   readonly isUnavailable: (error: unknown) => boolean
   readonly isFinal: (error: Error, settings: Loaded) => boolean
+  /** See `LoadedSettings`. */
+  readonly encodesRows?: boolean | undefined
 }
+
+/** Settings with which Postgres makes the JSON of all results. */
+const withoutRows = <Loaded extends LoadedSettings>(given: SettingsSource<Loaded>): SettingsSource<Loaded> => ({
+  initial: { ...given.initial, encodesRows: false },
+  read: async (onInvalid) => ({ ...(await given.read(onInvalid)), encodesRows: false }),
+})
 
 /** The result of `createRest`. The adapters `nodeHandler` and `fetchHandler` turn it into a request handler. */
 export type Rest = Answering & {
@@ -70,6 +78,7 @@ export class Engine<Loaded extends LoadedSettings> implements Rest {
     onWarning,
     isUnavailable,
     isFinal,
+    encodesRows = true,
   }: EngineOptions<Loaded>) {
     const observe = (event: LoaderEvent<Loaded>): void => {
       if (event.kind === 'settings read') {
@@ -82,7 +91,7 @@ export class Engine<Loaded extends LoadedSettings> implements Rest {
     const used = extensionsOf(extensions({ settings: settings.initial.config, counting, onImport }))
     this.#loader = new SchemaLoader({
       database,
-      settings,
+      settings: encodesRows ? settings : withoutRows(settings),
       partsOf: partsOf(used),
       traffic: this.#traffic,
       isUnavailable,

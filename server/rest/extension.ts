@@ -75,6 +75,8 @@ export type PrepareContext = {
     readonly config: RestSettings & PlanSettings
     readonly plans: PlanCache
     readonly cursors: PageCursors | undefined
+    readonly mayRepeatPreRequest: boolean
+    readonly encodesRows: boolean
   }
   readonly extensions: Extensions
   readonly schemaCache: SchemaCache

@@ -17,6 +17,8 @@ export type RowsPlan = {
    * if necessary by `addLong`.
    */
   readonly isOnlyForm: boolean
+  /** Whether `settingsStatement` follows the rows, because what runs may set headers and status. */
+  readonly isLoud: boolean
   /** Whether the statement itself has to run, because of the columns or their values. */
   readonly isRefused: boolean
   /** Undefined if there is a type that cannot be encoded. */

@@ -6,16 +6,18 @@ import { ApiError } from './errors.ts'
 import type { CrudPlan, InspectPlan } from './plan/plan.ts'
 import { requestTransaction, type OwnPart } from './request-transaction.ts'
 import { needsResultCheck, resultError } from './response/result-check.ts'
-import { explainBody, readResult, resultFormatsOf, returnsVersion } from './response/result-row.ts'
+import { explainBody, readResult, resultFormatsOf, returnsVersion, withSettings } from './response/result-row.ts'
 import { isStreamed, type Body, type ResultRow } from './response/result.ts'
 import { plannedRows, tableTotal } from './response/total.ts'
 import { failedCheck, failedStatement, refusalOf, transactionError } from './sql-errors.ts'
+import { settingsStatement } from './sql/current-setting.ts'
 import { render } from './sql/fragment.ts'
 import { explainCountStatement, needsPlannedCount } from './sql/statement.ts'
 
 /** The row of the main statement, which follows the statements of a nested write. */
-export function rowOf(plan: CrudPlan, { nested }: Prepared, results: Results): ResultRow {
-  return readResult(plan.kind, (nested ? results.at(-1) : results[0]) ?? [], undefined, returnsVersion(plan))
+export function rowOf(plan: CrudPlan, { nested, rows }: Prepared, results: Results): ResultRow {
+  const row = readResult(plan.kind, (nested ? results.at(-1) : results[0]) ?? [], undefined, returnsVersion(plan))
+  return rows?.plan.isLoud === true ? withSettings(row, results.at(-1)) : row
 }
 
 /** Discards a body that will not be sent, to free the connection that it is streamed from. */
@@ -60,6 +62,8 @@ export async function runCrud(
   if (planned) statements.push({ ...render(explainCountStatement(plan.read)), isUnprepared: true })
   const requirement = plan.readOnly ? undefined : firstOf(context.extensions.requirement, plan, request)
   if (requirement?.statement) statements.push(requirement.statement)
+  const isLoud = asRows?.plan.isLoud === true
+  if (isLoud) statements.push(settingsStatement)
   const hasVersion = returnsVersion(plan)
   const checkResult = (results: Results): ApiError | undefined => {
     const row = rowOf(plan, prepared, results)
@@ -73,7 +77,8 @@ export async function runCrud(
     claim,
     main,
   })
-  const row = readResult(plan.kind, rows[0] ?? [], arriving, hasVersion)
+  const result = readResult(plan.kind, rows[0] ?? [], arriving, hasVersion)
+  const row = isLoud ? withSettings(result, rows.at(-1)) : result
   const error = checksInTransaction ? undefined : resultError(plan, row, request.shape)
   if (error) {
     drop(row.body)

@@ -22,6 +22,8 @@ export type LoadedSettings = {
   readonly cursorSecrets?: readonly Uint8Array[]
   /** Whether a token that names a session is valid only while the session is. True by default. */
   readonly checksSessions?: boolean
+  /** Whether the server writes the JSON of rows where it can. True by default; false only for tests that compare both ways. */
+  readonly encodesRows?: boolean
 }
 
 /** The secret of cursors and positions without a configured one. */
@@ -56,6 +58,7 @@ export class Snapshot<Loaded extends LoadedSettings = LoadedSettings> {
   readonly mayRepeatPreRequest: boolean
   /** Whether the sessions of tokens are checked: the database has `auth.check_session`, and the settings ask for it. */
   readonly checksSessions: boolean
+  readonly encodesRows: boolean
   /** The statements that set role, claims and headers for a transaction. */
   readonly settings: SettingsStatements
   /** By the values of their limits. */
@@ -91,6 +94,7 @@ export class Snapshot<Loaded extends LoadedSettings = LoadedSettings> {
     this.mayRepeatPreRequest =
       dbPreRequest === null || (stable?.schema === dbPreRequest.schema && stable.name === dbPreRequest.name)
     this.checksSessions = cache?.checksSessions === true && loaded.checksSessions !== false
+    this.encodesRows = loaded.encodesRows !== false
     this.settings = new SettingsStatements(loaded.config, loaded.roleSettings)
   }
 

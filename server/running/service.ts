@@ -60,6 +60,8 @@ export type ServiceOptions = {
   /** Whether the server is about to end. `/ready` is 503 then. */
   readonly isEnding?: () => boolean
   readonly beforeLoading?: (parts: ServiceParts) => Promise<void>
+  /** See `LoadedSettings`. */
+  readonly encodesRows?: boolean
 }
 
 /** The parts of a service that exist before it can serve requests. */
@@ -101,6 +103,7 @@ export async function startService({
   console,
   isEnding = () => false,
   beforeLoading,
+  encodesRows,
 }: ServiceOptions): Promise<Service> {
   const keyChanges = new ApiKeyChanges()
   const peerNotices = new ChannelNotices(peersChannel)
@@ -198,6 +201,7 @@ export async function startService({
     onWarning: (message) => log.write({ kind: 'warning', message }),
     isUnavailable,
     isFinal,
+    encodesRows,
   })
   const isConnected = async (): Promise<boolean> => {
     if (engine.snapshot.config.dbChannelEnabled) return engine.isListening

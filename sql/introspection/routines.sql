@@ -54,7 +54,29 @@ select json_build_object(
     'setOf', p.proretset,
     'type', json_build_object('schema', tn.nspname, 'name', coalesce(row_type.relname, t.typname)),
     'composite', t.typtype = 'c' or coalesce(p.proargmodes && '{t,b,o}'::"char"[], false),
-    'compositeAlias', domains.base is not null
+    'compositeAlias', domains.base is not null,
+    'typeOid', t.oid::bigint,
+    'columns', case
+      when p.proargmodes && '{t,b,o}'::"char"[] then (
+        select json_agg(
+          json_build_object('name', nullif(argument.name, ''), 'typeOid', coalesce(of_argument.base, argument.type)::bigint)
+          order by argument.position
+        )
+        from unnest(p.proargnames, p.proallargtypes, p.proargmodes)
+          with ordinality as argument (name, type, mode, position)
+        left join domains of_argument on of_argument.domain = argument.type
+        where argument.mode in ('t', 'b', 'o')
+      )
+      when row_type.relkind = 'c' then (
+        select json_agg(
+          json_build_object('name', a.attname, 'typeOid', coalesce(of_column.base, a.atttypid)::bigint)
+          order by a.attnum
+        )
+        from pg_attribute a
+        left join domains of_column on of_column.domain = a.atttypid
+        where a.attrelid = row_type.oid and a.attnum > 0 and not a.attisdropped
+      )
+    end
   ),
   'volatility', case p.provolatile when 'i' then 'immutable' when 's' then 'stable' else 'volatile' end,
   'hasVariadic', p.provariadic <> 0,

@@ -93,13 +93,33 @@ const returned: [string, string, boolean, boolean, boolean][] = [
 ]
 for (const [name, type, setOf, composite, compositeAlias] of returned) {
   t.test(`return type of ${name}`, async (t) => {
-    const { returns } = routine(name)
+    const { typeOid, columns, ...returns } = routine(name).returns
     t.strictSame(
       { ...returns, type: `${returns.type.schema}.${returns.type.name}` },
       { setOf, type, composite, compositeAlias },
     )
+    t.ok(typeOid !== undefined && typeOid > 0)
+    t.equal(columns === null, !composite || type === 'api.books', 'columns of tables are those of the table')
   })
 }
+
+// 23 is integer, 25 is text.
+for (const [name, columns] of [
+  ['with_out', [['sum', 23], ['b', 23]]], // prettier-ignore
+  ['one_out', [['sum', 23]]],
+  ['a_table', [['id', 23], ['name', 25]]], // prettier-ignore
+] as const) {
+  t.test(`columns of the result of ${name}`, async (t) => {
+    const found = routine(name).returns.columns?.map((column) => [column.name, column.typeOid])
+    t.strictSame(found, columns)
+  })
+}
+
+t.test('the type of a result that is a domain is the one that it is based on', async (t) => {
+  const oids = ['a_label', 'set_of_integers', 'a_box', 'a_size'].map((name) => routine(name).returns.typeOid)
+  t.strictSame([oids[0], oids[1]], [1043, 23])
+  t.equal(oids[2], oids[3])
+})
 
 t.test('predicates on return types', async (t) => {
   const yes = (ask: (routine: Routine) => boolean): string[] =>

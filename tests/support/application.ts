@@ -4,7 +4,7 @@ import type { Test } from 'tap'
 import { loadConfig } from '../../server/config/load.ts'
 import { type Environment } from '../../server/config/config-sources.ts'
 import { createLog } from '../../server/running/operations/log.ts'
-import { startService, type Service } from '../../server/running/service.ts'
+import { startService, type Service, type ServiceOptions } from '../../server/running/service.ts'
 import { serveTools } from '../../server/tools/serve-tools.ts'
 import { caller, type Call } from './call.ts'
 import { listen } from './listening.ts'
@@ -31,6 +31,7 @@ export async function startApplication(
   t: Pick<Test, 'teardown'>,
   uri: string,
   env: Environment = {},
+  options: Pick<ServiceOptions, 'encodesRows'> = {},
 ): Promise<Application> {
   const environment: Record<string, string | undefined> = {
     PGRST_JWT_SECRET: jwtSecret,
@@ -51,6 +52,7 @@ export async function startApplication(
     explain: serveTools.explain,
     preview: serveTools.preview,
     console: serveTools.console,
+    ...options,
   })
   t.teardown(() => service.stop())
   // On a loaded machine the first attempt to load the schema cache may take long. If it fails, the next one follows after a

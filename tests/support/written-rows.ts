@@ -1,6 +1,7 @@
 // Two services, each on a database of its own with the same rows: one encodes the rows that writes return, for the other Postgres
-// aggregates them, because a pre-request function might set headers. Both get the same writes, and must respond alike.
+// aggregates them. Both get the same writes, and must respond alike.
 import type { Test } from 'tap'
+import type { Environment } from '../../server/config/config-sources.ts'
 import { startApplication } from './application.ts'
 import { comparable } from './cache-comparison.ts'
 import { createDatabase, type TestDatabase } from './database.ts'
@@ -189,10 +190,10 @@ export function generatedWrittenRows(shape: Random, value: Random): SentRequest 
   return { method, path: `/${target.name}${parameters.length === 0 ? '' : `?${parameters.join('&')}`}`, headers, body }
 }
 
-async function createRows(t: Pick<Test, 'teardown'>): Promise<TestDatabase> {
+async function createRows(t: Pick<Test, 'teardown'>, fixtures: readonly string[]): Promise<TestDatabase> {
   const database = await createDatabase()
   t.teardown(() => database.drop())
-  await loadFixture(database, 'written-rows')
+  for (const fixture of fixtures) await loadFixture(database, fixture)
   await keepRowVersions(database)
   return database
 }
@@ -228,8 +229,13 @@ const withoutVersion = ({ headers, ...response }: RawResponse): RawResponse => (
   headers: headers.map(([name, value]) => [name, name === 'etag' ? 'any' : value]),
 })
 
-export async function startWritesComparison(t: Pick<Test, 'teardown'>): Promise<WritesComparison> {
-  const databases = [await createRows(t), await createRows(t)] as const
+/** @param more settings of both services */
+export async function startWritesComparison(
+  t: Pick<Test, 'teardown'>,
+  fixtures: readonly string[] = ['written-rows'],
+  more: Environment = {},
+): Promise<WritesComparison> {
+  const databases = [await createRows(t, fixtures), await createRows(t, fixtures)] as const
   const [{ name }] = databases
   const [anonymous, user, narrow] = ['anon', 'user', 'narrow'].map((role) => `${role}_${name}`)
   if (anonymous === undefined || user === undefined || narrow === undefined) throw new Error('a role is missing')
@@ -248,12 +254,10 @@ export async function startWritesComparison(t: Pick<Test, 'teardown'>): Promise<
     PGRST_DB_ANON_ROLE: anonymous,
     PGRST_DB_AGGREGATES_ENABLED: 'true',
     REST_BASE_PATH: '/',
+    ...more,
   }
   const encoding = await startApplication(t, databases[0].adminUri, env)
-  const aggregating = await startApplication(t, databases[1].adminUri, {
-    ...env,
-    PGRST_DB_PRE_REQUEST: 'public.nothing',
-  })
+  const aggregating = await startApplication(t, databases[1].adminUri, env, { encodesRows: false })
   // After the services have ended.
   const connections = [encoding, aggregating].map(({ url }) => new RawConnection(url))
   t.teardown(() => connections.forEach((connection) => connection.close()))
@@ -261,7 +265,7 @@ export async function startWritesComparison(t: Pick<Test, 'teardown'>): Promise<
     const bytes = Buffer.from(body).toString('latin1')
     const head = requestHead(method, path.replaceAll(/[^\x21-\x7e]/gu, encodeURIComponent), Object.entries({ Host: 'test', ...headers, 'Content-Length': String(bytes.length) })) // prettier-ignore
     const responses = await Promise.all(
-      connections.map((connection) => connection.send({ head, body: bytes, isHead: false })),
+      connections.map((connection) => connection.send({ head, body: bytes, isHead: method === 'HEAD' })),
     )
     const [one, other] = responses.map((response) =>
       comparable({ ...withoutVersion(response), body: inOrder(response.body) }),

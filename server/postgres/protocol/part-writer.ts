@@ -14,7 +14,14 @@ export const writer = new MessageWriter()
 
 const noRoom = { hasRoom: false, evicted: [] as readonly string[] } as const
 
-const nothingSent = (): PartProgress => ({ preparations: [], prepared: 0, bound: 0, completed: 0, rows: undefined })
+const nothingSent = (): PartProgress => ({
+  preparations: [],
+  prepared: 0,
+  checks: 0,
+  bound: 0,
+  completed: 0,
+  rows: undefined,
+})
 
 export class PartWriter {
   readonly #cache: StatementCache | undefined
@@ -42,7 +49,7 @@ export class PartWriter {
       next++
       if (!isChecked && statement.hasNoEffect !== true) {
         isChecked = true
-        this.#checkRest(part, next)
+        progress.checks = this.#checkRest(part, next)
       }
       const { values, resultFormats, receiver, rows } = statement
       if (rows && this.#encodes(rows, usesRows)) {
@@ -102,15 +109,21 @@ export class PartWriter {
   /**
    * Describes the prepared statements that follow one with an effect, before that one is executed: if one of them is
    * stale, the whole part can run again. Describing does not plan, so it costs little.
+   *
+   * @returns the number of descriptions
    */
-  #checkRest(part: PipelinePart, from: number): void {
-    if (!this.#cache) return
+  #checkRest(part: PipelinePart, from: number): number {
+    if (!this.#cache) return 0
+    let checks = 0
     for (let index = from; index < part.length; index++) {
       const statement = part[index]
       if (!statement || statement.isUnprepared === true) continue
       const name = knownName(statement.text)
-      if (name !== undefined && this.#cache.use(name) === 'prepared') writer.describeStatement(name)
+      if (name === undefined || this.#cache.use(name) !== 'prepared') continue
+      writer.describeStatement(name)
+      checks++
     }
+    return checks
   }
 
   /**

@@ -19,6 +19,7 @@ const code = {
   bindComplete: 0x32,
   closeComplete: 0x33,
   rowDescription: 0x54,
+  noData: 0x6e,
   dataRow: 0x44,
   commandComplete: 0x43,
   emptyQuery: 0x49,
@@ -193,8 +194,11 @@ export class PipelineQuery implements pg.Submittable {
         this.#finish(running, running.error)
         this.#beginNext()
         return true
+      case code.noData:
       case code.rowDescription:
-        if (progress.rows !== undefined) this.#describeRows(running, progress, buffer, start)
+        if (progress.checks > 0) progress.checks--
+        else if (messageCode === code.noData) return true
+        else if (progress.rows !== undefined) this.#describeRows(running, progress, buffer, start)
         else if (running.transaction.hasReceiver === true) this.#describeToReceiver(running, progress, buffer, start)
         return true
       default:
@@ -228,7 +232,6 @@ export class PipelineQuery implements pg.Submittable {
 
   #describeRows(running: RunningTransaction, progress: PartProgress, buffer: Buffer, start: number): void {
     const rows = running.rowsOf(progress)
-    // Statements that follow may be described before it: the last description before the rows is its own.
     if (rows?.isDescribed !== true) return
     this.#writer.describe(rows, readColumns(buffer, start))
     if (!rows.encoded) running.error ??= new RowsRefused()

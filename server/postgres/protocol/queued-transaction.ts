@@ -66,6 +66,8 @@ export type PartProgress = {
   /** What was sent; `prepared` counts what the server has responded to. */
   readonly preparations: Preparation[]
   prepared: number
+  /** Descriptions that have not arrived of statements that were only checked. They precede all others. */
+  checks: number
   bound: number
   completed: number
   /** The statements of which the rows are encoded, in order, up to the last one that has ended. Undefined without any. */

@@ -4,7 +4,8 @@ import { ApiError, errorBody } from '../errors.ts'
 import { addressedBy, firstOf, type PrepareContext, type Prepared } from '../extension.ts'
 import { checkPayload } from '../request/payload-check.ts'
 import { bind, BoundRows, isCacheable, sourcesOf, type KnownShape, type PreparedShape } from './plan-cache.ts'
-import { hasNoEffect, isQuiet, isQuietWrite, keepsSession } from '../plan/effect.ts'
+import { insteadRows, onlyRows } from './plan-rows.ts'
+import { hasNoEffect, keepsSession } from '../plan/effect.ts'
 import { planRequest } from '../plan/planner.ts'
 import type { PlanSettings } from '../plan/plan-context.ts'
 import type { RoleColumns } from '../extensions/readable-columns/starred.ts'
@@ -19,13 +20,8 @@ import type { PageCursor, ScopedCursor } from '../extensions/keyset-pages/page-c
 import { copied } from '../request/remembered.ts'
 import { keyPart, partKind } from '../request/shape-key.ts'
 import { bodyMarker, shapeKey, valuesOf, withMarkers, type MarkedParams } from './request-values.ts'
-import { isEncodable } from '../encode/column-type.ts'
-import { SharedRowsPlan } from '../encode/rows-plan.ts'
-import type { RowsPlan } from '../row-transfer.ts'
-import { qualifiedKey } from '../../catalogue/identifier.ts'
-import { render, type Statement } from '../sql/fragment.ts'
+import { render } from '../sql/fragment.ts'
 import { isObject } from '../sql/payload.ts'
-import { rowsSql, writtenRowsSql } from '../sql/rows.ts'
 import { mainStatement, needsPlannedCount } from '../sql/statement.ts'
 
 /** Called between parsing and planning, to measure the stages. */
@@ -145,26 +141,10 @@ function prepareUncached(
   const plan = addressed?.completePlan(planned) ?? planned
   const known = { request, plan, hasNoEffect: hasNoEffect(plan, cache), keepsSession: keepsSession(plan, cache) }
   if (!isCrud(plan)) return { ...known, main: undefined }
-  const written = writtenRows(plan, request, context)
-  if (!written) return { ...known, main: render(mainStatement(plan, request.shape, snapshot.config)) }
-  const { statement, rows } = written
+  const only = onlyRows(plan, request, context)
+  if (!only) return { ...known, main: render(mainStatement(plan, request.shape, snapshot.config)) }
+  const { statement, rows } = only
   return { ...known, main: statement, rows: { plan: rows, values: statement.values, isGivenUp: false } }
-}
-
-/** A write that returns the rows of the response: its form is decided before it runs, because it cannot run again. */
-function writtenRows(
-  plan: CrudPlan,
-  { shape }: PlannedRequest,
-  { snapshot: { config }, schemaCache: cache }: PrepareContext,
-): { readonly statement: Statement; readonly rows: RowsPlan } | undefined {
-  if (plan.kind !== 'mutate' || config.dbPreRequest !== null || cache.isDistributed || !isQuietWrite(plan, cache))
-    return undefined
-  const { into } = plan.mutate
-  const columns = cache.tables.get(qualifiedKey(into.schema, into.name))?.columns
-  const rows = columns && writtenRowsSql(plan, shape, columns, (column) => isEncodable(column, cache.textTypes))
-  if (!rows) return undefined
-  const statement = render(rows.sql)
-  return { statement, rows: new SharedRowsPlan(statement.text, rows, cache.textTypes) }
 }
 
 const planSettings = ({ snapshot, readableColumns }: PrepareContext): PlanSettings =>
@@ -212,14 +192,15 @@ function prepareShape(
   const marked = (page && extensions.paging[0]?.withPage(bodied, { ...page, cursor })) ?? bodied
   const shapePlan = planRequest(marked, cache, planSettings(context), extensions)
   if (!isCrud(shapePlan)) return 'uncacheable'
-  const written = writtenRows(shapePlan, marked, context)
-  const statement = written?.statement ?? render(mainStatement(shapePlan, marked.shape, snapshot.config))
+  const only = onlyRows(shapePlan, marked, context)
+  const statement = only?.statement ?? render(mainStatement(shapePlan, marked.shape, snapshot.config))
   const sources = sourcesOf(statement, markers, markedBody)
   if (!sources) return 'uncacheable'
   const { text } = statement
-  const rows = written ? { plan: written.rows, sources } : rowsOf(shapePlan, marked, markers, markedBody, context)
+  const instead = only ?? insteadRows(shapePlan, marked, context)
+  const sourcesOfRows = only ? sources : instead && sourcesOf(instead.statement, markers, markedBody)
   return {
-    rows,
+    rows: instead && sourcesOfRows && { plan: instead.rows, sources: sourcesOfRows },
     // The planner has already rejected or ignored unknown preferences.
     shape: { ...parsed.shape, preferences: { ...parsed.shape.preferences, invalid: [] } },
     body,
@@ -230,22 +211,6 @@ function prepareShape(
     sources,
     stats: snapshot.plans.statsOf(text),
   }
-}
-
-/** The rows that may run in place of the statement of a shape. */
-function rowsOf(
-  plan: CrudPlan,
-  { shape }: PlannedRequest,
-  markers: readonly string[],
-  body: string | undefined,
-  { snapshot: { config }, schemaCache: cache }: PrepareContext,
-): PreparedShape['rows'] {
-  if (config.dbPreRequest !== null || !isQuiet(plan, cache)) return undefined
-  const rows = rowsSql(plan, shape, config)
-  if (!rows) return undefined
-  const statement = render(rows.sql)
-  const sources = sourcesOf(statement, markers, body)
-  return sources && { plan: new SharedRowsPlan(statement.text, rows, cache.textTypes), sources }
 }
 
 /** Prepares a request from its cached shape; undefined when its body does not fit. */

@@ -160,5 +160,11 @@ export function columnType(oid: number, { types: own, arrays }: TextTypes): Colu
 }
 
 /** Whether the server can encode a column of a table. */
-export const isEncodable = ({ typeOid, name }: Column, types: TextTypes): boolean =>
+export const isEncodable = ({ typeOid, name }: Pick<Column, 'typeOid' | 'name'>, types: TextTypes): boolean =>
   typeOid !== undefined && columnType(typeOid, types) !== undefined && name !== resultAlias
+
+/** Whether the server can encode the values of a type in every session: the setting `DateStyle` is that of dates and times. */
+export function isAlwaysEncodable({ typeOid }: Pick<Column, 'typeOid'>, types: TextTypes): boolean {
+  const known = typeOid === undefined ? undefined : columnType(typeOid, types)
+  return known !== undefined && known.form < form.date
+}

@@ -13,6 +13,7 @@ export class SharedRowsPlan implements RowsPlan {
   readonly text: string
   readonly mayFailAlone: boolean
   readonly isOnlyForm: boolean
+  readonly isLoud: boolean
   readonly #form: RowsForm
   readonly #types: TextTypes
   #kept: readonly Kept[] = []
@@ -23,6 +24,7 @@ export class SharedRowsPlan implements RowsPlan {
     this.text = text
     this.mayFailAlone = form.cutAt !== undefined
     this.isOnlyForm = form.isOnlyForm === true
+    this.isLoud = form.isLoud === true
     this.#form = form
     this.#types = types
   }

@@ -65,4 +65,6 @@ export type PlannedSelectField = {
   readonly aggregateCast: string | null
   readonly cast: string | null
   readonly alias: string | null
+  /** Whether Postgres makes JSON of the value, because the server cannot. */
+  readonly isJson?: boolean
 }

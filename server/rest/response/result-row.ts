@@ -70,5 +70,12 @@ export function readResult(
   }
 }
 
+/** A result with the headers and the status that `settingsStatement` has returned after it. */
+export const withSettings = (result: ResultRow, [settings]: readonly RawRow[] = []): ResultRow => ({
+  ...result,
+  headersSetting: text(settings?.[0]),
+  statusSetting: text(settings?.[1]),
+})
+
 /** The body of an explained request: the lines of EXPLAIN. */
 export const explainBody = (rows: readonly RawRow[]): string => rows.map(([line]) => `${text(line) ?? ''}\n`).join('')

@@ -9,7 +9,8 @@ import { arrayText, parameter } from './parameter.ts'
 import { payloadAlias, payloadSql } from './payload.ts'
 
 const callAlias = 'pgrst_call'
-const returnedValue = 'pgrst_scalar'
+/** The column of a function that returns scalar values. */
+export const returnedValue = 'pgrst_scalar'
 
 const argumentName = ({ name, variadic }: RoutineParameter): string =>
   `${variadic ? 'VARIADIC ' : ''}${identifier(name)} := `

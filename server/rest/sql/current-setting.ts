@@ -6,6 +6,13 @@ const currentSetting = (name: string): string => `nullif(current_setting('${name
 export const responseHeaders = currentSetting('response.headers')
 export const responseStatus = currentSetting('response.status')
 
+/** Returns headers and status, in one row: what functions have set up to then. */
+export const settingsStatement = {
+  text: `SELECT ${responseHeaders}, ${responseStatus}`,
+  values: [],
+  hasNoEffect: true,
+} as const
+
 /** The number of rows that an upsert created: incremented for each row of the body, decremented for each update. */
 export const insertedCount = `nullif(current_setting('pgrst.inserted', true),'')::int`
 

@@ -17,6 +17,7 @@ import { isGrouped, type ReadPlan } from '../plan/read-plan.ts'
 import { callStatement } from './call.ts'
 import { limitedSum } from '../request/integer.ts'
 import { countStatement, dependsOnEmbeds } from './count.ts'
+import { encodableRead, type SelectedColumn, type SelectedColumns } from './encodable-select.ts'
 import { join, type Fragment } from './fragment.ts'
 import { relationOf } from './from.ts'
 import { resultAlias, sourceName } from './handler.ts'
@@ -45,6 +46,8 @@ export type RowsForm = {
   readonly hasVersion: boolean
   /** Whether no other statement can run in place of this one, so that all rows are encoded. */
   readonly isOnlyForm?: boolean
+  /** Whether what runs may set `response.headers` and `response.status`, so that `settingsStatement` has to follow. */
+  readonly isLoud?: boolean
   /** Number of rows after which one more only tells that there are more (`db-max-rows`). */
   readonly cutAt?: number | undefined
 }
@@ -68,7 +71,7 @@ function isSingle(plan: CrudPlan): boolean {
  * The rows of a read or call. Undefined for plans whose response needs more of the database: other media types, numbers of rows
  * that a function returns in part.
  *
- * Whether the plan is quiet (`isQuiet`) is for the caller to know: the rows tell nothing of `response.headers`.
+ * Whether the plan is quiet (`isQuiet`) is for the caller to know.
  */
 export function rowsSql(plan: CrudPlan, shape: StatementShape, { dbMaxRows }: StatementSettings): RowsSql | undefined {
   if (plan.kind === 'mutate' || plan.explain) return undefined
@@ -117,6 +120,26 @@ export function rowsSql(plan: CrudPlan, shape: StatementShape, { dbMaxRows }: St
       ') pgrst_rows ON TRUE',
     ],
   }
+}
+
+/**
+ * The rows of a call that has no other result, because it cannot run twice. It may set headers and status. Undefined if the
+ * columns are not known that the response has, and for a function that returns nothing.
+ *
+ * @param columns of the result
+ * @param isKnown whether the server can encode the values of a column, whatever the function sets
+ */
+export function calledRowsSql(
+  plan: CrudPlan & { kind: 'call' },
+  shape: StatementShape,
+  settings: StatementSettings,
+  columns: SelectedColumns | undefined,
+  isKnown: (column: SelectedColumn) => boolean,
+): RowsSql | undefined {
+  if (plan.page) return undefined
+  const read = encodableRead(plan.read, columns, isKnown)
+  const rows = read && rowsSql({ ...plan, read }, shape, settings)
+  return rows && { ...rows, isOnlyForm: true, isLoud: true }
 }
 
 /** The rows of a keyset page. */

@@ -28,8 +28,11 @@ const named = (value: Fragment, alias: string | null): Fragment =>
   alias === null ? value : [value, ' AS ', identifier(alias)]
 
 /** An item of a relation's own select list. */
-export const selectFieldSql = (relation: QualifiedIdentifier, selected: PlannedSelectField): Fragment =>
-  named(valueSql(relation, selected), selected.alias)
+export function selectFieldSql(relation: QualifiedIdentifier, selected: PlannedSelectField): Fragment {
+  const value = valueSql(relation, selected)
+  if (selected.isJson !== true) return named(value, selected.alias)
+  return named(['pg_catalog.to_json(', value, ')'], selected.alias ?? selected.field.name)
+}
 
 /** The value of an item of a select list, without its name. */
 export function valueSql(

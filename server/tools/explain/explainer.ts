@@ -157,11 +157,15 @@ export class Explainer {
     if (caller.body === undefined && methodsWithBody.has(caller.method)) {
       return { rows: transaction.statements.map(() => [[Buffer.from('t')]]) }
     }
-    const { config, schemaCache, cursors } = snapshot()
+    const current = snapshot()
+    const { config, schemaCache, cursors } = current
     if (!schemaCache || !caller.identity) throw new Error('the schema cache is not loaded')
     // Plans of the cache contain markers instead of the values of the request.
     const extensions = this.#extensions
-    const context = { snapshot: { config, plans: new PlanCache(0), cursors }, extensions, schemaCache, validator }
+    const { mayRepeatPreRequest, encodesRows } = current
+    const plans = new PlanCache(0)
+    const within = { config, plans, cursors, mayRepeatPreRequest, encodesRows }
+    const context = { snapshot: within, extensions, schemaCache, validator }
     const prepared = prepare(caller.http, context, () => undefined)
     if (prepared instanceof ApiError) throw prepared
     const { identity, options } = caller

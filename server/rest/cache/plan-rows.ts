@@ -1,0 +1,74 @@
+// Which plans return rows that the server writes as JSON, and whether these are the only form of a result or may run in place of
+// the statement.
+import { qualifiedKey } from '../../catalogue/identifier.ts'
+import { returnsSetOfScalar, returnsScalar, type Routine } from '../../catalogue/routine.ts'
+import type { SchemaCache } from '../../catalogue/schema-cache.ts'
+import { isAlwaysEncodable, isEncodable } from '../encode/column-type.ts'
+import { SharedRowsPlan } from '../encode/rows-plan.ts'
+import type { PrepareContext } from '../extension.ts'
+import { hasNoEffect, isQuiet, isQuietWrite } from '../plan/effect.ts'
+import type { CrudPlan } from '../plan/plan.ts'
+import type { PlannedRequest } from '../request/api-request.ts'
+import type { RowsPlan } from '../row-transfer.ts'
+import { returnedValue } from '../sql/call.ts'
+import type { SelectedColumns } from '../sql/encodable-select.ts'
+import { render, type Statement } from '../sql/fragment.ts'
+import { calledRowsSql, rowsSql, writtenRowsSql, type RowsSql } from '../sql/rows.ts'
+
+/** A statement that returns rows, and what is made of them. */
+export type PlannedRows = { readonly statement: Statement; readonly rows: RowsPlan }
+
+type Context = Pick<PrepareContext, 'snapshot' | 'schemaCache'>
+
+function plannedRows(rows: RowsSql | undefined, { textTypes }: SchemaCache): PlannedRows | undefined {
+  if (!rows) return undefined
+  const statement = render(rows.sql)
+  return { statement, rows: new SharedRowsPlan(statement.text, rows, textTypes) }
+}
+
+/**
+ * The rows of a write, or of a call that may have an effect. They are the only form of the result, which is decided before it
+ * runs, because it cannot run again. Undefined for reads, and for writes and calls that are made otherwise.
+ */
+export function onlyRows(plan: CrudPlan, { shape }: PlannedRequest, context: Context): PlannedRows | undefined {
+  const { snapshot, schemaCache: cache } = context
+  const { config } = snapshot
+  if (plan.kind === 'read' || cache.isDistributed || !snapshot.encodesRows) return undefined
+  if (plan.kind === 'call') {
+    if (mayRunTwice(plan, context)) return undefined
+    const columns = returnedColumns(plan.routine, cache)
+    const rows = calledRowsSql(plan, shape, config, columns, (column) => isAlwaysEncodable(column, cache.textTypes))
+    return plannedRows(rows, cache)
+  }
+  if (config.dbPreRequest !== null || !isQuietWrite(plan, cache)) return undefined
+  const { into } = plan.mutate
+  const columns = cache.tables.get(qualifiedKey(into.schema, into.name))?.columns
+  const isKnown = (column: Parameters<typeof isEncodable>[0]): boolean => isEncodable(column, cache.textTypes)
+  return plannedRows(columns && writtenRowsSql(plan, shape, columns, isKnown), cache)
+}
+
+/** The rows that may run in place of the statement of a plan, which then has no effect. */
+export function insteadRows(
+  plan: CrudPlan,
+  { shape }: PlannedRequest,
+  { snapshot: { config, encodesRows }, schemaCache: cache }: Context,
+): PlannedRows | undefined {
+  if (!encodesRows || config.dbPreRequest !== null || !isQuiet(plan, cache)) return undefined
+  return plannedRows(rowsSql(plan, shape, config), cache)
+}
+
+/** Whether nothing that a plan or the pre-request function executes can have an effect outside of its transaction. */
+const mayRunTwice = (plan: CrudPlan, { snapshot, schemaCache }: Context): boolean =>
+  snapshot.mayRepeatPreRequest && hasNoEffect(plan, schemaCache)
+
+/** The columns of the result of a function; undefined if they are not known. */
+function returnedColumns(routine: Routine, { tables }: SchemaCache): SelectedColumns | undefined {
+  const { type, typeOid, columns } = routine.returns
+  if (returnsScalar(routine) || returnsSetOfScalar(routine)) {
+    const value = { name: returnedValue, ...(typeOid !== undefined && { typeOid }) }
+    return new Map([[returnedValue, value]])
+  }
+  if (!columns) return tables.get(qualifiedKey(type.schema, type.name))?.columns
+  const known = new Map(columns.flatMap(({ name, typeOid }) => (name === null ? [] : [[name, { name, typeOid }]])))
+  return known.size === columns.length ? known : undefined
+}
