@@ -176,7 +176,7 @@ export function generatedWrittenRows(shape: Random, value: Random): SentRequest 
   }
   if (shape.chance(0.1)) parameters.push(`order=${quoted(target.columns[0]?.[0] ?? 'id')}.desc`)
   if (shape.chance(0.05)) parameters.push('limit=1')
-  const prefer = [shape.chance(0.85) ? 'return=representation' : '', ...shape.some(0, 2, () => shape.pick(preferences))]
+  const prefer = [shape.chance(0.7) ? 'return=representation' : '', ...shape.some(0, 2, () => shape.pick(preferences))]
   const isArray = shape.chance(0.5)
   const most = method === 'POST' && isArray ? 4 : 1
   const rows = value.some(isArray ? 0 : 1, most, () => rowOf(columns, value))

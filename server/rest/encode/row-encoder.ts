@@ -259,7 +259,7 @@ class RowsInProgress implements EncodedRows {
     }
     const { body, cutAt } = encoder.form
     const rows = this.#rows++
-    if ((body === 'first' && rows > 0) || rows === cutAt) return true
+    if (body === 'none' || (body === 'first' && rows > 0) || rows === cutAt) return true
     if (this.#pending + encoder.mostBytes(end - from) > scratch.length) {
       this.#rows = rows
       return false
@@ -313,8 +313,9 @@ class RowsInProgress implements EncodedRows {
 
   end(): RawRow {
     const { body, pageTotal, tableTotal, hasVersion, cutAt = Infinity } = this.#encoder.form
-    if (this.#rows === 0) this.#pending = (body === 'array' ? emptyArray : noValue).copy(scratch)
-    else if (body === 'array') scratch[this.#pending++] = closingBracket
+    if (body === 'array' && this.#rows > 0) scratch[this.#pending++] = closingBracket
+    else if (body !== 'none' && this.#rows === 0)
+      this.#pending = (body === 'array' ? emptyArray : noValue).copy(scratch)
     const page = pageTotal === 'one' ? one : Buffer.from(String(Math.min(this.#rows, cutAt)), 'latin1')
     const location = this.#edges ?? (this.#rows > cutAt ? more : noLocation)
     const all = tableTotal === 'page' ? page : this.#total

@@ -32,8 +32,8 @@ export type RowsSql = RowsForm & { readonly sql: Fragment }
 
 /** What the server makes of rows. */
 export type RowsForm = {
-  /** Whether the body is an array of the rows, or the first of them alone. */
-  readonly body: 'array' | 'first'
+  /** Whether the body is an array of the rows, or the first of them alone, or there is none, because the rows are only counted. */
+  readonly body: 'array' | 'first' | 'none'
   /** Whether the only column is the value itself. */
   readonly isScalar: boolean
   /** Number of rows in the result: those that arrive, or one. */
@@ -184,8 +184,8 @@ const countedSql = (read: ReadPlan): Fragment => [
 const mostReturned = 1600
 
 /**
- * The rows of a write that has no other result: it returns columns of a table, in the order in which it writes them. Undefined for
- * all other writes.
+ * The rows of a write that has no other result: it returns columns of a table, in the order in which it writes them, or nothing but
+ * their number. Undefined for all other writes.
  *
  * Whether the write is quiet (`isQuietWrite`) is for the caller to know.
  *
@@ -200,13 +200,29 @@ export function writtenRowsSql(
   const { mutate, read, version } = plan
   const { select } = read
   const { into } = mutate
-  if (plan.explain || preferences.representation !== 'representation' || !isPlainJson(plan.handler)) return undefined
+  const { representation } = preferences
+  const hasBody = representation === 'representation'
+  if (plan.explain || !(hasBody ? isPlainJson(plan.handler) : plan.handler.kind === 'none')) return undefined
+  // The key of a created row is for the header `Location`.
+  if (representation === 'headers-only') return undefined
   // Their responses need more than rows.
   if (plan.precondition || plan.matchedCount || version?.kind === 'column') return undefined
   if (mutate.kind === 'update' && mutate.columns.length === 0) return undefined
   if (mutate.kind === 'insert' && (mutate.staged || countsInserted(mutate, preferences.resolution))) return undefined
   if (read.embeds.length > 0 || read.order.length > 0 || read.where.length > 0 || !isAllRows(read.range))
     return undefined
+  const form = {
+    isScalar: false,
+    pageTotal: 'rows',
+    tableTotal: 'none',
+    hasVersion: version !== undefined,
+    isOnlyForm: true,
+  } as const
+  const leading = version ? [`${version.sql.written(version)} AS pgrst_version`] : []
+  if (!hasBody) {
+    if (mutate.returning.length > 0) return undefined
+    return { ...form, sql: mutateStatement(mutate, version && join(leading, ', ')), body: 'none' }
+  }
   const width = select.reduce((sum, { field }) => sum + (field.name === '*' ? columns.size : 1), 0)
   if (read.distinct || isGrouped(read) || width === 0 || width > mostReturned) return undefined
   const isPlain = ({ field, cast, alias }: PlannedSelectField): boolean => {
@@ -220,14 +236,9 @@ export function writtenRowsSql(
   const names = new Set(select.map(({ field }) => field.name))
   if (!select.every(isPlain) || !mutate.returning.every((name) => names.has(name))) return undefined
   const list = select.map((selected) => selectFieldSql(into, selected))
-  const leading = version ? [`${version.sql.written(version)} AS pgrst_version`] : []
   return {
+    ...form,
     sql: mutateStatement(mutate, join([...leading, ...list], ', ')),
     body: isSingle(plan) ? 'first' : 'array',
-    isScalar: false,
-    pageTotal: 'rows',
-    tableTotal: 'none',
-    hasVersion: version !== undefined,
-    isOnlyForm: true,
   }
 }
