@@ -62,7 +62,7 @@ class TransactionRun implements SharedRun, LargeBodies {
   readonly #pool: ConnectionPool
   readonly #transaction: RestTransaction
   readonly #options: TransactionOptions
-  readonly waitsForLargeRows: boolean
+  readonly #streams: boolean
   /** Receives rows while they arrive. */
   readonly #receiver: RowReceiver | undefined
   readonly #source: RunOptions['source']
@@ -96,24 +96,38 @@ class TransactionRun implements SharedRun, LargeBodies {
     this.#options = options
     this.#source = source
     this.#settingsError = settingsError
-    this.waitsForLargeRows = !streams
+    this.#streams = streams
     this.#resolve = resolve
     this.#reject = reject
     this.kind = transaction.readOnly ? 'read' : 'write'
-    this.part = statementsOf(transaction)
     this.mayRepeat = transaction.hasNoEffect
     this.keepsSession = keepsSession(transaction)
     this.#receiver = transaction.receiver
     // Statements that are timed one by one, or have a comment of their own, run as they are.
     const isAsGiven = this.observer?.timesStatements === true || this.observer?.note?.place === 'comment'
     this.usesRows = transaction.hasNoEffect && !isAsGiven && this.#hasRoom()
+    this.part = statementsOf(transaction, this.#statements)
   }
 
   start(): void {
     const { stats, statements } = this.#transaction
     const { prepare, sharing } = this.#options
-    const mayShare = stats !== undefined && statements.length === 1 && isPlain(this.#transaction)
+    const isSingle = statements.every(({ isOfRows }, index) => index === 0 || isOfRows === true)
+    const mayShare = stats !== undefined && isSingle && isPlain(this.#transaction)
     if (!mayShare || !this.#pool.shared.share(this, prepare, sharing)) this.runOnOwnConnection()
+  }
+
+  /** What runs: without what is only for rows, if they do not. */
+  get #statements(): readonly PipelineStatement[] {
+    const { statements } = this.#transaction
+    const rows = statements[0]?.rows
+    const runsRows = rows && (rows.plan.isOnlyForm || (this.usesRows && !rows.isGivenUp && !rows.plan.isRefused))
+    return runsRows === true ? statements : statements.filter(({ isOfRows }) => isOfRows !== true)
+  }
+
+  /** A large row that is not the last one cannot be streamed. */
+  get waitsForLargeRows(): boolean {
+    return !this.#streams || this.part.at(-1)?.isOfRows === true
   }
 
   get waitsForPool(): boolean {
@@ -148,7 +162,7 @@ class TransactionRun implements SharedRun, LargeBodies {
 
   get largeBodies(): LargeBodies | undefined {
     // What records a response needs the whole of it.
-    return this.waitsForLargeRows || this.#transaction.claim ? undefined : this
+    return !this.#streams || this.#transaction.claim ? undefined : this
   }
 
   get space(): SpillSpace {
@@ -166,7 +180,7 @@ class TransactionRun implements SharedRun, LargeBodies {
   }
 
   settle(error: Error | undefined, results: RawRow[][]): void {
-    if (!error) this.#succeed(results.slice(this.part.length - this.#transaction.statements.length))
+    if (!error) this.#succeed(results.slice(this.#beforeStatements.length))
     else this.#retryOrFail(error, () => this.runOnOwnConnection())
   }
 
@@ -237,6 +251,11 @@ class TransactionRun implements SharedRun, LargeBodies {
     return part === 0 && statement === (isPlain(this.#transaction) ? 0 : 1) + this.#beforeSettings.length
   }
 
+  get #beforeStatements(): PipelinePart {
+    const { settings, before } = this.#transaction
+    return [settings, ...before]
+  }
+
   get #beforeSettings(): PipelinePart {
     const { claim } = this.#transaction
     if (claim) return [loginRole, claim.statement]
@@ -268,10 +287,11 @@ class TransactionRun implements SharedRun, LargeBodies {
   }
 
   #runStatements(client: PipelineClient): Promise<RawRow[][]> {
-    const { stats, readOnly, statements } = this.#transaction
+    const { stats, readOnly } = this.#transaction
+    const statements = this.#statements
     const observer: PipelineObserver = {
       onLargeRow:
-        readOnly && statements.length === 1 && !this.waitsForLargeRows
+        readOnly && statements.length === 1 && this.#streams
           ? (fields, last) => this.onLargeRow(fields, last)
           : undefined,
       largeBodies: this.largeBodies,
@@ -283,8 +303,8 @@ class TransactionRun implements SharedRun, LargeBodies {
         cancelBeforeClose(client)
       },
     }
-    const before = [...this.#beforeSettings, ...this.part.slice(0, this.part.length - statements.length)]
-    return runStages(client, this.#transaction, before, { prepare: this.#options.prepare, observer })
+    const before = [...this.#beforeSettings, ...this.#beforeStatements]
+    return runStages(client, { ...this.#transaction, statements }, before, { prepare: this.#options.prepare, observer })
   }
 }
 
@@ -293,5 +313,5 @@ const noPrivilege = '42501'
 /** too_many_columns: a select list has at most 1,664, some of which may be those that precede the rows. */
 const tooManyColumns = '54011'
 
-const statementsOf = ({ settings, before, statements }: RestTransaction): PipelinePart =>
+const statementsOf = ({ settings, before }: RestTransaction, statements: PipelinePart): PipelinePart =>
   before.length === 0 ? [settings, ...statements] : [settings, ...before, ...statements]

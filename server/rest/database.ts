@@ -45,6 +45,8 @@ export type PipelineStatement = {
    * time. A database may always run the statement itself, unless that returns the rows (`RowsPlan.isOnlyForm`).
    */
   readonly rows?: RowsRequest | undefined
+  /** Whether it is only for `rows`: it does not run if the statement before it runs itself, which returns the same. */
+  readonly isOfRows?: boolean
 }
 
 /** The statement that sets role, claims and other settings for a transaction. It has no effect outside of it. */

@@ -20,6 +20,17 @@ export function rowOf(plan: CrudPlan, { nested, rows }: Prepared, results: Resul
   return rows?.plan.isLoud === true ? withSettings(row, results.at(-1)) : row
 }
 
+/** Bytes of a result above which the next one is not encoded if no other statement could run in place of the rows. */
+const mostOfOnlyRows = 1024 * 1024
+
+/** The rows that run as the main statement, or may run in its place. */
+function rowsToRun({ rows, stats }: Prepared, main: PipelineStatement, { trace }: AnswerContext): Prepared['rows'] {
+  if (!rows || rows.plan.text === main.text) return rows
+  // The log has the statement itself.
+  if (!stats || trace.statements) return undefined
+  return rows.plan.isOnlyForm && stats.largest > mostOfOnlyRows ? undefined : rows
+}
+
 /** Discards a body that will not be sent, to free the connection that it is streamed from. */
 export const drop = (body: Body): void => {
   if (isStreamed(body)) body.drop()
@@ -41,28 +52,24 @@ export async function runCrud(
   claim?: Claim,
 ): Promise<ResultRow> {
   const { config } = context.snapshot
-  const { request, main = noStatement(), stats, rows: asRows } = prepared
+  const { request, main = noStatement(), stats } = prepared
   if (plan.explain) {
     const { rows, arriving } = await run(plan, prepared, identity, context, [main], { main })
     // A large plan in JSON is one field, which is streamed.
     return { ...readResult(plan.kind, []), body: arriving ?? explainBody(rows[0] ?? []) }
   }
   if (prepared.nested) return runNested(prepared.nested, plan, prepared, identity, context, claim)
-  const isOnlyForm = asRows?.plan.isOnlyForm === true
+  const rowsRun = rowsToRun(prepared, main, context)
   const statements: PipelineStatement[] = [
-    {
-      text: main.text,
-      values: main.values,
-      resultFormats: resultFormatsOf(plan),
-      // The log has the statement itself.
-      rows: isOnlyForm || (stats && !context.trace.statements) ? asRows : undefined,
-    },
+    rowsRun?.plan.isOnlyForm === true
+      ? { text: rowsRun.plan.text, values: rowsRun.values, rows: rowsRun }
+      : { text: main.text, values: main.values, resultFormats: resultFormatsOf(plan), rows: rowsRun },
   ]
   const planned = needsPlannedCount(plan, request.shape)
   if (planned) statements.push({ ...render(explainCountStatement(plan.read)), isUnprepared: true })
   const requirement = plan.readOnly ? undefined : firstOf(context.extensions.requirement, plan, request)
   if (requirement?.statement) statements.push(requirement.statement)
-  const isLoud = asRows?.plan.isLoud === true
+  const isLoud = rowsRun?.plan.isLoud === true
   if (isLoud) statements.push(settingsStatement)
   const hasVersion = returnsVersion(plan)
   const checkResult = (results: Results): ApiError | undefined => {
@@ -78,7 +85,8 @@ export async function runCrud(
     main,
   })
   const result = readResult(plan.kind, rows[0] ?? [], arriving, hasVersion)
-  const row = isLoud ? withSettings(result, rows.at(-1)) : result
+  // The statement itself reads them.
+  const row = isLoud && rows.length === statements.length ? withSettings(result, rows.at(-1)) : result
   const error = checksInTransaction ? undefined : resultError(plan, row, request.shape)
   if (error) {
     drop(row.body)

@@ -105,6 +105,18 @@ const sources: readonly [Vocabulary, ...Vocabulary[]] = [
     order: 'owner',
     embeds: [],
   },
+  {
+    name: 'announced',
+    columns: [
+      ['id', 'integer'],
+      ['note', 'text'],
+      ['moment', 'time'],
+      ['doc', 'json'],
+      ['size', 'json'],
+    ],
+    order: 'id',
+    embeds: [],
+  },
   ...vocabularies,
 ]
 
@@ -123,6 +135,7 @@ const calls = [
     'no_text',
     'no_json',
   ],
+  ...['announced_of', 'announced_of?lowest=39', 'announced_of?lowest=900'],
   ...['one_share', 'one_style', 'outs?a=1', 'tabled?lowest=40', 'samples_of?who=bob', 'motto', 'teapot'],
 ] as const
 
@@ -213,10 +226,12 @@ function generatedRow(shape: Random, value: Random): SentRequest {
 const shapesAtOnce = 25
 const requestsOfShape = 16
 
-/** Comparisons without and with a limit of rows, which few connections of the database serve, and the callers. */
+/** Comparisons without and with a limit of rows, and with functions before every request, which few connections of the database serve, and the callers. */
 export type RowsService = {
   readonly unlimited: RowsComparison
   readonly limited: RowsComparison
+  /** With functions before every request that set what its headers say: one that only reads, and one that might write. */
+  readonly loud: readonly [RowsComparison, RowsComparison]
   /** The header `Authorization`; undefined for an anonymous caller. */
   readonly callers: readonly [string | undefined, ...(string | undefined)[]]
 }
@@ -247,12 +262,21 @@ export async function startRowsService(t: Pick<Test, 'teardown'>): Promise<RowsS
   const env = { ...rest, PGRST_DB_AGGREGATES_ENABLED: 'true' }
   const unlimited = await startRowsComparison(t, uri, env, connections)
   const limited = await startRowsComparison(t, uri, { ...env, PGRST_DB_MAX_ROWS: '3' }, connections)
+  const announcing = await startRowsComparison(t, uri, { ...env, PGRST_DB_PRE_REQUEST: 'tools.announces' }, connections)
+  const writing = await startRowsComparison(t, uri, { ...env, PGRST_DB_PRE_REQUEST: 'tools.may_write' }, connections)
   return {
     unlimited,
     limited,
+    loud: [announcing, writing],
     callers: [undefined, await bearer(user, { sub: 'ann' }), await bearer(user, { sub: 'bob' }), await bearer(service)],
   }
 }
+
+const loudHeaders = ({ chance, pick }: Random): SentRequest['headers'] => ({
+  ...(chance(0.4) ? { 'X-Loud': pick(['[{"X-One": "1"}]', '[]', 'no JSON', '[{"Content-Type": "text/x"}]']) } : {}),
+  ...(chance(0.2) ? { 'X-Status': pick(['201', '418', 'x']) } : {}),
+  ...(chance(0.2) ? { 'X-Style': pick(['German', 'SQL, DMY', 'ISO, MDY', 'nonsense']) } : {}),
+})
 
 export type RowsOutcome = {
   /** One for each request that was answered differently. */
@@ -262,7 +286,7 @@ export type RowsOutcome = {
 
 /** Sends generated requests of all callers, and compares the responses. Calls `on.progress` from time to time. */
 export async function compareRows(
-  { unlimited, limited, callers }: RowsService,
+  { unlimited, limited, loud, callers }: RowsService,
   seed: number,
   requests: number,
   on: { readonly progress?: (sent: number) => void; readonly difference?: (text: string) => void } = {},
@@ -281,8 +305,12 @@ export async function compareRows(
       const headers = shape.chance(0.1) ? withMedia(generated, { Prefer: 'pagination=keyset' }) : generated
       const caller = random.pick(callers)
       const authorized = caller === undefined ? headers : { ...headers, Authorization: caller }
-      const comparison = isLimited ? limited : unlimited
-      const { status, difference } = await comparison.compare({ ...request, headers: authorized }, connection)
+      const isLoud = !isLimited && shape.chance(0.3)
+      const comparison = isLimited ? limited : isLoud ? shape.pick(loud) : unlimited
+      const { status, difference } = await comparison.compare(
+        { ...request, headers: isLoud ? { ...authorized, ...loudHeaders(random) } : authorized },
+        connection,
+      )
       statuses.set(status, (statuses.get(status) ?? 0) + 1)
       if (difference !== undefined && !isOfPlan.test(difference) && !isOfOrder.test(difference)) {
         differences.push(difference)

@@ -11,19 +11,24 @@ import type { CrudPlan } from '../plan/plan.ts'
 import type { PlannedRequest } from '../request/api-request.ts'
 import type { RowsPlan } from '../row-transfer.ts'
 import { returnedValue } from '../sql/call.ts'
-import type { SelectedColumns } from '../sql/encodable-select.ts'
+import type { SelectedColumn, SelectedColumns } from '../sql/encodable-select.ts'
 import { render, type Statement } from '../sql/fragment.ts'
-import { calledRowsSql, rowsSql, writtenRowsSql, type RowsSql } from '../sql/rows.ts'
+import { calledRowsSql, onlyReadRowsSql, rowsSql, writtenRowsSql, type RowsSql } from '../sql/rows.ts'
 
 /** A statement that returns rows, and what is made of them. */
 export type PlannedRows = { readonly statement: Statement; readonly rows: RowsPlan }
 
 type Context = Pick<PrepareContext, 'snapshot' | 'schemaCache'>
 
-function plannedRows(rows: RowsSql | undefined, { textTypes }: SchemaCache): PlannedRows | undefined {
+/** @param isLoud whether what runs may set headers and status */
+function plannedRows(
+  rows: RowsSql | undefined,
+  { textTypes }: SchemaCache,
+  isLoud = rows?.isLoud === true,
+): PlannedRows | undefined {
   if (!rows) return undefined
   const statement = render(rows.sql)
-  return { statement, rows: new SharedRowsPlan(statement.text, rows, textTypes) }
+  return { statement, rows: new SharedRowsPlan(statement.text, { ...rows, isLoud }, textTypes) }
 }
 
 /**
@@ -33,7 +38,8 @@ function plannedRows(rows: RowsSql | undefined, { textTypes }: SchemaCache): Pla
 export function onlyRows(plan: CrudPlan, { shape }: PlannedRequest, context: Context): PlannedRows | undefined {
   const { snapshot, schemaCache: cache } = context
   const { config } = snapshot
-  if (plan.kind === 'read' || cache.isDistributed || !snapshot.encodesRows) return undefined
+  // The result of what only reads may be streamed by the statement.
+  if (plan.readOnly || cache.isDistributed || !snapshot.encodesRows) return undefined
   if (plan.kind === 'call') {
     if (mayRunTwice(plan, context)) return undefined
     const columns = returnedColumns(plan.routine, cache)
@@ -47,14 +53,27 @@ export function onlyRows(plan: CrudPlan, { shape }: PlannedRequest, context: Con
   return plannedRows(columns && writtenRowsSql(plan, shape, columns, isKnown), cache)
 }
 
-/** The rows that may run in place of the statement of a plan, which then has no effect. */
-export function insteadRows(
-  plan: CrudPlan,
-  { shape }: PlannedRequest,
-  { snapshot: { config, encodesRows }, schemaCache: cache }: Context,
-): PlannedRows | undefined {
-  if (!encodesRows || config.dbPreRequest !== null || !isQuiet(plan, cache)) return undefined
-  return plannedRows(rowsSql(plan, shape, config), cache)
+/**
+ * The rows that may run in place of the statement of a plan that only reads. If it may have an effect nevertheless, such as that of
+ * the pre-request function, none of both can run after the other: whether the rows do is decided before.
+ */
+export function insteadRows(plan: CrudPlan, { shape }: PlannedRequest, context: Context): PlannedRows | undefined {
+  const { snapshot, schemaCache: cache } = context
+  const { config } = snapshot
+  if (!snapshot.encodesRows || !plan.readOnly) return undefined
+  const isLoud = config.dbPreRequest !== null || !isQuiet(plan, cache)
+  if (mayRunTwice(plan, context)) return plannedRows(rowsSql(plan, shape, config), cache, isLoud)
+  if (cache.isDistributed) return undefined
+  const isKnown = (column: SelectedColumn): boolean => isAlwaysEncodable(column, cache.textTypes)
+  if (plan.kind === 'read') {
+    const { from } = plan.read
+    const columns = cache.tables.get(qualifiedKey(from.schema, from.name))?.columns
+    const rows = hasNoEffect(plan, cache) ? onlyReadRowsSql(plan, shape, config, columns, isKnown) : undefined
+    return plannedRows(rows, cache, isLoud)
+  }
+  // The size of its results is not known, because it never shares a connection.
+  if (plan.routine.volatility === 'volatile') return undefined
+  return plannedRows(calledRowsSql(plan, shape, config, returnedColumns(plan.routine, cache), isKnown), cache)
 }
 
 /** Whether nothing that a plan or the pre-request function executes can have an effect outside of its transaction. */

@@ -11,6 +11,7 @@ export const settingsStatement = {
   text: `SELECT ${responseHeaders}, ${responseStatus}`,
   values: [],
   hasNoEffect: true,
+  isOfRows: true,
 } as const
 
 /** The number of rows that an upsert created: incremented for each row of the body, decremented for each update. */

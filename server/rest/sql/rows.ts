@@ -142,6 +142,21 @@ export function calledRowsSql(
   return rows && { ...rows, isOnlyForm: true, isLoud: true }
 }
 
+/** The same of a read that cannot run twice, because the pre-request function may have an effect. */
+export function onlyReadRowsSql(
+  plan: CrudPlan & { kind: 'read' },
+  shape: StatementShape,
+  settings: StatementSettings,
+  columns: SelectedColumns | undefined,
+  isKnown: (column: SelectedColumn) => boolean,
+): RowsSql | undefined {
+  // An error may be of the row that only says that there are more.
+  if (plan.page || plan.cutAt !== undefined) return undefined
+  const read = encodableRead(plan.read, columns, isKnown)
+  const rows = read && rowsSql({ ...plan, read }, shape, settings)
+  return rows && { ...rows, isOnlyForm: true }
+}
+
 /** The rows of a keyset page. */
 function pageRowsSql(
   plan: CrudPlan & { kind: 'read' | 'call' },
