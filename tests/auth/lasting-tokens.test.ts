@@ -210,3 +210,20 @@ t.test('a reload turns the check on and off', async (t) => {
   await reload({ [setting]: 'true' })
   t.ok(await until(async () => (await http('GET', '/rest/v1/notes')({ Authorization: `Bearer ${token}` })) === 401))
 })
+
+t.test('what was not checked while the check was off for a moment is checked afterwards', async (t) => {
+  await reload({ [setting]: 'true' })
+  const session = await signUp(ask)
+  const { access_token: token } = session
+  const [own, other] = await channelsOf(t, token)
+  await reload({ [setting]: 'false' })
+  await ask('POST', '/logout?scope=global', { token })
+  const late = await dial(t, url)
+  await late.opened
+  t.match(await late.join('a', {}, { access_token: token }), { status: 'ok' })
+  await reload({ [setting]: 'true' })
+  t.match(await own?.closed, { code: 1008, reason: over }, 'a socket')
+  for (const client of [other, late]) {
+    t.match(await client?.next('system', 'realtime:a'), { payload: { message: over } }, 'a channel')
+  }
+})

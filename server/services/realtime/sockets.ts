@@ -42,14 +42,12 @@ export class Sockets {
     allowSynchronousEvents: false,
   })
   #verifier: JwtVerifier
-  #checksSessions: boolean
   #isPrivateOnly: boolean
   #timers: readonly NodeJS.Timeout[] = []
 
   constructor(parts: RealtimeParts) {
     this.#parts = parts
     this.#verifier = parts.verifier()
-    this.#checksSessions = parts.checksSessions()
     this.#isPrivateOnly = parts.settings().realtimePrivateOnly
   }
 
@@ -138,14 +136,16 @@ export class Sockets {
 
   /** With other secrets, all tokens may be invalid; with a check of sessions, those of sessions that have ended without one. */
   #checkSettings(): void {
-    const [verifier, checksSessions] = [this.#parts.verifier(), this.#parts.checksSessions()]
+    const { tokens } = this.#parts
+    const verifier = this.#parts.verifier()
+    // Not what the setting was at the last look: sessions may have gone unchecked for less than the time between two.
+    const wereUnchecked = this.#parts.checksSessions() && tokens.takeUnchecked()
     if (verifier !== this.#verifier) {
       this.#verifier = verifier
       void this.checkAgain(() => true)
-    } else if (checksSessions && !this.#checksSessions) {
+    } else if (wereUnchecked) {
       void this.checkAgain(({ session }) => session !== undefined)
     }
-    this.#checksSessions = checksSessions
     const { realtimePrivateOnly: isPrivateOnly } = this.#parts.settings()
     if (isPrivateOnly && !this.#isPrivateOnly) {
       this.#disconnect((socket) => has(socket, ({ request }) => !request.isPrivate))

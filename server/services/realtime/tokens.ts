@@ -67,25 +67,36 @@ export const expiredText = (expiresAt: number, now: number): string =>
 export type Tokens = {
   /** @throws TokenRefused */
   readonly verify: (token: string | undefined) => Promise<Credential>
+  /** Whether sessions were not checked since the last call, because the settings said so. */
+  readonly takeUnchecked: () => boolean
 }
 
-export const createTokens = (options: CredentialChecks): Tokens => ({
-  verify: async (given) => {
-    const token = cleaned(given)
-    if (token === undefined) throw new TokenRefused('missing', 'API key is missing')
-    if (token === '') throw new TokenRefused('malformed', malformed)
-    if (isApiKey(token)) return keyCredential(token, options)
-    const identity = await verified(token, options.verifier())
-    const { exp } = identity.claims
-    const now = Date.now()
-    if (typeof exp !== 'number' || !hasRole(identity, options.verifier())) throw noClaims()
-    const expiresAt = Math.round(exp)
-    if (expiresAt * 1000 <= now) throw new TokenRefused('expired', expiredText(expiresAt, now))
-    const session = namedSession(identity)
-    if (session && options.checksSessions()) await checkSession(session, options.database)
-    return { token, identity, expiresAt, session, keyHash: undefined }
-  },
-})
+export function createTokens(options: CredentialChecks): Tokens {
+  let hasUnchecked = false
+  return {
+    verify: async (given) => {
+      const token = cleaned(given)
+      if (token === undefined) throw new TokenRefused('missing', 'API key is missing')
+      if (token === '') throw new TokenRefused('malformed', malformed)
+      if (isApiKey(token)) return keyCredential(token, options)
+      const identity = await verified(token, options.verifier())
+      const { exp } = identity.claims
+      const now = Date.now()
+      if (typeof exp !== 'number' || !hasRole(identity, options.verifier())) throw noClaims()
+      const expiresAt = Math.round(exp)
+      if (expiresAt * 1000 <= now) throw new TokenRefused('expired', expiredText(expiresAt, now))
+      const session = namedSession(identity)
+      if (session && options.checksSessions()) await checkSession(session, options.database)
+      else if (session) hasUnchecked = true
+      return { token, identity, expiresAt, session, keyHash: undefined }
+    },
+    takeUnchecked: () => {
+      const had = hasUnchecked
+      hasUnchecked = false
+      return had
+    },
+  }
+}
 
 /** Some clients encode the token twice, or break it into lines. */
 function cleaned(token: string | undefined): string | undefined {
