@@ -76,8 +76,6 @@ function isSingle(plan: CrudPlan): boolean {
 export function rowsSql(plan: CrudPlan, shape: StatementShape, { dbMaxRows }: StatementSettings): RowsSql | undefined {
   if (plan.kind === 'mutate' || plan.explain) return undefined
   if (!isPlainJson(plan.handler) || plan.isStreamed === true) return undefined
-  const { count } = shape.preferences
-  if (count === 'planned' || count === 'estimated') return undefined
   if (plan.page) return pageRowsSql(plan, plan.page, shape, dbMaxRows)
   // What is counted are all rows, even if limits of embeds leave some of them out.
   if (plan.cutAt !== undefined && dependsOnEmbeds(plan.read)) return undefined
@@ -86,11 +84,18 @@ export function rowsSql(plan: CrudPlan, shape: StatementShape, { dbMaxRows }: St
   const { cutAt } = plan
   const read =
     cutAt === undefined ? plan.read : { ...plan.read, range: { ...plan.read.range, limit: limitedSum(cutAt, 1) } }
+  // Distinct rows have a select list of their own.
+  if (read.distinct && (tableTotal === 'column' || (plan.kind === 'read' && plan.version))) return undefined
   if (plan.kind === 'call') {
     const { routine, handler } = plan
-    if (tableTotal === 'column' || returnsVoid(routine)) return undefined
+    if (returnsVoid(routine)) return undefined
     return {
-      sql: [`WITH ${sourceName} AS (`, callStatement(plan.call), ') ', readStatement(read)],
+      sql: [
+        `WITH ${sourceName} AS (`,
+        callStatement(plan.call),
+        ') ',
+        countedRowsSql(read, tableTotal, countedSql(read)),
+      ],
       body,
       isScalar: returnsScalar(routine) || (handler.kind === 'json' && returnsSetOfScalar(routine)),
       pageTotal: returnsSingle(routine) ? 'one' : 'rows',
@@ -100,26 +105,38 @@ export function rowsSql(plan: CrudPlan, shape: StatementShape, { dbMaxRows }: St
     }
   }
   const { version } = plan
-  const hasVersion = version !== undefined
-  const form = { body, isScalar: false, pageTotal: 'rows', tableTotal, hasVersion, cutAt } as const
-  const leading = [
-    ...(tableTotal === 'column' ? ['TRUE AS pgrst_row'] : []),
-    ...(version ? [`${version.sql.of(relationOf(read), version)} AS pgrst_version`] : []),
-  ]
-  // Distinct rows have a select list of their own.
-  if (leading.length > 0 && read.distinct) return undefined
-  const rows = readStatement(read, { leading })
-  if (tableTotal !== 'column') return { ...form, sql: rows }
+  const leading = version ? [`${version.sql.of(relationOf(read), version)} AS pgrst_version`] : []
   return {
-    ...form,
-    sql: [
-      'SELECT pgrst_total.total, pgrst_rows.* FROM (',
-      countedSql(read),
-      ') pgrst_total LEFT JOIN (',
-      rows,
-      ') pgrst_rows ON TRUE',
-    ],
+    sql: countedRowsSql(read, tableTotal, countedSql(read, mostCounted(shape, dbMaxRows)), leading),
+    body,
+    isScalar: false,
+    pageTotal: 'rows',
+    tableTotal,
+    hasVersion: version !== undefined,
+    cutAt,
   }
+}
+
+/**
+ * Rows, after the number of all rows if that is in a column.
+ *
+ * @param counted selects it
+ * @param leading columns of each row before those of the plan
+ */
+function countedRowsSql(
+  read: ReadPlan,
+  tableTotal: RowsForm['tableTotal'],
+  counted: Fragment,
+  leading: readonly string[] = [],
+): Fragment {
+  if (tableTotal !== 'column') return readStatement(read, { leading })
+  return [
+    'SELECT pgrst_total.total, pgrst_rows.* FROM (',
+    counted,
+    ') pgrst_total LEFT JOIN (',
+    readStatement(read, { leading: ['TRUE AS pgrst_row', ...leading] }),
+    ') pgrst_rows ON TRUE',
+  ]
 }
 
 /**
@@ -167,7 +184,8 @@ function pageRowsSql(
   const tableTotal = tableTotalOf(shape, dbMaxRows, page)
   const { ctes, numberedRows } = page.sql(plan.read, page)
   const source = plan.kind === 'call' ? [`${sourceName} AS (`, callStatement(plan.call), '), '] : ''
-  const total = tableTotal === 'column' ? ['(', countedSql(plan.read), ')'] : undefined
+  const most = plan.kind === 'read' ? mostCounted(shape, dbMaxRows) : undefined
+  const total = tableTotal === 'column' ? ['(', countedSql(plan.read, most), ')'] : undefined
   return {
     sql: ['WITH ', source, ctes, ' ', numberedRows(total)],
     body: isSingle(plan) ? 'first' : 'array',
@@ -179,19 +197,25 @@ function pageRowsSql(
   }
 }
 
+/** Rows of a read that are counted at most: if there are more than `db-max-rows`, the planner's estimate is used. */
+const mostCounted = ({ preferences: { count } }: StatementShape, dbMaxRows: number | null): number | undefined =>
+  count === 'estimated' && dbMaxRows !== null ? dbMaxRows + 1 : undefined
+
 /** Where the number of all rows is, if it is wanted. The page after a cursor does not have all. */
 function tableTotalOf(
   { preferences, topLevelRange }: StatementShape,
   dbMaxRows: number | null,
   page?: PagePlan,
 ): RowsForm['tableTotal'] {
-  if (preferences.count !== 'exact') return 'none'
+  if (preferences.count !== 'exact' && preferences.count !== 'estimated') return 'none'
   return dbMaxRows === null && isAllRows(topLevelRange) && !page?.cursor ? 'page' : 'column'
 }
 
-const countedSql = (read: ReadPlan): Fragment => [
+/** The number of all rows, or `most` if there are more. */
+const countedSql = (read: ReadPlan, most?: number): Fragment => [
   'SELECT pg_catalog.count(*) AS total FROM (',
   countStatement(read),
+  most === undefined ? '' : ` LIMIT ${most}`,
   ') pgrst_counted',
 ]
 
