@@ -27,8 +27,8 @@ const mostOfOnlyRows = 1024 * 1024
 function rowsToRun({ rows, stats }: Prepared, main: PipelineStatement, { trace }: AnswerContext): Prepared['rows'] {
   if (!rows || rows.plan.text === main.text) return rows
   // The log has the statement itself.
-  if (!stats || trace.statements) return undefined
-  return rows.plan.isOnlyForm && stats.largest > mostOfOnlyRows ? undefined : rows
+  if (trace.statements) return undefined
+  return rows.plan.isOnlyForm && !(stats && stats.largest <= mostOfOnlyRows) ? undefined : rows
 }
 
 /** Discards a body that will not be sent, to free the connection that it is streamed from. */

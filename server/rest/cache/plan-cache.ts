@@ -91,6 +91,8 @@ const usualEntry = 32 * 1024
 /** Bytes of the statistics of a statement, and of an entry with the text of the statement. */
 const bytesOfStats = 200
 const usualStats = 4 * 1024
+/** Bytes of what is known of rows besides the text of the statement, with an encoder of some ten columns. */
+const bytesOfRows = 2 * 1024
 /**
  * Estimates of the bytes that a shape and its plan have in memory for each byte of the key, and of the text of the
  * statement. Long select lists have the largest plans.
@@ -127,6 +129,8 @@ export class PlanCache {
   readonly #shapes: SecondChanceCache<KnownShape>
   /** By the text of the statement. */
   readonly #stats: SecondChanceCache<StatementStats>
+  /** What is known of statements that return rows, also of those whose shapes are not cached. */
+  readonly #rows: SecondChanceCache<RowsPlan>
 
   /**
    * @param limit maximum number of entries; with 0 nothing is cached
@@ -139,6 +143,7 @@ export class PlanCache {
     this.#shapes = new SecondChanceCache({ entries: limit, bytes: this.#bytes })
     this.#stats =
       last && last.#limit === limit ? last.#stats : new SecondChanceCache({ entries: limit, bytes: limit * usualStats })
+    this.#rows = new SecondChanceCache({ entries: limit, bytes: limit * 2 * usualStats })
     const keys = last ? [...last.entries().map(([key]) => key), ...last.#seen] : []
     this.#seen = new Set(keys.slice(0, limit))
   }
@@ -178,6 +183,18 @@ export class PlanCache {
     const stats = new StatementStats()
     this.#stats.add(text, stats, bytesOfStats)
     return stats
+  }
+
+  /**
+   * The plan of the rows of a statement: there is one for each form and text, so that rows that cannot be encoded are not tried with
+   * every request.
+   */
+  rowsOf(key: string, create: () => RowsPlan): RowsPlan {
+    const known = this.#rows.get(key)
+    if (known) return known
+    const rows = create()
+    this.#rows.add(key, rows, bytesOfText(rows.text) + bytesOfRows)
+    return rows
   }
 
   /** All entries, for inspection. */

@@ -23,12 +23,17 @@ type Context = Pick<PrepareContext, 'snapshot' | 'schemaCache'>
 /** @param isLoud whether what runs may set headers and status */
 function plannedRows(
   rows: RowsSql | undefined,
-  { textTypes }: SchemaCache,
+  { snapshot: { plans }, schemaCache: { textTypes } }: Context,
   isLoud = rows?.isLoud === true,
 ): PlannedRows | undefined {
   if (!rows) return undefined
-  const statement = render(rows.sql)
-  return { statement, rows: new SharedRowsPlan(statement.text, { ...rows, isLoud }, textTypes) }
+  const { sql, ...given } = rows
+  const form = { ...given, isLoud }
+  const statement = render(sql)
+  const { text } = statement
+  // Several forms have the same text: an array of rows, and the first row.
+  const key = JSON.stringify(form) + text
+  return { statement, rows: plans.rowsOf(key, () => new SharedRowsPlan(text, form, textTypes)) }
 }
 
 /**
@@ -44,13 +49,13 @@ export function onlyRows(plan: CrudPlan, { shape }: PlannedRequest, context: Con
     if (mayRunTwice(plan, context)) return undefined
     const columns = returnedColumns(plan.routine, cache)
     const rows = calledRowsSql(plan, shape, config, columns, (column) => isAlwaysEncodable(column, cache.textTypes))
-    return plannedRows(rows, cache)
+    return plannedRows(rows, context)
   }
   if (config.dbPreRequest !== null || !isQuietWrite(plan, cache)) return undefined
   const { into } = plan.mutate
   const columns = cache.tables.get(qualifiedKey(into.schema, into.name))?.columns
   const isKnown = (column: Parameters<typeof isEncodable>[0]): boolean => isEncodable(column, cache.textTypes)
-  return plannedRows(columns && writtenRowsSql(plan, shape, columns, isKnown), cache)
+  return plannedRows(columns && writtenRowsSql(plan, shape, columns, isKnown), context)
 }
 
 /**
@@ -62,18 +67,18 @@ export function insteadRows(plan: CrudPlan, { shape }: PlannedRequest, context: 
   const { config } = snapshot
   if (!snapshot.encodesRows || !plan.readOnly) return undefined
   const isLoud = config.dbPreRequest !== null || !isQuiet(plan, cache)
-  if (mayRunTwice(plan, context)) return plannedRows(rowsSql(plan, shape, config), cache, isLoud)
+  if (mayRunTwice(plan, context)) return plannedRows(rowsSql(plan, shape, config), context, isLoud)
   if (cache.isDistributed) return undefined
   const isKnown = (column: SelectedColumn): boolean => isAlwaysEncodable(column, cache.textTypes)
   if (plan.kind === 'read') {
     const { from } = plan.read
     const columns = cache.tables.get(qualifiedKey(from.schema, from.name))?.columns
     const rows = hasNoEffect(plan, cache) ? onlyReadRowsSql(plan, shape, config, columns, isKnown) : undefined
-    return plannedRows(rows, cache, isLoud)
+    return plannedRows(rows, context, isLoud)
   }
   // The size of its results is not known, because it never shares a connection.
   if (plan.routine.volatility === 'volatile') return undefined
-  return plannedRows(calledRowsSql(plan, shape, config, returnedColumns(plan.routine, cache), isKnown), cache)
+  return plannedRows(calledRowsSql(plan, shape, config, returnedColumns(plan.routine, cache), isKnown), context)
 }
 
 /** Whether nothing that a plan or the pre-request function executes can have an effect outside of its transaction. */

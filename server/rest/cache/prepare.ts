@@ -142,9 +142,10 @@ function prepareUncached(
   const known = { request, plan, hasNoEffect: hasNoEffect(plan, cache), keepsSession: keepsSession(plan, cache) }
   if (!isCrud(plan)) return { ...known, main: undefined }
   const only = onlyRows(plan, request, context)
-  if (!only) return { ...known, main: render(mainStatement(plan, request.shape, snapshot.config)) }
-  const { statement, rows } = only
-  return { ...known, main: statement, rows: { plan: rows, values: statement.values, isGivenUp: false } }
+  const main = only?.statement ?? render(mainStatement(plan, request.shape, snapshot.config))
+  const instead = only ?? insteadRows(plan, request, context)
+  if (!instead) return { ...known, main }
+  return { ...known, main, rows: { plan: instead.rows, values: instead.statement.values, isGivenUp: false } }
 }
 
 const planSettings = ({ snapshot, readableColumns }: PrepareContext): PlanSettings =>
