@@ -10,7 +10,7 @@ export type ColumnDescription = { readonly name: Buffer; readonly type: number }
 /** The form of a statement that returns the rows of which the statement makes one. Its encoder makes them here. */
 export type RowsPlan = {
   readonly text: string
-  /** Whether an error may be of a row that the statement does not return. Then the statement decides. */
+  /** Whether an error may be of a row or column that the statement does not return. Then the statement decides. */
   readonly mayFailAlone: boolean
   /**
    * Whether the rows are those of the statement itself, which cannot run again because it writes. All of them are encoded then,

@@ -177,6 +177,8 @@ t.test('changes of the schema between requests', async (t) => {
     `create type twin as (x int, y text); drop view shown; alter table changing alter a type twin using row(1, 'y'); create view shown as select id, a from changing`,
     `drop view shown; alter table changing alter a type text using 'text'; create view shown as select id, a, a as c from changing`,
     'alter table changing rename a to d; alter table changing rename d to a',
+    `drop view shown; alter table changing add twin twin default row(2, 'z'); create view shown as select id, a, a as e, twin from changing`,
+    'drop view shown; alter table changing drop twin; create view shown as select id, a, a as c from changing',
     'alter view shown rename c to e',
   ]
   const all = async (t: Test): Promise<void> => {
@@ -187,8 +189,9 @@ t.test('changes of the schema between requests', async (t) => {
     await t.test(change.slice(0, 70), async (t) => {
       for (let time = 0; time < untilCached + 1; time++) await all(t)
       await database.query(`${change}; grant select on shown to ${anonymous}`)
-      // Without the new schema cache, the server does not know of a cast.
-      if (!change.includes('cast')) await all(t)
+      // Without the new schema cache, the server does not know of a cast, nor of more columns than those that it lists because it
+      // cannot encode one of them.
+      if (!change.includes('cast') && !change.includes('a as c')) await all(t)
       for (const { service } of [comparison.encoding, comparison.aggregating]) await service.engine.reload()
       for (let time = 0; time < untilCached + 2; time++) await all(t)
     })

@@ -85,7 +85,8 @@ t.test('what sets headers, and what takes more than rows, is not encoded', async
   await check(t, write('POST', '/loud', { id: 50 }), 201, false)
   await check(t, write('POST', '/ruled', { id: 50 }), 400, false)
   await check(t, write('POST', '/aliased', { id: 50, _postgrest_t: 'x' }), 201, false)
-  await check(t, write('POST', '/parents', { id: 50, size: '(1,2)' }), 201, false)
+  await check(t, write('POST', '/parents', { id: 50, size: '(1,2)' }), 201)
+  await check(t, write('POST', '/parents?select=a:size,id,boxes,b:size', { id: 52, size: '(1,)', boxes: '{(3,4),(1,2);(5,6),(0,0)}' }), 201) // prettier-ignore
   await check(t, write('POST', '/parents?select=id', { id: 51 }), 201)
   await check(t, write('POST', '/pairs?select=c', { a: 50, b: 1, c: 'x' }), 201, false)
   await check(t, write('POST', '/pairs?select=c,b,a', { a: 51, b: 1, c: 'x' }), 201)

@@ -91,6 +91,8 @@ const sources: readonly [Vocabulary, ...Vocabulary[]] = [
     columns: [
       ['id', 'integer'],
       ['note', 'text'],
+      ['size', 'json'],
+      ['sizes', 'text'],
     ],
     order: 'id',
     embeds: [],

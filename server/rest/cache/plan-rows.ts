@@ -11,7 +11,12 @@ import type { CrudPlan } from '../plan/plan.ts'
 import type { PlannedRequest } from '../request/api-request.ts'
 import type { RowsPlan } from '../row-transfer.ts'
 import { returnedValue } from '../sql/call.ts'
-import type { SelectedColumn, SelectedColumns } from '../sql/encodable-select.ts'
+import {
+  mostlyEncodableRead,
+  type SelectedColumn,
+  type SelectedColumns,
+  type SelectOptions,
+} from '../sql/encodable-select.ts'
 import { render, type Statement } from '../sql/fragment.ts'
 import { calledRowsSql, onlyReadRowsSql, rowsSql, writtenRowsSql, type RowsSql } from '../sql/rows.ts'
 
@@ -47,14 +52,12 @@ export function onlyRows(plan: CrudPlan, { shape }: PlannedRequest, context: Con
   if (plan.readOnly || cache.isDistributed || !snapshot.encodesRows) return undefined
   if (plan.kind === 'call') {
     if (mayRunTwice(plan, context)) return undefined
-    const columns = returnedColumns(plan.routine, cache)
-    const rows = calledRowsSql(plan, shape, config, columns, (column) => isAlwaysEncodable(column, cache.textTypes))
-    return plannedRows(rows, context)
+    return plannedRows(calledRowsSql(plan, shape, config, selectedOf(plan, cache, isAlwaysEncodable)), context)
   }
   if (config.dbPreRequest !== null || !isQuietWrite(plan, cache)) return undefined
   const { into } = plan.mutate
   const columns = cache.tables.get(qualifiedKey(into.schema, into.name))?.columns
-  const isKnown = (column: Parameters<typeof isEncodable>[0]): boolean => isEncodable(column, cache.textTypes)
+  const isKnown = (column: SelectedColumn): boolean => isEncodable(column, cache.textTypes)
   return plannedRows(columns && writtenRowsSql(plan, shape, columns, isKnown), context)
 }
 
@@ -67,18 +70,36 @@ export function insteadRows(plan: CrudPlan, { shape }: PlannedRequest, context: 
   const { config } = snapshot
   if (!snapshot.encodesRows || !plan.readOnly) return undefined
   const isLoud = config.dbPreRequest !== null || !isQuiet(plan, cache)
-  if (mayRunTwice(plan, context)) return plannedRows(rowsSql(plan, shape, config), context, isLoud)
+  if (mayRunTwice(plan, context)) {
+    const read = mostlyEncodableRead(plan.read, selectedOf(plan, cache, isEncodable))
+    const rows = rowsSql({ ...plan, read }, shape, config)
+    return plannedRows(rows && { ...rows, isListed: read !== plan.read }, context, isLoud)
+  }
   if (cache.isDistributed) return undefined
-  const isKnown = (column: SelectedColumn): boolean => isAlwaysEncodable(column, cache.textTypes)
+  const selected = selectedOf(plan, cache, isAlwaysEncodable)
   if (plan.kind === 'read') {
-    const { from } = plan.read
-    const columns = cache.tables.get(qualifiedKey(from.schema, from.name))?.columns
-    const rows = hasNoEffect(plan, cache) ? onlyReadRowsSql(plan, shape, config, columns, isKnown) : undefined
+    const rows = hasNoEffect(plan, cache) ? onlyReadRowsSql(plan, shape, config, selected) : undefined
     return plannedRows(rows, context, isLoud)
   }
   // The size of its results is not known, because it never shares a connection.
   if (plan.routine.volatility === 'volatile') return undefined
-  return plannedRows(calledRowsSql(plan, shape, config, returnedColumns(plan.routine, cache), isKnown), context)
+  return plannedRows(calledRowsSql(plan, shape, config, selected), context)
+}
+
+/** @param isKnown whether the server can encode the values of a column */
+function selectedOf(
+  plan: CrudPlan,
+  cache: SchemaCache,
+  isKnown: (column: SelectedColumn, types: SchemaCache['textTypes']) => boolean,
+): SelectOptions {
+  const { schema, name } = plan.read.from
+  return {
+    columns:
+      plan.kind === 'call'
+        ? returnedColumns(plan.routine, cache)
+        : cache.tables.get(qualifiedKey(schema, name))?.columns,
+    isKnown: (column) => isKnown(column, cache.textTypes),
+  }
 }
 
 /** Whether nothing that a plan or the pre-request function executes can have an effect outside of its transaction. */

@@ -22,7 +22,7 @@ export class SharedRowsPlan implements RowsPlan {
   /** @param types those of the schema cache */
   constructor(text: string, form: RowsForm, types: TextTypes) {
     this.text = text
-    this.mayFailAlone = form.cutAt !== undefined
+    this.mayFailAlone = form.cutAt !== undefined || form.isListed === true
     this.isOnlyForm = form.isOnlyForm === true
     this.isLoud = form.isLoud === true
     this.#form = form

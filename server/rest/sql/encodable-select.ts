@@ -31,39 +31,70 @@ const plainField = (name: string): PlannedSelectField => ({
   alias: null,
 })
 
-/**
- * The plan with a select list of which the server can encode all values. Undefined if that needs more than another list.
- *
- * @param columns those of the root; undefined if they are not known
- * @param isKnown whether the server encodes the values of a column itself
- */
-export function encodableRead(
-  read: ReadPlan,
-  columns: SelectedColumns | undefined,
-  isKnown: (column: SelectedColumn) => boolean,
-): ReadPlan | undefined {
-  // Rows are grouped by what is selected, and spreads select columns of other relations.
-  if (read.distinct || isGrouped(read) || read.relationSelect.some(({ kind }) => kind === 'spread')) return undefined
-  const selected = read.select.length === 0 && read.embeds.length === 0 ? [plainField('*')] : read.select
+/** What a select list is made from. */
+export type SelectOptions = {
+  /** Columns of the root; undefined if they are not known. */
+  readonly columns: SelectedColumns | undefined
+  /** Whether the server encodes the values of a column itself. */
+  readonly isKnown: (column: SelectedColumn) => boolean
+}
+
+const isStar = ({ field, aggregate }: PlannedSelectField): boolean =>
+  field.name === '*' && field.jsonPath.length === 0 && aggregate === null
+
+/** Whether it is a column as it is, of which the type is that of the column. */
+const isColumn = ({ field, cast, aggregate }: PlannedSelectField): boolean =>
+  field.jsonPath.length === 0 && field.transform === null && !field.fullRow && cast === null && aggregate === null
+
+/** Whether there is more to a select list than values: groups of rows depend on it, and spreads add columns of other relations. */
+const isSpecial = (read: ReadPlan): boolean =>
+  read.distinct !== undefined || isGrouped(read) || read.relationSelect.some(({ kind }) => kind === 'spread')
+
+/** The plan with a select list of which the server can encode all values. Undefined if that needs more than another list. */
+export function encodableRead(read: ReadPlan, { columns, isKnown }: SelectOptions): ReadPlan | undefined {
+  if (isSpecial(read)) return undefined
   const list: PlannedSelectField[] = []
-  for (const item of selected) {
-    const { field, cast, alias } = item
-    if (field.name === '*' && field.jsonPath.length === 0) {
+  for (const item of selectOf(read)) {
+    if (isStar(item)) {
       if (!columns) return undefined
-      const all = [...columns.values()]
-      if (all.every(isKnown)) list.push(item)
-      else list.push(...all.map((column) => ({ ...plainField(column.name), isJson: !isKnown(column) })))
+      list.push(...encodableItem(item, { columns, isKnown }))
       continue
     }
-    const column = columns?.get(field.name)
-    const isPlain = column && field.jsonPath.length === 0 && field.transform === null && cast === null
-    list.push(isPlain && isKnown(column) ? item : { ...item, isJson: true, alias: alias ?? field.name })
+    const column = columns?.get(item.field.name)
+    list.push(column && isColumn(item) && isKnown(column) ? item : asJson(item))
   }
   const names = [
-    ...list.flatMap(({ field, alias }) => (field.name === '*' ? [...(columns?.keys() ?? [])] : [alias ?? field.name])),
+    ...list.flatMap((item) => (isStar(item) ? [...(columns?.keys() ?? [])] : [item.alias ?? item.field.name])),
     ...read.relationSelect.flatMap((embed) => (embed.kind === 'json' && !embed.empty ? [embed.name] : [])),
   ]
   // `json_agg(_postgrest_t)` aggregates such a column in place of the rows.
   if (names.includes(resultAlias) || names.length > mostSelected) return undefined
   return { ...read, select: list }
 }
+
+const asJson = (item: PlannedSelectField): PlannedSelectField => ({
+  ...item,
+  isJson: true,
+  alias: item.alias ?? item.field.name,
+})
+
+/** An item with JSON in place of a column that the server cannot encode. `*` becomes the list of the columns if there is such a column. */
+export function encodableItem(item: PlannedSelectField, { columns, isKnown }: SelectOptions): PlannedSelectField[] {
+  if (isStar(item)) {
+    const all = [...(columns?.values() ?? [])]
+    if (all.every(isKnown)) return [item]
+    return all.map((column) => (isKnown(column) ? plainField(column.name) : asJson(plainField(column.name))))
+  }
+  const column = columns?.get(item.field.name)
+  return [column && isColumn(item) && !isKnown(column) ? asJson(item) : item]
+}
+
+/** The plan in which Postgres makes JSON of the columns that are known to need it. Whether there are more turns out when it runs. */
+export function mostlyEncodableRead(read: ReadPlan, options: SelectOptions): ReadPlan {
+  const { columns, isKnown } = options
+  if (!columns || isSpecial(read) || [...columns.values()].every(isKnown)) return read
+  return { ...read, select: selectOf(read).flatMap((item) => encodableItem(item, options)) }
+}
+
+const selectOf = ({ select, embeds }: ReadPlan): readonly PlannedSelectField[] =>
+  select.length === 0 && embeds.length === 0 ? [plainField('*')] : select

@@ -9,7 +9,7 @@ import {
   returnsVoid,
 } from '../../catalogue/routine.ts'
 import type { MediaHandler } from '../../catalogue/media-handler.ts'
-import type { Column, Table } from '../../catalogue/table.ts'
+import type { Table } from '../../catalogue/table.ts'
 import type { PlannedSelectField } from '../plan/field.ts'
 import type { PagePlan } from '../extensions/keyset-pages/page-plan.ts'
 import type { CrudPlan } from '../plan/plan.ts'
@@ -17,7 +17,7 @@ import { isGrouped, type ReadPlan } from '../plan/read-plan.ts'
 import { callStatement } from './call.ts'
 import { limitedSum } from '../request/integer.ts'
 import { countStatement, dependsOnEmbeds } from './count.ts'
-import { encodableRead, type SelectedColumn, type SelectedColumns } from './encodable-select.ts'
+import { encodableItem, encodableRead, type SelectedColumn, type SelectOptions } from './encodable-select.ts'
 import { join, type Fragment } from './fragment.ts'
 import { relationOf } from './from.ts'
 import { resultAlias, sourceName } from './handler.ts'
@@ -48,6 +48,8 @@ export type RowsForm = {
   readonly isOnlyForm?: boolean
   /** Whether what runs may set `response.headers` and `response.status`, so that `settingsStatement` has to follow. */
   readonly isLoud?: boolean
+  /** Whether an error may be of a column that the statement does not return. */
+  readonly isListed?: boolean
   /** Number of rows after which one more only tells that there are more (`db-max-rows`). */
   readonly cutAt?: number | undefined
 }
@@ -143,18 +145,16 @@ function countedRowsSql(
  * The rows of a call that has no other result, because it cannot run twice. It may set headers and status. Undefined if the
  * columns are not known that the response has, and for a function that returns nothing.
  *
- * @param columns of the result
- * @param isKnown whether the server can encode the values of a column, whatever the function sets
+ * @param selected of the result of the function. What is known can be encoded whatever the function sets
  */
 export function calledRowsSql(
   plan: CrudPlan & { kind: 'call' },
   shape: StatementShape,
   settings: StatementSettings,
-  columns: SelectedColumns | undefined,
-  isKnown: (column: SelectedColumn) => boolean,
+  selected: SelectOptions,
 ): RowsSql | undefined {
   if (plan.page) return undefined
-  const read = encodableRead(plan.read, columns, isKnown)
+  const read = encodableRead(plan.read, selected)
   const rows = read && rowsSql({ ...plan, read }, shape, settings)
   return rows && { ...rows, isOnlyForm: true, isLoud: true }
 }
@@ -164,12 +164,11 @@ export function onlyReadRowsSql(
   plan: CrudPlan & { kind: 'read' },
   shape: StatementShape,
   settings: StatementSettings,
-  columns: SelectedColumns | undefined,
-  isKnown: (column: SelectedColumn) => boolean,
+  selected: SelectOptions,
 ): RowsSql | undefined {
   // An error may be of the row that only says that there are more.
   if (plan.page || plan.cutAt !== undefined) return undefined
-  const read = encodableRead(plan.read, columns, isKnown)
+  const read = encodableRead(plan.read, selected)
   const rows = read && rowsSql({ ...plan, read }, shape, settings)
   return rows && { ...rows, isOnlyForm: true }
 }
@@ -234,7 +233,7 @@ export function writtenRowsSql(
   plan: CrudPlan & { kind: 'mutate' },
   { preferences }: StatementShape,
   columns: Table['columns'],
-  isKnown: (column: Column) => boolean,
+  isKnown: (column: SelectedColumn) => boolean,
 ): RowsSql | undefined {
   const { mutate, read, version } = plan
   const { select } = read
@@ -267,14 +266,13 @@ export function writtenRowsSql(
   const isPlain = ({ field, cast, alias }: PlannedSelectField): boolean => {
     // `json_agg(_postgrest_t)` aggregates such a column in place of the rows.
     if (alias === resultAlias || cast !== null || field.jsonPath.length > 0 || field.transform !== null) return false
-    if (field.name === '*') return [...columns.values()].every(isKnown)
-    const column = columns.get(field.name)
-    return column !== undefined && isKnown(column)
+    return field.name === '*' ? !columns.has(resultAlias) : field.name !== resultAlias && columns.has(field.name)
   }
   // The columns that the response does not need are not read, although that takes privileges.
   const names = new Set(select.map(({ field }) => field.name))
   if (!select.every(isPlain) || !mutate.returning.every((name) => names.has(name))) return undefined
-  const list = select.map((selected) => selectFieldSql(into, selected))
+  const options = { columns, isKnown }
+  const list = select.flatMap((item) => encodableItem(item, options)).map((item) => selectFieldSql(into, item))
   return {
     ...form,
     sql: mutateStatement(mutate, join([...leading, ...list], ', ')),
