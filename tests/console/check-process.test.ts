@@ -12,16 +12,16 @@ import { createMigratedDatabase } from '../support/database.ts'
 import { longestTurnDuring } from '../support/longest-turn.ts'
 import { until } from '../support/until.ts'
 
-const tables = 300
+const tables = 200
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
 // A transaction holds locks of all objects that it creates.
-for (let first = 1; first <= tables; first += 150) {
+for (let first = 1; first <= tables; first += 100) {
   await database.query(`
     do $$
     declare n int;
     begin
-      for n in select generate_series(${first}, ${first + 149}) loop
+      for n in select generate_series(${first}, ${first + 99}) loop
         execute format('create table public.t%s (id int primary key, owner uuid, name text)', n);
         execute format('alter table public.t%s enable row level security', n);
         execute format('grant select, insert on public.t%s to authenticated', n);
