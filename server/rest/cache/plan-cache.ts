@@ -143,7 +143,7 @@ export class PlanCache {
     this.#shapes = new SecondChanceCache({ entries: limit, bytes: this.#bytes })
     this.#stats =
       last && last.#limit === limit ? last.#stats : new SecondChanceCache({ entries: limit, bytes: limit * usualStats })
-    this.#rows = new SecondChanceCache({ entries: limit, bytes: limit * 2 * usualStats })
+    this.#rows = new SecondChanceCache({ entries: limit, bytes: this.#bytes / 4 })
     const keys = last ? [...last.entries().map(([key]) => key), ...last.#seen] : []
     this.#seen = new Set(keys.slice(0, limit))
   }

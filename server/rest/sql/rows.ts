@@ -70,8 +70,7 @@ function isSingle(plan: CrudPlan): boolean {
 }
 
 /**
- * The rows of a read or call. Undefined for plans whose response needs more of the database: other media types, numbers of rows
- * that a function returns in part.
+ * The rows of a read or call. Undefined for plans whose response needs more of the database, such as other media types.
  *
  * Whether the plan is quiet (`isQuiet`) is for the caller to know.
  */
