@@ -185,6 +185,9 @@ class TransactionRun implements SharedRun, LargeBodies {
   }
 
   runOnOwnConnection(): void {
+    // A shared connection was lost after the response had begun, or after the body of an attempt that counts for nothing.
+    if (this.#hasArrived) return
+    this.#dropBody()
     this.#lend().then(
       (rows) => this.#succeed(rows),
       // Lets the pool notice other connections that were lost at the same time.
@@ -269,10 +272,14 @@ class TransactionRun implements SharedRun, LargeBodies {
   }
 
   #retryOrFail(error: Error, retry: () => void): void {
-    this.#body?.drop()
-    this.#body = undefined
+    this.#dropBody()
     if (this.#mayRetry(error)) retry()
     else this.#fail(error instanceof Refusal ? error.error : error)
+  }
+
+  #dropBody(): void {
+    this.#body?.drop()
+    this.#body = undefined
   }
 
   #fail(error: Error): void {

@@ -1,9 +1,8 @@
 // Bodies above 2 MiB that the server writes from rows: they are collected in memory and files, and sent from there.
 import { createHash } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { StreamedField } from '../../server/postgres/protocol/streamed-field.ts'
-import type { SpillSpace } from '../../server/postgres/protocol/spill-space.ts'
 import { startApplication } from '../support/application.ts'
+import { countCollectedBodies } from '../support/collected-bodies.ts'
 import { createDatabase } from '../support/database.ts'
 import { startRowsComparison, untilCached, type RowsComparison } from '../support/rows-comparison.ts'
 import type { SentRequest } from '../support/sent-request.ts'
@@ -38,17 +37,8 @@ t.teardown(() => database.query(`drop owned by ${role}; drop role ${role}`))
 let isSharing = false
 trustAllStatements(() => isSharing)
 
-/** Bodies that were collected, and where. */
-const collected = { bodies: 0, spaces: new Set<SpillSpace>() }
-// Replaced for the rest of the process.
-const collect = StreamedField.collected.bind(StreamedField)
-StreamedField.collected = (pieces, collection) => {
-  collected.bodies++
-  collected.spaces.add(collection.space)
-  return collect(pieces, collection)
-}
-const used = (): number => [...collected.spaces].reduce((sum, { memory, disk }) => sum + memory.used + disk.used, 0)
-const isFree = (): Promise<boolean> => until(() => used() === 0)
+const collected = countCollectedBodies()
+const { used, isFree } = collected
 
 const env = { PGRST_DB_ANON_ROLE: role, PGRST_DB_POOL: '2', REST_BASE_PATH: '/' }
 const get = (path: string, headers: SentRequest['headers'] = {}): SentRequest => ({ method: 'GET', path, headers })

@@ -242,7 +242,8 @@ export class PipelineQuery implements pg.Submittable {
     this.#encoding = undefined
     if (!rows) return
     progress.rows?.shift()
-    if (!rows.encoded || running.error) return
+    // The transaction does not know of it any more when it ends.
+    if (!rows.encoded || running.error) return rows.drop()
     const { encoded, request, index } = rows
     if (!request.plan.isOnlyForm) running.transaction.timer?.replace(running.syncs, index, request.plan.text)
     const fields = encoded.end()

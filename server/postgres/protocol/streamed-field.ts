@@ -145,9 +145,13 @@ export class StreamedField implements StreamedBody {
     else this.#keep(chunk)
   }
 
-  /** Call this when the transaction has ended: everything has arrived, or it has failed. */
+  /** Call this when everything has arrived, or the transaction has failed. What follows on the connection is not held up. */
   end(error?: Error): void {
     this.#isComplete = true
+    if (this.#isPaused) {
+      this.#isPaused = false
+      this.#flow.resume()
+    }
     this.#length ??= this.#arrived
     this.#error = error
     if (this.#reader) this.#feed(this.#reader)

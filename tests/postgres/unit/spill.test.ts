@@ -296,3 +296,16 @@ t.test('data that cannot be written stays in memory, in order', async (t) => {
     t.equal(space.disk.used, 0, fault)
   }
 })
+
+t.test('a body that is complete does not hold up what follows on its connection', (t) => {
+  const space = new SpillSpace(0, 100 * 1024 * 1024)
+  const calls: string[] = []
+  const flow = { pause: () => calls.push('pause'), resume: () => calls.push('resume') }
+  const field = StreamedField.collected([], { space, flow, onFull: undefined })
+  for (let time = 0; time < 100; time++) field.push(Buffer.alloc(64 * 1024))
+  t.strictSame(calls, ['pause'], 'more waits to be written than may')
+  field.end()
+  t.strictSame(calls, ['pause', 'resume'])
+  field.drop()
+  t.end()
+})
