@@ -20,16 +20,9 @@ export function rowOf(plan: CrudPlan, { nested, rows }: Prepared, results: Resul
   return rows?.plan.isLoud === true ? withSettings(row, results.at(-1)) : row
 }
 
-/** Bytes of a result above which the next one is not encoded if no other statement could run in place of the rows. */
-const mostOfOnlyRows = 1024 * 1024
-
-/** The rows that run as the main statement, or may run in its place. */
-function rowsToRun({ rows, stats }: Prepared, main: PipelineStatement, { trace }: AnswerContext): Prepared['rows'] {
-  if (!rows || rows.plan.text === main.text) return rows
-  // The log has the statement itself.
-  if (trace.statements) return undefined
-  return rows.plan.isOnlyForm && !(stats && stats.largest <= mostOfOnlyRows) ? undefined : rows
-}
+/** The rows that run as the main statement, or may run in its place, unless the log wants that itself. */
+const rowsToRun = ({ rows }: Prepared, { trace }: AnswerContext): Prepared['rows'] =>
+  rows?.plan.isOnlyForm === true || !trace.statements ? rows : undefined
 
 /** Discards a body that will not be sent, to free the connection that it is streamed from. */
 export const drop = (body: Body): void => {
@@ -59,11 +52,9 @@ export async function runCrud(
     return { ...readResult(plan.kind, []), body: arriving ?? explainBody(rows[0] ?? []) }
   }
   if (prepared.nested) return runNested(prepared.nested, plan, prepared, identity, context, claim)
-  const rowsRun = rowsToRun(prepared, main, context)
+  const rowsRun = rowsToRun(prepared, context)
   const statements: PipelineStatement[] = [
-    rowsRun?.plan.isOnlyForm === true
-      ? { text: rowsRun.plan.text, values: rowsRun.values, rows: rowsRun }
-      : { text: main.text, values: main.values, resultFormats: resultFormatsOf(plan), rows: rowsRun },
+    { text: main.text, values: main.values, resultFormats: resultFormatsOf(plan), rows: rowsRun },
   ]
   const planned = needsPlannedCount(plan, request.shape)
   if (planned) statements.push({ ...render(explainCountStatement(plan.read)), isUnprepared: true })

@@ -18,7 +18,7 @@ import {
   type SelectOptions,
 } from '../sql/encodable-select.ts'
 import { render, type Statement } from '../sql/fragment.ts'
-import { calledRowsSql, onlyReadRowsSql, rowsSql, writtenRowsSql, type RowsSql } from '../sql/rows.ts'
+import { calledRowsSql, rowsSql, writtenRowsSql, type RowsSql } from '../sql/rows.ts'
 
 /** A statement that returns rows, and what is made of them. */
 export type PlannedRows = { readonly statement: Statement; readonly rows: RowsPlan }
@@ -48,8 +48,7 @@ function plannedRows(
 export function onlyRows(plan: CrudPlan, { shape }: PlannedRequest, context: Context): PlannedRows | undefined {
   const { snapshot, schemaCache: cache } = context
   const { config } = snapshot
-  // The result of what only reads may be streamed by the statement.
-  if (plan.readOnly || cache.isDistributed || !snapshot.encodesRows) return undefined
+  if (plan.kind === 'read' || cache.isDistributed || !snapshot.encodesRows) return undefined
   if (plan.kind === 'call') {
     if (mayRunTwice(plan, context)) return undefined
     return plannedRows(calledRowsSql(plan, shape, config, selectedOf(plan, cache, isAlwaysEncodable)), context)
@@ -61,29 +60,15 @@ export function onlyRows(plan: CrudPlan, { shape }: PlannedRequest, context: Con
   return plannedRows(columns && writtenRowsSql(plan, shape, columns, isKnown), context)
 }
 
-/**
- * The rows that may run in place of the statement of a plan that only reads. If it may have an effect nevertheless, such as that of
- * the pre-request function, none of both can run after the other: whether the rows do is decided before.
- */
+/** The rows that may run in place of the statement of a plan, which then has no effect. */
 export function insteadRows(plan: CrudPlan, { shape }: PlannedRequest, context: Context): PlannedRows | undefined {
   const { snapshot, schemaCache: cache } = context
   const { config } = snapshot
-  if (!snapshot.encodesRows || !plan.readOnly) return undefined
+  if (!snapshot.encodesRows || plan.kind === 'mutate' || !mayRunTwice(plan, context)) return undefined
   const isLoud = config.dbPreRequest !== null || !isQuiet(plan, cache)
-  if (mayRunTwice(plan, context)) {
-    const read = mostlyEncodableRead(plan.read, selectedOf(plan, cache, isEncodable))
-    const rows = rowsSql({ ...plan, read }, shape, config)
-    return plannedRows(rows && { ...rows, isListed: read !== plan.read }, context, isLoud)
-  }
-  if (cache.isDistributed) return undefined
-  const selected = selectedOf(plan, cache, isAlwaysEncodable)
-  if (plan.kind === 'read') {
-    const rows = hasNoEffect(plan, cache) ? onlyReadRowsSql(plan, shape, config, selected) : undefined
-    return plannedRows(rows, context, isLoud)
-  }
-  // The size of its results is not known, because it never shares a connection.
-  if (plan.routine.volatility === 'volatile') return undefined
-  return plannedRows(calledRowsSql(plan, shape, config, selected), context)
+  const read = mostlyEncodableRead(plan.read, selectedOf(plan, cache, isEncodable))
+  const rows = rowsSql({ ...plan, read }, shape, config)
+  return plannedRows(rows && { ...rows, isListed: read !== plan.read }, context, isLoud)
 }
 
 /** @param isKnown whether the server can encode the values of a column */

@@ -158,20 +158,6 @@ export function calledRowsSql(
   return rows && { ...rows, isOnlyForm: true, isLoud: true }
 }
 
-/** The same of a read that cannot run twice, because the pre-request function may have an effect. */
-export function onlyReadRowsSql(
-  plan: CrudPlan & { kind: 'read' },
-  shape: StatementShape,
-  settings: StatementSettings,
-  selected: SelectOptions,
-): RowsSql | undefined {
-  // An error may be of the row that only says that there are more.
-  if (plan.page || plan.cutAt !== undefined) return undefined
-  const read = encodableRead(plan.read, selected)
-  const rows = read && rowsSql({ ...plan, read }, shape, settings)
-  return rows && { ...rows, isOnlyForm: true }
-}
-
 /** The rows of a keyset page. */
 function pageRowsSql(
   plan: CrudPlan & { kind: 'read' | 'call' },
