@@ -82,7 +82,8 @@ function* readJson(body: Buffer, head: RequestHead, table: TableBodies | undefin
   const { kind, keys, count, areAlike } = rows
   const isEmpty = kind === 'scalar' || count === 0
   if (!head.namedColumns && !isEmpty && !areAlike) throw unequalKeys()
-  const found = checked ? { problems: kind === 'scalar' ? [] : checked.problems() } : {}
+  // A value that is no row stands for no rows, unless the `columns` parameter has the keys.
+  const found = checked ? { problems: kind === 'scalar' && !head.namedColumns ? [] : checked.problems() } : {}
   const text = body.toString('utf8')
   yield body.length
   if (head.namedColumns) {

@@ -3,7 +3,8 @@
 import type { BodyProblem, BodyValidator, TableBodies } from '../validation.ts'
 import { ApiError, errors } from '../errors.ts'
 import type { HttpRequest, PlannedRequest } from './api-request.ts'
-import { parseJson } from './payload.ts'
+import { hasLoneSurrogate } from '../../text/json-text.ts'
+import { invalidJson, parseJson } from './payload.ts'
 import { type Payload, type ReadPayload } from './api-request.ts'
 import { pathSegments } from './resource.ts'
 
@@ -39,8 +40,12 @@ function rejectProblems(problems: readonly BodyProblem[]): void {
     throw errors.invalidBody('The body does not match the schema of the table', listedProblems(problems))
 }
 
-const valueOf = (payload: Payload): unknown =>
-  payload.kind === 'json' || payload.kind === 'raw-json' ? parseJson(payload.text) : undefined
+function valueOf(payload: Payload): unknown {
+  if (payload.kind !== 'json' && payload.kind !== 'raw-json') return undefined
+  const value = parseJson(payload.text)
+  if (hasLoneSurrogate(payload.text)) throw invalidJson()
+  return value
+}
 
 /** The part of a body that is written: the `columns` parameter excludes other properties. */
 function withColumns(value: unknown, payload: Payload, columns: readonly string[]): unknown {
