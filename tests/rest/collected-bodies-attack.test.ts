@@ -8,6 +8,7 @@ import { startCuttingProxy } from '../support/cut-connection.ts'
 import { createDatabase } from '../support/database.ts'
 import { untilCached } from '../support/rows-comparison.ts'
 import { countSharedRuns, trustAllStatements } from '../support/sharing.ts'
+import { requestSlowly } from '../support/slow-request.ts'
 import { until } from '../support/until.ts'
 
 const MiB = 1024 ** 2
@@ -22,6 +23,9 @@ await database.query(`
     select n, repeat('x', 1000) as text from sizes, generate_series(1, lines) n;
   create function restyled(n int) returns text stable language plpgsql as $$
     begin return case when n = (select at from sizes) then left(set_config('DateStyle', 'German', true), 0) else '' end; end $$;
+  create function paused(n int) returns text stable language plpgsql as $$
+    begin return case when n = (select at from sizes) then left(pg_sleep(3)::text, 0) else '' end; end $$;
+  create view pausing as select n, text || paused(n) as text from lines;
   create view styled as select n, '2024-02-29'::date as day, text || restyled(n) as text from lines;
   create function noting() returns void stable language plpgsql as $$ begin end $$;
   create view whole as select 1 as n, repeat('w', 50000000) as text;
@@ -51,6 +55,7 @@ t.test('rows that cannot be encoded, after a part of the body was collected', as
   t.ok(await collected.isFree(), 'nothing is kept')
   const { database: served } = service
   t.ok(await until(() => served.statistics.idle === served.statistics.total), 'every connection was returned')
+  await database.query('update sizes set at = 0')
 })
 
 for (const [title, settings] of [
@@ -108,4 +113,80 @@ t.test('a lost connection of a shared read, a part of whose large row was sent',
     'every connection was returned',
   )
   t.equal((await get('/whole?select=n')).status, 200)
+})
+
+const ending =
+  'select pid from pg_stat_activity where datname = current_database() and query like $1 and pid <> pg_backend_pid()'
+
+t.test('backends that end, statements that time out and a server that stops while rows arrive', async (t) => {
+  for (const sharing of [false, true]) {
+    isSharing = sharing
+    const { url, call, service } = await startApplication(t, database.adminUri, env)
+    await warm(t, () => call('GET', '/pausing?select=*'))
+    await database.query('update sizes set at = 4500')
+    const begin = async (): Promise<{
+      readonly answer: Promise<{ readonly status: number; readonly rows: number }>
+    }> => {
+      const before = collected.bodies
+      const response = fetch(`${url}/pausing?select=*`).then(async (answer) => {
+        const body = (await answer.json()) as unknown[]
+        return { status: answer.status, rows: body.length }
+      })
+      t.ok(await until(() => collected.bodies > before), 'the body is being collected')
+      return { answer: response }
+    }
+    const ended = await begin()
+    await database.query(ending.replace('pid', 'pg_terminate_backend(pid)'), ['%pausing%'])
+    t.strictSame(await ended.answer, { status: 200, rows: 5000 }, 'it ran once more')
+    t.ok(await collected.isFree(), 'nothing is kept')
+    const cancelled = await begin()
+    await database.query(ending.replace('pid', 'pg_cancel_backend(pid)'), ['%pausing%'])
+    t.ok((await cancelled.answer).status >= 500, 'a cancelled statement does not run again')
+    t.ok(await collected.isFree(), 'nothing is kept')
+    const { database: served } = service
+    t.ok(await until(() => served.statistics.idle === served.statistics.total), 'every connection was returned')
+    const stopped = await begin()
+    await service.stop()
+    await stopped.answer.catch(() => undefined)
+    t.ok(await collected.isFree(), 'nothing is kept')
+    await database.query('update sizes set at = 0')
+  }
+})
+
+t.test('a folder for temporary files that cannot be written', async (t) => {
+  const { TMPDIR } = process.env
+  t.teardown(() => {
+    if (TMPDIR === undefined) delete process.env.TMPDIR
+    else process.env.TMPDIR = TMPDIR
+  })
+  const { call } = await startApplication(t, database.adminUri, { ...env, DB_POOL_SPILL_MEMORY: '1mb' })
+  await warm(t, () => call('GET', '/lines?order=n'))
+  process.env.TMPDIR = '/nowhere'
+  for (let time = 0; time < 3; time++) {
+    const { status, body } = await call('GET', '/lines?order=n')
+    t.equal(status, 200)
+    t.equal((body as unknown[]).length, 5000, 'Postgres sends the body')
+    t.ok(await collected.isFree(), 'nothing is kept')
+  }
+})
+
+t.test('two hundred slow readers', async (t) => {
+  isSharing = false
+  const { url, call, service } = await startApplication(t, database.adminUri, env)
+  await warm(t, () => call('GET', '/lines?order=n'))
+  const { text } = await call('GET', '/lines?order=n')
+  const before = process.memoryUsage.rss()
+  const readers = Array.from({ length: 200 }, () => requestSlowly(`${url}/lines?order=n`))
+  const statuses = await Promise.all(readers.map(async ({ response }) => (await response).statusCode))
+  t.equal(new Set(statuses).size, 1)
+  const grown = (process.memoryUsage.rss() - before) / MiB
+  t.comment(`${Math.round(grown)} MiB more memory, ${Math.round(collected.used() / MiB)} MiB in use for bodies`)
+  const { database: served } = service
+  t.ok(await until(() => served.statistics.idle === served.statistics.total), 'every connection was returned')
+  t.equal((await call('GET', '/lines?n=eq.1&select=n')).status, 200, 'others are served')
+  const lengths = await Promise.all(
+    readers.map(async ({ finish, hangUp }, number) => (number % 2 ? hangUp() : (await finish()).length)),
+  )
+  t.strictSame(new Set(lengths), new Set([undefined, text.length]))
+  t.ok(await collected.isFree(), 'nothing is kept')
 })
