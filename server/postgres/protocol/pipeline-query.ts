@@ -6,7 +6,7 @@ import type { RawRow, RowReceiver } from '../../rest/row-transfer.ts'
 import { StreamedField } from './streamed-field.ts'
 import { intercept, type GiveBack } from './incoming.ts'
 import type { StatementCache } from './statement-cache.ts'
-import { largeRow, lengthOfRow, MessageReader, readColumns, readError, readRow } from './message-reader.ts'
+import { MessageReader, readColumns, readError, readRow } from './message-reader.ts'
 import { PartWriter, writer } from './part-writer.ts'
 import { RunningTransaction, type PartProgress, type QueuedTransaction } from './queued-transaction.ts'
 import { RowsRefused, type RowsRun } from './rows-run.ts'
@@ -174,7 +174,8 @@ export class PipelineQuery implements pg.Submittable {
         return true
       case code.commandComplete:
       case code.emptyQuery:
-        if (progress.rows !== undefined) this.#endRows(running, progress)
+        this.#encoding = undefined
+        if (progress.rows !== undefined) running.endRows(progress)
         if (!running.error && !running.isCleaning) running.results.push(running.rows)
         running.rows = []
         running.transaction.timer?.endStatement(running.syncs, progress.completed, undefined)
@@ -235,29 +236,6 @@ export class PipelineQuery implements pg.Submittable {
     if (rows?.isDescribed !== true) return
     this.#writer.describe(rows, readColumns(buffer, start))
     if (!rows.encoded) running.error ??= new RowsRefused()
-  }
-
-  #endRows(running: RunningTransaction, progress: PartProgress): void {
-    const rows = running.rowsOf(progress)
-    this.#encoding = undefined
-    if (!rows) return
-    progress.rows?.shift()
-    // The transaction does not know of it any more when it ends.
-    if (!rows.encoded || running.error) return rows.drop()
-    const { encoded, request, index } = rows
-    if (!request.plan.isOnlyForm) running.transaction.timer?.replace(running.syncs, index, request.plan.text)
-    const fields = encoded.end()
-    const { bytes } = encoded
-    running.bytes += bytes
-    const { onLargeRow, largeBodies } = running.transaction
-    const isLarge = onLargeRow !== undefined && lengthOfRow(fields) + 4 + bytes >= largeRow
-    const body = rows.collected(encoded) ?? (isLarge ? rows.field(encoded) : undefined)
-    if (!body) running.rows = [[...fields, rows.body(encoded)]]
-    else if (onLargeRow) onLargeRow(fields, body)
-    else {
-      running.rows = [fields]
-      largeBodies?.takeBody(body)
-    }
   }
 
   #fail(running: RunningTransaction, progress: PartProgress, buffer: Buffer, start: number, end: number): void {

@@ -3,6 +3,7 @@ import type { ServerError } from '../../rest/database.ts'
 import type { RawRow, RowReceiver } from '../../rest/row-transfer.ts'
 import type { StatementStats } from '../../common/statement-stats.ts'
 import type { WritePace } from '../sharing/write-pace.ts'
+import { largeRow, lengthOfRow } from './message-reader.ts'
 import { statementError } from './statement-error.ts'
 import type { StatementTimer } from './statement-timer.ts'
 import type { StreamedField } from './streamed-field.ts'
@@ -172,6 +173,29 @@ export class RunningTransaction {
       : new RowsRefused()
     run.drop()
     this.transaction.onExcess?.()
+  }
+
+  /** Makes the result of the rows of a statement that has ended, if they were encoded. */
+  endRows(progress: PartProgress): void {
+    const rows = this.rowsOf(progress)
+    if (!rows) return
+    progress.rows?.shift()
+    // The transaction does not know of it any more when it ends.
+    if (!rows.encoded || this.error) return rows.drop()
+    const { encoded, request, index } = rows
+    const { onLargeRow, largeBodies, timer } = this.transaction
+    if (!request.plan.isOnlyForm) timer?.replace(this.syncs, index, request.plan.text)
+    const fields = encoded.end()
+    const { bytes } = encoded
+    this.bytes += bytes
+    const isLarge = onLargeRow !== undefined && lengthOfRow(fields) + 4 + bytes >= largeRow
+    const body = rows.collected(encoded) ?? (isLarge ? rows.field(encoded) : undefined)
+    if (!body) this.rows = [[...fields, rows.body(encoded)]]
+    else if (onLargeRow) onLargeRow(fields, body)
+    else {
+      this.rows = [fields]
+      largeBodies?.takeBody(body)
+    }
   }
 
   /** Frees the rows of a transaction that has failed. */
