@@ -120,7 +120,8 @@ t.test('generated bodies', async (t) => {
   }
   const kinds = new Map<string, number>()
   for (let round = 0; round < 6000; round++) {
-    const rows = some(0, pick([1, 3, 30]), row)
+    // So few that there are less than a hundred faults: which further ones are listed is not the same.
+    const rows = some(0, pick([1, 3, 12]), row)
     const body = chance(0.15) ? (rows[0] ?? pick(values)) : `[${rows.join(pick([',', ', ', ',\n']))}]`
     const at = below(body.length + 1)
     const text = chance(0.1) ? body.slice(0, at) + pick(['', ',', '}', '"', '0']) + body.slice(at + 1) : body
