@@ -28,6 +28,7 @@ await database.query(`
   create view pausing as select n, text || paused(n) as text from lines;
   create view styled as select n, '2024-02-29'::date as day, text || restyled(n) as text from lines;
   create function noting() returns void stable language plpgsql as $$ begin end $$;
+  create table added (n int, text text not null default repeat('a', 1000));
   create view whole as select 1 as n, repeat('w', 50000000) as text;
   grant all on all tables in schema public to ${role}`)
 t.teardown(() => database.query(`drop owned by ${role}; drop role ${role}`))
@@ -189,4 +190,32 @@ t.test('two hundred slow readers', async (t) => {
   )
   t.strictSame(new Set(lengths), new Set([undefined, text.length]))
   t.ok(await collected.isFree(), 'nothing is kept')
+})
+
+t.test('a lost connection of a write, after its rows', async (t) => {
+  for (const sharing of [false, true]) {
+    isSharing = sharing
+    const { uri, cutAfter, cuts } = await startCuttingProxy(t, database.adminUri)
+    const { call, service } = await startApplication(t, uri, env)
+    const body = Array.from({ length: 4000 }, (_, n) => ({ n }))
+    const headers = { Prefer: 'return=representation' }
+    const add = (): ReturnType<typeof call> => call('POST', '/added?select=n,text', { body, headers })
+    for (let time = 0; time < untilCached + 1; time++) {
+      const { status, body } = await add()
+      t.strictSame([status, (body as unknown[]).length], [201, 4000])
+    }
+    for (let time = 0; time < 3; time++) {
+      await database.query('truncate added')
+      const before = collected.bodies
+      cutAfter('C', 3 * MiB)
+      t.ok((await add()).status >= 500)
+      t.equal(cuts(), time + 1, 'the connection was lost')
+      t.equal(collected.bodies, before + 1, 'it did not run again')
+      const { rows } = await database.query('select count(*)::int as count from added')
+      t.ok([0, 4000].includes(Number(rows[0]?.count)), 'all rows or none')
+      t.ok(await collected.isFree(), 'nothing is kept')
+    }
+    const { database: served } = service
+    t.ok(await until(() => served.statistics.idle === served.statistics.total), 'every connection was returned')
+  }
 })
