@@ -103,8 +103,9 @@ class TransactionRun implements SharedRun, LargeBodies {
     this.mayRepeat = transaction.hasNoEffect
     this.keepsSession = keepsSession(transaction)
     this.#receiver = transaction.receiver
-    // Statements that are timed one by one, or have a comment of their own, run as they are.
-    const isAsGiven = this.observer?.timesStatements === true || this.observer?.note?.place === 'comment'
+    // Statements that are timed one by one, have a comment of their own, or are not prepared, run as they are.
+    const isAsGiven =
+      this.observer?.timesStatements === true || this.observer?.note?.place === 'comment' || !options.prepare
     this.usesRows = transaction.hasNoEffect && !isAsGiven && this.#hasRoom()
     this.part = statementsOf(transaction, this.#statements)
   }
