@@ -29,6 +29,7 @@ await database.query(`
   create view styled as select n, '2024-02-29'::date as day, text || restyled(n) as text from lines;
   create function noting() returns void stable language plpgsql as $$ begin end $$;
   create table added (n int, text text not null default repeat('a', 1000));
+  create view tiny as select n from generate_series(1, 300000) n;
   create view whole as select 1 as n, repeat('w', 50000000) as text;
   grant all on all tables in schema public to ${role}`)
 t.teardown(() => database.query(`drop owned by ${role}; drop role ${role}`))
@@ -218,4 +219,15 @@ t.test('a lost connection of a write, after its rows', async (t) => {
     const { database: served } = service
     t.ok(await until(() => served.statistics.idle === served.statistics.total), 'every connection was returned')
   }
+})
+
+t.test('three hundred thousand tiny rows', async (t) => {
+  isSharing = false
+  const { call } = await startApplication(t, database.adminUri, env)
+  const before = collected.bodies
+  const { status, body } = await call('GET', '/tiny')
+  t.equal(status, 200)
+  t.equal((body as unknown[]).length, 300_000)
+  t.equal(collected.bodies, before + 1)
+  t.ok(await collected.isFree(), 'nothing is kept')
 })

@@ -5,6 +5,7 @@ import { startApplication, type Application } from '../support/application.ts'
 import { createMigratedDatabase } from '../support/database.ts'
 import { countEncodedResults } from '../support/rows-comparison.ts'
 import { bearer } from '../support/token.ts'
+import { until } from '../support/until.ts'
 
 const counts = countEncodedResults()
 const database = await createMigratedDatabase()
@@ -28,6 +29,8 @@ await database.query(`
   create function nested(n int) returns int language plpgsql as $$ begin
     perform note('n' || n); if n > 0 then return nested(n - 1); end if;
     perform set_config('response.status', '202', true), set_config('response.headers', '[{"X-Deep": "1"}]', true); return 0; end $$;
+  create function waiting() returns table (a int, b text) language plpgsql as $$ begin
+    perform note('waiting'); return query select i, repeat('x', 1000) from generate_series(1, 3000) i; perform pg_sleep(30); end $$;
   grant all on all tables in schema public to ${role}, ${other}`)
 t.teardown(() => database.query(`drop owned by ${role}, ${other}; drop role ${role}; drop role ${other}`))
 const env = {
@@ -145,4 +148,32 @@ t.test('a call with an idempotency key that sets the status', async (t) => {
     t.equal(new Set(answers.map(({ text }) => text)).size, 1, 'the same body')
     t.ok((await effects()) - before <= 1, 'at most one effect')
   }
+})
+
+t.test('a backend that ends, is cancelled or loses its client in the middle of a call', async (t) => {
+  const { url, call, service } = await startApplication(t, database.adminUri, env)
+  const running = `from pg_stat_activity where datname = current_database() and query like '%waiting%' and wait_event = 'PgSleep'`
+  const isRunning = (): Promise<boolean> =>
+    until(async () => (await database.query(`select 1 ${running}`)).rowCount === 1)
+  for (const [how, end, status] of [
+    ['ends', 'pg_terminate_backend', 503],
+    ['is cancelled', 'pg_cancel_backend', 500],
+  ] as const) {
+    const before = await effects()
+    const answer = call('POST', '/rpc/waiting')
+    t.ok(await isRunning(), 'it runs')
+    await database.query(`select ${end}(pid) ${running}`)
+    t.equal((await answer).status, status, how)
+    t.equal(await effects(), before, 'it has no effect')
+  }
+  const before = await effects()
+  const client = new AbortController()
+  const answer = fetch(`${url}/rpc/waiting`, { method: 'POST', signal: client.signal }).catch(() => undefined)
+  t.ok(await isRunning(), 'it runs')
+  client.abort()
+  await answer
+  t.ok(await until(async () => (await database.query(`select 1 ${running}`)).rowCount === 0), 'it is cancelled')
+  const { database: served } = service
+  t.ok(await until(() => served.statistics.idle === served.statistics.total), 'the connection was returned')
+  t.equal(await effects(), before, 'it has no effect')
 })
