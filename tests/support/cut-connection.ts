@@ -1,6 +1,6 @@
 // A proxy in front of Postgres that can break a connection between two messages of the server, or withhold what follows.
-import { createServer, connect } from 'node:net'
 import type { Test } from 'tap'
+import { startDatabaseProxy } from './database-proxy.ts'
 
 /** CommandComplete and ReadyForQuery. */
 type MessageType = 'C' | 'Z'
@@ -20,11 +20,9 @@ export type CuttingProxy = {
 
 /** Starts a proxy for the duration of a test. `uri` must name a host and a port. */
 export async function startCuttingProxy(t: Pick<Test, 'teardown'>, uri: string): Promise<CuttingProxy> {
-  const target = new URL(uri)
   let cuts = 0
   let next: { readonly type: MessageType; readonly bytes: number; readonly then: () => Promise<unknown> } | undefined
-  const server = createServer((client) => {
-    const upstream = connect(Number(target.port), target.hostname)
+  const proxied = await startDatabaseProxy(t, uri, (client, upstream) => {
     let rest: Buffer = Buffer.alloc(0)
     let rows = 0
     let isFirst = true
@@ -61,22 +59,9 @@ export async function startCuttingProxy(t: Pick<Test, 'teardown'>, uri: string):
       client.write(bytes.subarray(0, at))
       rest = bytes.subarray(at)
     })
-    for (const [one, other] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      one.on('error', () => other.destroy())
-      one.on('close', () => other.destroy())
-    }
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => new Promise<void>((resolve) => server.close(() => resolve())))
-  const address = server.address()
-  if (typeof address !== 'object' || address === null) throw new Error('the proxy has no port')
-  const proxied = new URL(uri)
-  proxied.host = `127.0.0.1:${address.port}`
   return {
-    uri: proxied.href,
+    uri: proxied,
     cutAfter: (type, bytes, then = () => Promise.resolve()) => {
       next = { type, bytes, then }
     },

@@ -1,7 +1,7 @@
 // A proxy in front of Postgres that counts network round trips: a request followed by a response.
-import { createServer, connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Test } from 'tap'
+import { startDatabaseProxy } from './database-proxy.ts'
 
 /** Milliseconds without a round trip after which none is expected. */
 const quietTime = 100
@@ -17,10 +17,8 @@ export type RoundTripCounter = {
 
 /** Starts a proxy for the duration of a test. `uri` must name a host and a port. */
 export async function countRoundTrips(t: Pick<Test, 'teardown'>, uri: string): Promise<RoundTripCounter> {
-  const target = new URL(uri)
   let trips = 0
-  const server = createServer((client) => {
-    const upstream = connect(Number(target.port), target.hostname)
+  const proxied = await startDatabaseProxy(t, uri, (client, upstream) => {
     // Data sent before the server responds belongs to the same round trip.
     let asking = false
     client.on('data', (chunk) => {
@@ -32,22 +30,9 @@ export async function countRoundTrips(t: Pick<Test, 'teardown'>, uri: string): P
       asking = false
       client.write(chunk)
     })
-    for (const [one, other] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      one.on('error', () => other.destroy())
-      one.on('close', () => other.destroy())
-    }
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => new Promise<void>((resolve) => server.close(() => resolve())))
-  const address = server.address()
-  if (typeof address !== 'object' || address === null) throw new Error('the proxy has no port')
-  const proxied = new URL(uri)
-  proxied.host = `127.0.0.1:${address.port}`
   return {
-    uri: proxied.href,
+    uri: proxied,
     take: () => {
       const taken = trips
       trips = 0

@@ -8,7 +8,7 @@ import { createDatabase, type TestDatabase } from './database.ts'
 import { loadFixture } from './fixture.ts'
 import { RawConnection, requestHead, type RawResponse } from './raw-connection.ts'
 import { keepRowVersions } from './row-versions.ts'
-import type { Random } from './seeded-random.ts'
+import { seededRandom, type Random } from './seeded-random.ts'
 import type { SentRequest } from './sent-request.ts'
 import { bearer } from './token.ts'
 
@@ -296,4 +296,42 @@ export async function startWritesComparison(
       await bearer(narrow, { sub: 'ann' }),
     ],
   }
+}
+
+const shapesAtOnce = 20
+const requestsOfShape = 8
+
+/**
+ * Compares the responses to generated requests of several callers, up to ten differences.
+ *
+ * @param generate makes a request: requests of one shape differ in the values of the second generator
+ * @returns how often each status was responded
+ */
+export async function compareGenerated(
+  t: Test,
+  { compare, callers }: WritesComparison,
+  { requests, seed, generate }: GeneratedRequests,
+): Promise<ReadonlyMap<number, number>> {
+  const random = seededRandom(seed)
+  const statuses = new Map<number, number>()
+  let found = 0
+  for (let sent = 0; sent < requests && found < 10; sent++) {
+    const block = Math.floor(sent / (shapesAtOnce * requestsOfShape))
+    const shape = seededRandom(seed * 1000 + block * shapesAtOnce + random.below(shapesAtOnce))
+    const request = generate(shape, random)
+    const caller = random.pick(callers)
+    const headers = caller === undefined ? request.headers : { ...request.headers, Authorization: caller }
+    const { status, difference } = await compare({ ...request, headers })
+    statuses.set(status, (statuses.get(status) ?? 0) + 1)
+    if (difference === undefined) continue
+    found++
+    t.fail(difference.slice(0, 4000))
+  }
+  return statuses
+}
+
+export type GeneratedRequests = {
+  readonly requests: number
+  readonly seed: number
+  readonly generate: (shape: Random, random: Random) => SentRequest
 }

@@ -26,7 +26,7 @@ async function startBrowser(): Promise<Browser> {
 }
 
 /**
- * Lets a test use the Chromium of this process, which is started if there is none or if it has crashed. At the end of the
+ * Lets a test use the Chromium of this process, which is started for the first of them, and again if it has crashed. At the end of the
  * test the contexts that it has made are closed. Set `CHROMIUM` to the path of another one.
  */
 export async function launchBrowser(t: Pick<Test, 'teardown'>): Promise<ContextMaker> {
