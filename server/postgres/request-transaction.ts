@@ -12,7 +12,7 @@ import type { RawRow, RowReceiver } from '../rest/row-transfer.ts'
 import { withConnection, withReservedConnection } from './lending.ts'
 import type { ConnectionPool } from './pool.ts'
 import { cancelBeforeClose } from './connection/cancellation.ts'
-import { mostInMemory, RowsRefused } from './protocol/rows-run.ts'
+import { mostInMemory, RowsRefused, runsRows } from './protocol/rows-run.ts'
 import type { LargeBodies } from './protocol/queued-transaction.ts'
 import type { SpillSpace } from './protocol/spill-space.ts'
 import type { StreamedField } from './protocol/streamed-field.ts'
@@ -107,7 +107,7 @@ class TransactionRun implements SharedRun, LargeBodies {
     const isAsGiven =
       this.observer?.timesStatements === true || this.observer?.note?.place === 'comment' || !options.prepare
     this.usesRows = transaction.hasNoEffect && !isAsGiven && this.#hasRoom()
-    this.part = statementsOf(transaction, this.#statements)
+    this.part = [...this.#beforeStatements, ...this.#statements]
   }
 
   start(): void {
@@ -122,8 +122,8 @@ class TransactionRun implements SharedRun, LargeBodies {
   get #statements(): readonly PipelineStatement[] {
     const { statements } = this.#transaction
     const rows = statements[0]?.rows
-    const runsRows = rows && (rows.plan.isOnlyForm || (this.usesRows && !rows.isGivenUp && !rows.plan.isRefused))
-    return runsRows === true ? statements : statements.filter(({ isOfRows }) => isOfRows !== true)
+    const hasRows = rows !== undefined && runsRows(rows, this.usesRows)
+    return hasRows ? statements : statements.filter(({ isOfRows }) => isOfRows !== true)
   }
 
   /** A large row that is not the last one cannot be streamed. */
@@ -181,7 +181,7 @@ class TransactionRun implements SharedRun, LargeBodies {
   }
 
   settle(error: Error | undefined, results: RawRow[][]): void {
-    if (!error) this.#succeed(results.slice(this.#beforeStatements.length))
+    if (!error) this.#succeed(results.slice(1 + this.#transaction.before.length))
     else this.#retryOrFail(error, () => this.runOnOwnConnection())
   }
 
@@ -320,6 +320,3 @@ class TransactionRun implements SharedRun, LargeBodies {
 const noPrivilege = '42501'
 /** too_many_columns: a select list has at most 1,664, some of which may be those that precede the rows. */
 const tooManyColumns = '54011'
-
-const statementsOf = ({ settings, before }: RestTransaction, statements: PipelinePart): PipelinePart =>
-  before.length === 0 ? [settings, ...statements] : [settings, ...before, ...statements]

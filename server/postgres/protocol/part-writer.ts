@@ -4,7 +4,7 @@ import type { ColumnDescription, RowsRequest } from '../../rest/row-transfer.ts'
 import { MessageWriter } from './message-writer.ts'
 import type { PartProgress, Preparation } from './queued-transaction.ts'
 import type { PipelinePart } from './pipeline-part.ts'
-import { RowsRun } from './rows-run.ts'
+import { RowsRun, runsRows } from './rows-run.ts'
 import { knownName, statementName, type StatementCache } from './statement-cache.ts'
 
 const allText: readonly (0 | 1)[] = []
@@ -52,7 +52,7 @@ export class PartWriter {
         progress.checks = this.#checkRest(part, next)
       }
       const { values, resultFormats, receiver, rows } = statement
-      if (rows && this.#encodes(rows, usesRows)) {
+      if (rows && runsRows(rows, usesRows && this.#cache !== undefined)) {
         this.#writeRows(statement, rows, next - 1, progress)
         if (flushes) writer.flush()
         continue
@@ -68,10 +68,6 @@ export class PartWriter {
       if (flushes) writer.flush()
     }
     writer.sync()
-  }
-
-  #encodes({ plan, isGivenUp }: RowsRequest, usesRows: boolean): boolean {
-    return plan.isOnlyForm || (usesRows && this.#cache !== undefined && !isGivenUp && !plan.isRefused)
   }
 
   /** Writes a statement whose rows are encoded, or what runs in its place. The server describes the columns unless they are known. */

@@ -154,10 +154,9 @@ export class RunningTransaction {
   isTooLong(run: RowsRun, bytes: number, row: number): boolean {
     if (this.error) return true
     const { isOnlyForm } = run.request.plan
-    const isCollected = !isOnlyForm && this.transaction.largeBodies !== undefined
-    const fits = isCollected || bytes + row <= (isOnlyForm ? mostOfOnlyForm : mostInMemory)
+    const most = isOnlyForm ? mostOfOnlyForm : this.transaction.largeBodies ? Infinity : mostInMemory
     const isLongRow = !isOnlyForm && row > mostOfRow
-    if (fits && !isLongRow) return false
+    if (bytes + row <= most && !isLongRow) return false
     // Other requests would meet the row, too.
     if (isLongRow) run.request.plan.refuse()
     this.#giveUp(run)

@@ -18,6 +18,14 @@ export const mostOfOnlyForm = 1024 * 1024 * 1024 - 1
 /** Where a large body is collected. */
 export type Collection = Parameters<typeof StreamedField.collected>[1]
 
+/**
+ * Whether rows run, instead of the statement in whose place they may run.
+ *
+ * @param usesRows whether they may, if the statement could run
+ */
+export const runsRows = ({ plan, isGivenUp }: RowsRequest, usesRows: boolean): boolean =>
+  plan.isOnlyForm || (usesRows && !isGivenUp && !plan.isRefused)
+
 /** A run that was sent. */
 export class RowsRun {
   readonly request: RowsRequest
