@@ -193,7 +193,7 @@ export class PlanCache {
     const known = this.#rows.get(key)
     if (known) return known
     const rows = create()
-    this.#rows.add(key, rows, bytesOfText(rows.text) + bytesOfRows)
+    this.#rows.add(key, rows, bytesOfText(key) + bytesOfText(rows.text) + bytesOfRows)
     return rows
   }
 

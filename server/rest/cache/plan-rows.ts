@@ -36,7 +36,7 @@ function plannedRows(
   const form = { ...given, isLoud }
   const statement = render(sql)
   const { text } = statement
-  // Several forms have the same text: an array of rows, and the first row.
+  // Several forms have the same text: an array of rows, and the first row. The text begins where the JSON of the form ends.
   const key = JSON.stringify(form) + text
   return { statement, rows: plans.rowsOf(key, () => new SharedRowsPlan(text, form, textTypes)) }
 }

@@ -4,7 +4,7 @@ import { ApiError, errorBody } from '../errors.ts'
 import { addressedBy, firstOf, type PrepareContext, type Prepared } from '../extension.ts'
 import { checkPayload } from '../request/payload-check.ts'
 import { bind, BoundRows, isCacheable, sourcesOf, type KnownShape, type PreparedShape } from './plan-cache.ts'
-import { insteadRows, onlyRows } from './plan-rows.ts'
+import { insteadRows, onlyRows, type PlannedRows } from './plan-rows.ts'
 import { hasNoEffect, keepsSession } from '../plan/effect.ts'
 import { planRequest } from '../plan/planner.ts'
 import type { PlanSettings } from '../plan/plan-context.ts'
@@ -20,7 +20,7 @@ import type { PageCursor, ScopedCursor } from '../extensions/keyset-pages/page-c
 import { copied } from '../request/remembered.ts'
 import { keyPart, partKind } from '../request/shape-key.ts'
 import { bodyMarker, shapeKey, valuesOf, withMarkers, type MarkedParams } from './request-values.ts'
-import { render } from '../sql/fragment.ts'
+import { render, type Statement } from '../sql/fragment.ts'
 import { isObject } from '../sql/payload.ts'
 import { mainStatement, needsPlannedCount } from '../sql/statement.ts'
 
@@ -141,11 +141,20 @@ function prepareUncached(
   const plan = addressed?.completePlan(planned) ?? planned
   const known = { request, plan, hasNoEffect: hasNoEffect(plan, cache), keepsSession: keepsSession(plan, cache) }
   if (!isCrud(plan)) return { ...known, main: undefined }
+  const { main, rows } = statementsOf(plan, request, context)
+  return { ...known, main, rows: rows && { plan: rows.rows, values: rows.statement.values, isGivenUp: false } }
+}
+
+/** The main statement of a plan, and the rows that it returns, or that may run in its place. */
+function statementsOf(
+  plan: CrudPlan,
+  request: PlannedRequest,
+  context: PrepareContext,
+): { readonly main: Statement; readonly rows: PlannedRows | undefined } {
   const only = onlyRows(plan, request, context)
-  const main = only?.statement ?? render(mainStatement(plan, request.shape, snapshot.config))
-  const instead = only ?? insteadRows(plan, request, context)
-  if (!instead) return { ...known, main }
-  return { ...known, main, rows: { plan: instead.rows, values: instead.statement.values, isGivenUp: false } }
+  if (only) return { main: only.statement, rows: only }
+  const main = render(mainStatement(plan, request.shape, context.snapshot.config))
+  return { main, rows: insteadRows(plan, request, context) }
 }
 
 const planSettings = ({ snapshot, readableColumns }: PrepareContext): PlanSettings =>
@@ -193,15 +202,13 @@ function prepareShape(
   const marked = (page && extensions.paging[0]?.withPage(bodied, { ...page, cursor })) ?? bodied
   const shapePlan = planRequest(marked, cache, planSettings(context), extensions)
   if (!isCrud(shapePlan)) return 'uncacheable'
-  const only = onlyRows(shapePlan, marked, context)
-  const statement = only?.statement ?? render(mainStatement(shapePlan, marked.shape, snapshot.config))
-  const sources = sourcesOf(statement, markers, markedBody)
+  const { main, rows } = statementsOf(shapePlan, marked, context)
+  const sources = sourcesOf(main, markers, markedBody)
   if (!sources) return 'uncacheable'
-  const { text } = statement
-  const instead = only ?? insteadRows(shapePlan, marked, context)
-  const sourcesOfRows = only ? sources : instead && sourcesOf(instead.statement, markers, markedBody)
+  const { text } = main
+  const sourcesOfRows = rows && sourcesOf(rows.statement, markers, markedBody)
   return {
-    rows: instead && sourcesOfRows && { plan: instead.rows, sources: sourcesOfRows },
+    rows: rows && sourcesOfRows && { plan: rows.rows, sources: sourcesOfRows },
     // The planner has already rejected or ignored unknown preferences.
     shape: { ...parsed.shape, preferences: { ...parsed.shape.preferences, invalid: [] } },
     body,

@@ -1,4 +1,5 @@
 // Counts the rows of a read regardless of its range.
+import type { PagePlan } from '../extensions/keyset-pages/page-plan.ts'
 import type { PlannedFilter, PlannedLogicTree } from '../plan/field.ts'
 import { embedsByAlias, type ReadPlan } from '../plan/read-plan.ts'
 import { allRows } from '../request/range.ts'
@@ -7,6 +8,31 @@ import type { Fragment } from './fragment.ts'
 import { readStatement } from './read.ts'
 import { fromSql, relationOf } from './from.ts'
 import { column, identifier, unqualified } from './identifier.ts'
+import { isAllRows } from './order.ts'
+import type { StatementShape } from './statement.ts'
+
+/** Where the number of all rows is: nowhere, because it is not wanted, that of the page, or in a column of its own. */
+export type TableTotal = 'none' | 'page' | 'column'
+
+/**
+ * Without any limit, the page has all rows. The page after a cursor does not have them.
+ *
+ * @param page of a keyset
+ */
+export function tableTotalOf(
+  { preferences: { count }, topLevelRange }: StatementShape,
+  dbMaxRows: number | null,
+  page?: PagePlan,
+): TableTotal {
+  if (count !== 'exact' && count !== 'estimated') return 'none'
+  return dbMaxRows === null && isAllRows(topLevelRange) && !page?.cursor ? 'page' : 'column'
+}
+
+/** Rows of a read that are counted at most: if there are more than `db-max-rows`, the planner's estimate is used. */
+export const mostCounted = (
+  { preferences: { count } }: StatementShape,
+  dbMaxRows: number | null,
+): number | undefined => (count === 'estimated' && dbMaxRows !== null ? dbMaxRows + 1 : undefined)
 
 /**
  * Selects one row for every row of the plan's relation. The select list is left out, so that its functions do not run.

@@ -1,5 +1,6 @@
 // The select list of rows that the server writes as JSON: Postgres makes JSON of each value that the server could not encode.
 import type { Column } from '../../catalogue/table.ts'
+import { unknownField } from '../plan/field-resolution.ts'
 import type { PlannedSelectField } from '../plan/field.ts'
 import { isGrouped, type ReadPlan } from '../plan/read-plan.ts'
 import { resultAlias } from './handler.ts'
@@ -11,20 +12,10 @@ export type SelectedColumn = Pick<Column, 'name' | 'typeOid'>
 export type SelectedColumns = ReadonlyMap<string, SelectedColumn>
 
 /** Columns of the longest select list: with those that precede it, PostgreSQL permits 1,664. */
-const mostSelected = 1600
+export const mostSelected = 1600
 
 const plainField = (name: string): PlannedSelectField => ({
-  field: {
-    name,
-    jsonPath: [],
-    toJson: false,
-    toTsVector: null,
-    type: '',
-    baseType: '',
-    transform: null,
-    default: null,
-    fullRow: false,
-  },
+  field: unknownField({ name, jsonPath: [] }),
   aggregate: null,
   aggregateCast: null,
   cast: null,

@@ -16,8 +16,14 @@ import type { CrudPlan } from '../plan/plan.ts'
 import { isGrouped, type ReadPlan } from '../plan/read-plan.ts'
 import { callStatement } from './call.ts'
 import { limitedSum } from '../request/integer.ts'
-import { countStatement, dependsOnEmbeds } from './count.ts'
-import { encodableItem, encodableRead, type SelectedColumn, type SelectOptions } from './encodable-select.ts'
+import { countStatement, dependsOnEmbeds, mostCounted, tableTotalOf, type TableTotal } from './count.ts'
+import {
+  encodableItem,
+  encodableRead,
+  mostSelected,
+  type SelectedColumn,
+  type SelectOptions,
+} from './encodable-select.ts'
 import { join, type Fragment } from './fragment.ts'
 import { relationOf } from './from.ts'
 import { resultAlias, sourceName } from './handler.ts'
@@ -32,14 +38,14 @@ export type RowsSql = RowsForm & { readonly sql: Fragment }
 
 /** What the server makes of rows. */
 export type RowsForm = {
-  /** Whether the body is an array of the rows, or the first of them alone, or there is none, because the rows are only counted. */
+  /** Whether the body is an array of the rows, or the first of them alone, or empty, because the rows are only counted. */
   readonly body: 'array' | 'first' | 'none'
   /** Whether the only column is the value itself. */
   readonly isScalar: boolean
   /** Number of rows in the result: those that arrive, or one. */
   readonly pageTotal: 'rows' | 'one'
   /** Number of all rows: unknown, that of the result, or in the first column. */
-  readonly tableTotal: 'none' | 'page' | 'column'
+  readonly tableTotal: TableTotal
   /** Whether the next column has what the links of a keyset page need, in one of the rows. */
   readonly hasEdges?: boolean
   /** Whether the version of the row precedes the columns. */
@@ -126,7 +132,7 @@ export function rowsSql(plan: CrudPlan, shape: StatementShape, { dbMaxRows }: St
  */
 function countedRowsSql(
   read: ReadPlan,
-  tableTotal: RowsForm['tableTotal'],
+  tableTotal: TableTotal,
   counted: Fragment,
   leading: readonly string[] = [],
 ): Fragment {
@@ -181,20 +187,6 @@ function pageRowsSql(
   }
 }
 
-/** Rows of a read that are counted at most: if there are more than `db-max-rows`, the planner's estimate is used. */
-const mostCounted = ({ preferences: { count } }: StatementShape, dbMaxRows: number | null): number | undefined =>
-  count === 'estimated' && dbMaxRows !== null ? dbMaxRows + 1 : undefined
-
-/** Where the number of all rows is, if it is wanted. The page after a cursor does not have all. */
-function tableTotalOf(
-  { preferences, topLevelRange }: StatementShape,
-  dbMaxRows: number | null,
-  page?: PagePlan,
-): RowsForm['tableTotal'] {
-  if (preferences.count !== 'exact' && preferences.count !== 'estimated') return 'none'
-  return dbMaxRows === null && isAllRows(topLevelRange) && !page?.cursor ? 'page' : 'column'
-}
-
 /** The number of all rows, or `most` if there are more. */
 const countedSql = (read: ReadPlan, most?: number): Fragment => [
   'SELECT pg_catalog.count(*) AS total FROM (',
@@ -202,9 +194,6 @@ const countedSql = (read: ReadPlan, most?: number): Fragment => [
   most === undefined ? '' : ` LIMIT ${most}`,
   ') pgrst_counted',
 ]
-
-/** Columns of the longest select list: with the version, PostgreSQL permits 1,664. */
-const mostReturned = 1600
 
 /**
  * The rows of a write that has no other result: it returns columns of a table, in the order in which it writes them, or nothing but
@@ -247,7 +236,7 @@ export function writtenRowsSql(
     return { ...form, sql: mutateStatement(mutate, version && join(leading, ', ')), body: 'none' }
   }
   const width = select.reduce((sum, { field }) => sum + (field.name === '*' ? columns.size : 1), 0)
-  if (read.distinct || isGrouped(read) || width === 0 || width > mostReturned) return undefined
+  if (read.distinct || isGrouped(read) || width === 0 || width > mostSelected) return undefined
   const isPlain = ({ field, cast, alias }: PlannedSelectField): boolean => {
     // `json_agg(_postgrest_t)` aggregates such a column in place of the rows.
     if (alias === resultAlias || cast !== null || field.jsonPath.length > 0 || field.transform !== null) return false

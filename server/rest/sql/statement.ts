@@ -5,7 +5,7 @@ import type { CrudPlan } from '../plan/plan.ts'
 import type { ReadPlan } from '../plan/read-plan.ts'
 import type { RequestShape } from '../request/api-request.ts'
 import { callStatement } from './call.ts'
-import { countStatement } from './count.ts'
+import { countStatement, mostCounted, tableTotalOf } from './count.ts'
 import { cutCte, cutRows, cutRowsSql, cutSql } from './cut.ts'
 import { insertedCount, responseHeaders, responseStatus } from './current-setting.ts'
 import { explainSql } from './explain.ts'
@@ -13,7 +13,7 @@ import type { Fragment } from './fragment.ts'
 import { bodySql, resultAlias, sourceName } from './handler.ts'
 import { locationSql, noLocation } from './location.ts'
 import { countsInserted, mutateStatement } from './mutate.ts'
-import { isAllRows, type LimitForm } from './order.ts'
+import type { LimitForm } from './order.ts'
 import { readStatement } from './read.ts'
 
 /** The part of the request that the statement depends on, in addition to the plan. */
@@ -84,12 +84,16 @@ function countSql(
   { dbMaxRows }: StatementSettings,
   plan: CrudPlan,
 ): Count {
-  const { count } = shape.preferences
-  if (count !== 'exact' && count !== 'estimated') return { cte: '', total: 'null::bigint' }
-  if (dbMaxRows === null && isAllRows(shape.topLevelRange) && !plan.page?.cursor) return { cte: '', total: page }
-  return {
-    cte: [', pgrst_source_count AS (', rows, ')'],
-    total: '(SELECT pg_catalog.count(*) FROM pgrst_source_count)',
+  switch (tableTotalOf(shape, dbMaxRows, plan.page)) {
+    case 'none':
+      return { cte: '', total: 'null::bigint' }
+    case 'page':
+      return { cte: '', total: page }
+    case 'column':
+      return {
+        cte: [', pgrst_source_count AS (', rows, ')'],
+        total: '(SELECT pg_catalog.count(*) FROM pgrst_source_count)',
+      }
   }
 }
 
@@ -99,11 +103,8 @@ const located = ({ explain }: CrudPlan, location: Fragment | undefined): Pick<Co
 
 function readSql(plan: CrudPlan & { kind: 'read' }, shape: StatementShape, settings: StatementSettings): Fragment {
   const counted = countStatement(plan.read)
-  // Counts at most one row more than `db-max-rows`. If there are more, the planner's estimate is used.
-  const limited =
-    shape.preferences.count === 'estimated' && settings.dbMaxRows !== null
-      ? [counted, ` LIMIT ${settings.dbMaxRows + 1}`]
-      : counted
+  const most = mostCounted(shape, settings.dbMaxRows)
+  const limited = most === undefined ? counted : [counted, ` LIMIT ${most}`]
   const page = pageCount(plan)
   const count = countSql(limited, page, shape, settings, plan)
   const body = bodySql(plan.handler, null)
