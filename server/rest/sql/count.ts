@@ -2,6 +2,7 @@
 import type { PagePlan } from '../extensions/keyset-pages/page-plan.ts'
 import type { PlannedFilter, PlannedLogicTree } from '../plan/field.ts'
 import { embedsByAlias, type ReadPlan } from '../plan/read-plan.ts'
+import type { RequestShape } from '../request/api-request.ts'
 import { allRows } from '../request/range.ts'
 import { filterSql, joinConditionsOf, logicSql, whereSql } from './filter.ts'
 import type { Fragment } from './fragment.ts'
@@ -9,7 +10,9 @@ import { readStatement } from './read.ts'
 import { fromSql, relationOf } from './from.ts'
 import { column, identifier, unqualified } from './identifier.ts'
 import { isAllRows } from './order.ts'
-import type { StatementShape } from './statement.ts'
+
+/** The part of a request that decides what is counted. */
+type CountedShape = Pick<RequestShape, 'preferences' | 'topLevelRange'>
 
 /** Where the number of all rows is: nowhere, because it is not wanted, that of the page, or in a column of its own. */
 export type TableTotal = 'none' | 'page' | 'column'
@@ -20,7 +23,7 @@ export type TableTotal = 'none' | 'page' | 'column'
  * @param page of a keyset
  */
 export function tableTotalOf(
-  { preferences: { count }, topLevelRange }: StatementShape,
+  { preferences: { count }, topLevelRange }: CountedShape,
   dbMaxRows: number | null,
   page?: PagePlan,
 ): TableTotal {
@@ -29,10 +32,8 @@ export function tableTotalOf(
 }
 
 /** Rows of a read that are counted at most: if there are more than `db-max-rows`, the planner's estimate is used. */
-export const mostCounted = (
-  { preferences: { count } }: StatementShape,
-  dbMaxRows: number | null,
-): number | undefined => (count === 'estimated' && dbMaxRows !== null ? dbMaxRows + 1 : undefined)
+export const mostCounted = ({ preferences: { count } }: CountedShape, dbMaxRows: number | null): number | undefined =>
+  count === 'estimated' && dbMaxRows !== null ? dbMaxRows + 1 : undefined
 
 /**
  * Selects one row for every row of the plan's relation. The select list is left out, so that its functions do not run.
