@@ -174,13 +174,18 @@ t.test('a folder for temporary files that cannot be written', async (t) => {
 
 t.test('two hundred slow readers', async (t) => {
   isSharing = false
-  const { url, call, service } = await startApplication(t, database.adminUri, env)
+  // One gigabyte passes through two connections, which may take longer than ten seconds on a busy machine.
+  const { url, call, service } = await startApplication(t, database.adminUri, {
+    ...env,
+    PGRST_DB_POOL_ACQUISITION_TIMEOUT: '120',
+    LOAD_SHEDDING_WAIT: '0',
+  })
   await warm(t, () => call('GET', '/lines?order=n'))
   const { text } = await call('GET', '/lines?order=n')
   const before = process.memoryUsage.rss()
   const readers = Array.from({ length: 200 }, () => requestSlowly(`${url}/lines?order=n`))
   const statuses = await Promise.all(readers.map(async ({ response }) => (await response).statusCode))
-  t.equal(new Set(statuses).size, 1)
+  t.strictSame(new Set(statuses), new Set([200]))
   const grown = (process.memoryUsage.rss() - before) / MiB
   t.comment(`${Math.round(grown)} MiB more memory, ${Math.round(collected.used() / MiB)} MiB in use for bodies`)
   const { database: served } = service
