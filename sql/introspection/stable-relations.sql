@@ -4,7 +4,8 @@
 -- Quiet ones can, in addition, be read without calling a function that may set `response.headers` or `response.status`,
 -- which a function that is declared stable can do with set_config. So can quiet functions be called.
 -- Tables without rules can be written quietly if, in addition, the same is true of defaults, constraints, indexes and the checks of
--- policies, and if dates are in the format of ISO 8601 in the sessions of all roles. Triggers are for `tables.sql` to find.
+-- policies, and if dates are in the format of ISO 8601 in the sessions of all roles. Triggers that are not declared stable or
+-- immutable are for `tables.sql` to find.
 -- The first row says whether anything can be proved in this database, even for a stable function.
 -- $1: names of the exposed schemas, a JSON array.
 with recursive
@@ -217,8 +218,18 @@ uses (source, target) as materialized (
   union all
   select 'word ' || word, kind || ' ' || oid from names
   union all
-  -- Partitions are written with their table.
+  -- Partitions are written with their table, and rows with those that they refer to.
   select 'written ' || inhparent, 'written ' || inhrelid from pg_inherits
+  union all
+  select 'written ' || confrelid, 'written ' || conrelid
+  from pg_constraint
+  where contype = 'f' and (confupdtype in ('c', 'n', 'd') or confdeltype in ('c', 'n', 'd'))
+  union all
+  -- All others are known to do no harm, or found by `tables.sql`.
+  select 'written ' || t.tgrelid, 'function ' || t.tgfoid
+  from pg_trigger t
+  join pg_proc p on p.oid = t.tgfoid
+  where p.provolatile <> 'v' and not t.tgisinternal
 ),
 -- Whatever may set `response.headers` or `response.status`, and what uses it.
 loud (what) as (

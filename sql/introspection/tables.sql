@@ -39,13 +39,34 @@ reached as (
   union
   select reached.relation, links.member from reached join links on links.relation = reached.member and links.events = 0
 ),
+-- Functions of triggers without another effect than the row that they return: those of PostgreSQL itself, that of the extension
+-- moddatetime, those declared stable or immutable, and those that set columns to the time and nothing else, whatever they are
+-- declared as. A body with anything else, such as a comment, is not recognised. PL/pgSQL looks for `now` in the search path.
+harmless_triggers as materialized (
+  select p.oid
+  from pg_proc p
+  join pg_language l on l.oid = p.prolang
+  where p.prorettype = 'trigger'::regtype and case
+    when l.lanname = 'internal' then true
+    when l.lanname = 'c' then p.probin = '$libdir/moddatetime'
+    when p.provolatile <> 'v' then p.prosrc !~* 'set_config'
+    else l.lanname = 'plpgsql'
+      and p.prosrc ~* '^\s*begin\s+(new\.(\w+|"[^"]+")\s*:?=\s*(now\(\)|clock_timestamp\(\)|current_timestamp)\s*;\s*)+return\s+new\s*;\s*end\s*;?\s*$'
+      and not exists (
+        select from pg_proc
+        where proname in ('now', 'clock_timestamp') and pronamespace <> 'pg_catalog'::regnamespace
+      )
+  end
+),
 -- Triggers of applications, and all that may write the row again, or return another one: those after the write, those instead
--- of it, and the actions of a foreign key that refers to its own table. The events are bits as below.
+-- of it, and the actions of a foreign key that refers to its own table. The events are bits as below. The condition of a
+-- trigger may call a function, too.
 triggers as (
   select
     t.tgrelid as relation,
     bit_or(case
-      when t.tgisinternal then 0 else (t.tgtype::int & 4) * 2 + (t.tgtype::int & 8) * 2 + (t.tgtype::int & 16) / 4
+      when t.tgisinternal or (t.tgqual is null and t.tgfoid in (select oid from harmless_triggers)) then 0
+      else (t.tgtype::int & 4) * 2 + (t.tgtype::int & 8) * 2 + (t.tgtype::int & 16) / 4
     end) as runs,
     bit_or(case
       when t.tgtype::int & 2 <> 0 then 0

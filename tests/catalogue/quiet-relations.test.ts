@@ -152,6 +152,10 @@ for (const [label, added, expected, statement] of [
   })
 }
 
+/** A trigger whose function is declared stable. */
+const stamp = (body: string, on = 'insert or update on api.plain'): string =>
+  `create function side.stamp() returns trigger stable language plpgsql as $body$${body}$body$;
+   create trigger stamp before ${on} for each row execute function side.stamp()`
 /** What is added, and whether `api.plain` and the partitioned table `api.parts` are written quietly. */
 const written: readonly (readonly [string, string, readonly string[]])[] = [
   ['nothing', 'select', ['parts', 'plain']],
@@ -168,6 +172,13 @@ const written: readonly (readonly [string, string, readonly string[]])[] = [
   ['a predicate of an index', `create function side.is_loud(int) returns boolean immutable language sql as 'select side.announce()'; create index on api.plain (id) where side.is_loud(id)`, ['parts']],
   ['a generated column', `create function side.loud_sum(int) returns int immutable language sql as 'select 1 from side.announce()'; alter table api.plain add sum int generated always as (side.loud_sum(id)) stored`, ['parts']],
   ['a check of a partition', 'alter table side.low_part add check (side.announce(id))', ['plain']],
+  ['a stable trigger that sets nothing', stamp("begin if new.name is null then raise 'no name'; end if; return new; end"), ['parts', 'plain']],
+  ['a stable trigger that sets the headers', stamp(`begin perform ${headers}; return new; end`), ['parts']],
+  ['a stable trigger that calls what sets the headers', stamp('begin perform side.announce(); return new; end'), ['parts']],
+  ['a trigger that calls it, of rows that refer to the table', `create table side.child (id int references api.plain on delete cascade); ${stamp('begin perform side.announce(); return old; end', 'delete on side.child')}`, ['parts']],
+  ['a default of rows that refer to it', `create table side.child (id int default side.announce()::int references api.plain on delete set default)`, ['parts']],
+  ['a trigger of rows that refer to it, and stay', `create table side.child (id int references api.plain); ${stamp('begin perform side.announce(); return old; end', 'delete on side.child')}`, ['parts', 'plain']],
+  ['a trigger of a partition', stamp('begin perform side.announce(); return new; end', 'insert on side.low_part'), ['plain']],
   ['a check of a domain, which can be in any table', 'create domain side.loud_id as int check (side.announce(value))', []],
   ['a quiet check of a domain', 'create domain side.positive as int check (value > 0)', ['parts', 'plain']],
   ['a rule', 'create rule also as on insert to api.plain do also select 1', ['parts']],

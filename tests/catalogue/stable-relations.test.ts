@@ -75,6 +75,11 @@ for (const [label, added, stable, isSound = true] of table) {
 const trigger = (name: string, events: string, on: string): string =>
   `create function side.${name}() returns trigger language plpgsql as 'begin return null; end';
    create trigger ${name} ${events} on ${on} for each row execute function side.${name}()`
+/** A trigger of updates of `plain`, with the body of its function. */
+const touch = (body: string, more = '', when = ''): string =>
+  `alter table api.plain add at timestamptz; create function side.touch() returns trigger language plpgsql ${more} as $body$${body}$body$;
+   create trigger touch before update on api.plain for each row ${when} execute function side.touch()`
+const stamp = 'begin new.at := now(); return new; end'
 const child = (action: string): string => `create table side.child (id int references api.plain ${action})`
 
 /** The added objects, and whether an INSERT into `plain`, and any write to it, may then run functions with other effects. */
@@ -85,6 +90,29 @@ const writes: readonly (readonly [string, string, boolean, boolean])[] = [
   ['a trigger of inserts', trigger('made', 'before insert', 'api.plain'), true, true],
   ['a trigger of both', trigger('any_write', 'after insert or update', 'api.plain'), true, true],
   ['a disabled trigger', `${trigger('made', 'before insert', 'api.plain')}; alter table api.plain disable trigger made`, false, false],
+  ['a trigger that sets a time', touch(stamp), false, false],
+  ['as others write it', touch('\nBEGIN\n  NEW.at = now();\n  NEW."name" = CURRENT_TIMESTAMP;\n  RETURN NEW;\nEND;\n'), false, false],
+  ['with a search path', touch(stamp, "set search_path = ''"), false, false],
+  ['with another function of the name', `create function side.now() returns timestamptz language sql as 'select null::timestamptz'; ${touch(stamp)}`, false, true],
+  ['with a condition', touch(stamp, '', 'when (side.act(new.id) = 1)'), false, true],
+  ['with another condition', touch(stamp, '', "when (set_config('a.b', 'c', false) = 'c')"), false, true],
+  ['another value', touch("begin new.name := set_config('a.b', 'c', false); return new; end"), false, true],
+  ['another statement', touch("begin new.at := now(); perform set_config('a.b', 'c', false); return new; end"), false, true],
+  ['another statement before it', touch("begin execute 'set a.b to c'; new.at := now(); return new; end"), false, true],
+  ['another statement in between', touch("begin new.at := now(); listen x; new.at := now(); return new; end"), false, true],
+  ['after the end', touch('begin new.at := now(); return new; listen x; end'), false, true],
+  ['an expression', touch("begin new.at := now() + side.act(1) * interval '1s'; return new; end"), false, true],
+  ['in a field of it', touch('begin new.at[side.act(1)] := now(); return new; end'), false, true],
+  ['a variable', touch('declare a int := side.act(1); begin new.at := now(); return new; end'), false, true],
+  ['a comment', touch('begin /* ; */ new.at := now(); return new; end'), false, true],
+  ['a stable trigger', touch("begin if new.name is null then raise 'no name'; end if; return new; end", 'stable'), false, false],
+  ['a stable trigger that sets something', touch("begin perform set_config('a.b', 'c', false); return new; end", 'stable'), false, true],
+  ['a trigger of PostgreSQL', 'create trigger same before update on api.plain for each row execute function suppress_redundant_updates_trigger()', false, false],
+  ['a trigger of an extension', `create extension moddatetime schema side; alter table api.plain add at timestamptz;
+    create trigger touch before update on api.plain for each row execute function side.moddatetime(at)`, false, false],
+  ['a trigger of another extension', `create extension refint schema side;
+    create trigger keys before update on api.plain for each row execute function side.check_primary_key('id', 'side.other', 'id')`, false, true],
+  ['instead of writes to a view', `${touch(stamp)}; create view api.shown as select * from api.plain; create trigger shown instead of update on api.shown for each row execute function side.touch()`, false, false],
   ['a default', 'alter table api.plain alter name set default side.act(1)::text', true, true],
   ['a default of PostgreSQL', 'alter table api.plain alter name set default random()::text', false, false],
   ['a check', 'alter table api.plain add check (side.act(id) > 0)', true, true],
