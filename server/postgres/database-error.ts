@@ -9,10 +9,14 @@ function sent(error: unknown): { readonly code?: unknown; readonly severity?: un
   return typeof server === 'object' && server !== null ? server : undefined
 }
 
+/** Whether Node found that the server has ended the connection; its code has the form of a SQLSTATE, but no severity. */
+const isBrokenPipe = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'EPIPE' && !('severity' in error)
+
 /** The SQLSTATE, if the error came from the server. */
 export function sqlState(error: unknown): string | undefined {
   const code = sent(error)?.code
-  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && !isBrokenPipe(error) ? code : undefined
 }
 
 /** Whether the connection can still be used after this error: a statement failed, not the connection. */
@@ -37,8 +41,9 @@ export function isUnreachable(error: unknown): boolean {
   if (error instanceof ConnectionError) return error.kind !== 'caller gone'
   const state = sqlState(error)
   if (state !== undefined) return unreachable.test(state)
+  if (!(error instanceof Error)) return false
   // `pg` has no code for a connection that ends during or before a query.
-  return error instanceof Error && ('syscall' in error || lostConnection.test(error.message))
+  return 'syscall' in error || isBrokenPipe(error) || lostConnection.test(error.message)
 }
 
 /** Whether the pool had no connection for a request in time. */
