@@ -8,6 +8,7 @@ import { TokenSigner } from '../identity/jwt/token-signer.ts'
 import type { AccountsSettings } from '../services/accounts/accounts-table.ts'
 import { databaseLimits } from '../services/limits.ts'
 import { createAttemptLimits } from '../services/accounts/attempt-limit.ts'
+import type { PasswordHasher } from '../services/accounts/hash-processes.ts'
 import { createPasswords } from '../services/accounts/password.ts'
 import type { SessionSettings } from '../services/accounts/session.ts'
 import { cookieRules } from '../services/auth/cookie-rules.ts'
@@ -31,6 +32,8 @@ export type SignInOptions = Pick<
   readonly env: Environment
   /** Read at each request, because the settings, with their keys, can be reloaded. */
   readonly current: () => { readonly config: Config; readonly verifier: JwtVerifier }
+  /** See `ServiceOptions`. */
+  readonly passwordHasher: PasswordHasher | undefined
 }
 
 /** The settings of the cookie service that do not belong to its sessions. */
@@ -42,14 +45,14 @@ type AccountsParts = Omit<AccountsSettings, keyof SessionSettings>
  *
  * @throws HookSettingError
  */
-export function startSignIn({ config, env, current, ...options }: SignInOptions): {
+export function startSignIn({ config, env, current, passwordHasher, ...options }: SignInOptions): {
   readonly auth: AuthService
   readonly accounts: AccountsParts
 } {
   const { authAccountLimit: accountLimit, authAccountTotalLimit: accountTotalLimit } = config
   const { database, allowedOrigins } = options
   const addressLimit = config.authAddressLimit
-  const passwords = createPasswords({ waitingOfNetwork: config.authWaitingLimit })
+  const passwords = createPasswords({ waitingOfNetwork: config.authWaitingLimit }, passwordHasher)
   const limits = databaseLimits(database.query, options.warn)
   const attempts = createAttemptLimits({ limits, accountLimit, accountTotalLimit, addressLimit })
   const signer = new TokenSigner(() => current().config)

@@ -7,6 +7,7 @@ import type { ApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
 import type { JwtVerifier } from '../identity/jwt/jwt.ts'
 import type { ReplicaStatistics } from '../postgres/replicas/replica.ts'
 import type { Engine } from '../rest/engine.ts'
+import type { PasswordHasher } from '../services/accounts/hash-processes.ts'
 import type { SessionSettings } from '../services/accounts/session.ts'
 import { sessionLimits } from '../services/accounts/session-limits.ts'
 import type { ChannelNotices } from '../services/channel-notices.ts'
@@ -52,6 +53,8 @@ export type CompositionOptions = {
   readonly console: ServeTools['console']
   readonly configFile: string | undefined
   readonly replicas: () => readonly ReplicaStatistics[]
+  /** See `ServiceOptions`. */
+  readonly passwordHasher: PasswordHasher | undefined
 }
 
 /** What several services are created from. */

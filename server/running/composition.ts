@@ -64,6 +64,7 @@ export async function compose(options: CompositionOptions): Promise<Composition>
         ...shared,
         env,
         current: () => ({ config: current(), verifier: verifier() }),
+        passwordHasher: options.passwordHasher,
         print: (block) => options.log.write({ kind: 'mail', message: block.trimEnd() }),
       })
     : undefined

@@ -15,6 +15,7 @@ import { ApiKeyChanges } from '../identity/api-key/api-key-changes.ts'
 import { createApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
 import { createJwtVerifier } from '../identity/jwt/jwt.ts'
 import { isConsoleOpen } from '../services/console/create-console.ts'
+import type { PasswordHasher } from '../services/accounts/hash-processes.ts'
 import type { FunctionsService } from '../services/functions/functions-service.ts'
 import type { RealtimeService } from '../services/realtime/create-realtime.ts'
 import { peersChannel } from '../services/realtime/peer-notice.ts'
@@ -62,6 +63,8 @@ export type ServiceOptions = {
   readonly beforeLoading?: (parts: ServiceParts) => Promise<void>
   /** See `LoadedSettings`. */
   readonly encodesRows?: boolean
+  /** Hashes the passwords of accounts; by default, in processes of this service. */
+  readonly passwordHasher?: PasswordHasher | undefined
 }
 
 /** The parts of a service that exist before it can serve requests. */
@@ -104,6 +107,7 @@ export async function startService({
   isEnding = () => false,
   beforeLoading,
   encodesRows,
+  passwordHasher,
 }: ServiceOptions): Promise<Service> {
   const keyChanges = new ApiKeyChanges()
   const peerNotices = new ChannelNotices(peersChannel)
@@ -246,6 +250,7 @@ export async function startService({
       configFile,
       workers,
       uri,
+      passwordHasher,
     }
     const composition = await compose({ ...options, isEnding, explain, preview, console })
     const { listener, analysis, auth, storage, realtime, schedules, functions, webhooks, mcp } = composition

@@ -15,7 +15,7 @@ t.teardown(() => database.drop())
 const counter = await countRoundTrips(t, database.authenticatorUri)
 const settings = { ...mailSettings(await startMailSink(t)), PGRST_DB_CHANNEL_ENABLED: 'false' }
 const start = async (env: Environment = {}): Promise<AskAuth> =>
-  askAuth((await startApplication(t, counter.uri, { ...settings, ...env })).url)
+  askAuth((await startApplication(t, counter.uri, { ...settings, ...env }, { passwordHasher: undefined })).url)
 
 /** A new account. */
 async function account(isConfirmed: boolean): Promise<string> {

@@ -10,12 +10,13 @@ import { until } from '../support/until.ts'
 
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
-const { url } = await startApplication(t, database.authenticatorUri, {
+const env = {
   GOTRUE_MAILER_AUTOCONFIRM: 'true',
   AUTH_ACCOUNT_LIMIT: '100000',
   AUTH_ACCOUNT_TOTAL_LIMIT: '100000',
   AUTH_ADDRESS_LIMIT: '100000',
-})
+}
+const { url } = await startApplication(t, database.authenticatorUri, env, { passwordHasher: undefined })
 const ask = askAuth(url)
 
 type Account = { readonly id: string; readonly email: string; readonly password: string }

@@ -8,8 +8,11 @@ import { startService, type Service, type ServiceOptions } from '../../server/ru
 import { serveTools } from '../../server/tools/serve-tools.ts'
 import { caller, type Call } from './call.ts'
 import { listen } from './listening.ts'
+import { RememberedHashes } from './remembered-hashes.ts'
 
 export const jwtSecret = 'a secret for tests, of more than 32 characters'
+
+const passwordHasher = new RememberedHashes()
 
 export type Application = {
   readonly url: string
@@ -26,12 +29,13 @@ export type Application = {
  *
  * @param uri connection string of the serving role
  * @param env settings, such as `PGRST_DB_SCHEMAS`
+ * @param options with `passwordHasher: undefined`, the service hashes passwords as `rowhouse serve` does
  */
 export async function startApplication(
   t: Pick<Test, 'teardown'>,
   uri: string,
   env: Environment = {},
-  options: Pick<ServiceOptions, 'encodesRows'> = {},
+  options: Pick<ServiceOptions, 'encodesRows' | 'passwordHasher'> = {},
 ): Promise<Application> {
   const environment: Record<string, string | undefined> = {
     PGRST_JWT_SECRET: jwtSecret,
@@ -52,6 +56,7 @@ export async function startApplication(
     explain: serveTools.explain,
     preview: serveTools.preview,
     console: serveTools.console,
+    passwordHasher,
     ...options,
   })
   t.teardown(() => service.stop())
