@@ -18,7 +18,7 @@ import {
   type SelectOptions,
 } from '../sql/encodable-select.ts'
 import { render, type Statement } from '../sql/fragment.ts'
-import { calledRowsSql, rowsSql, writtenRowsSql, type RowsSql } from '../sql/rows.ts'
+import { calledRowsSql, endedRowsSql, rowsSql, writtenRowsSql, type RowsSql } from '../sql/rows.ts'
 
 /** A statement that returns rows, and what is made of them. */
 export type PlannedRows = { readonly statement: Statement; readonly rows: RowsPlan }
@@ -53,11 +53,11 @@ export function onlyRows(plan: CrudPlan, { shape }: PlannedRequest, context: Con
     if (mayRunTwice(plan, context)) return undefined
     return plannedRows(calledRowsSql(plan, shape, config, selectedOf(plan, cache, isAlwaysEncodable)), context)
   }
-  if (config.dbPreRequest !== null || !isQuietWrite(plan, cache)) return undefined
-  const { into } = plan.mutate
-  const columns = cache.tables.get(qualifiedKey(into.schema, into.name))?.columns
-  const isKnown = (column: SelectedColumn): boolean => isEncodable(column, cache.textTypes)
-  return plannedRows(columns && writtenRowsSql(plan, shape, columns, isKnown), context)
+  // Embeds may set the format of dates.
+  const isQuiet = config.dbPreRequest === null && isQuietWrite(plan, cache) && plan.read.embeds.length === 0
+  const selected = selectedOf(plan, cache, isQuiet ? isEncodable : isAlwaysEncodable)
+  const quiet = isQuiet ? writtenRowsSql(plan, shape, selected) : undefined
+  return plannedRows(quiet ?? endedRowsSql(plan, shape, selected), context)
 }
 
 /** The rows that may run in place of the statement of a plan, which then has no effect. */
@@ -77,7 +77,7 @@ function selectedOf(
   cache: SchemaCache,
   isKnown: (column: SelectedColumn, types: SchemaCache['textTypes']) => boolean,
 ): SelectOptions {
-  const { schema, name } = plan.read.from
+  const { schema, name } = plan.kind === 'mutate' ? plan.mutate.into : plan.read.from
   return {
     columns:
       plan.kind === 'call'

@@ -1,4 +1,5 @@
 // Writes the rows of a statement as JSON, byte for byte as `json_agg` would.
+import { parse as parseTextArray } from 'postgres-array'
 import type { TextTypes } from '../../catalogue/schema-cache.ts'
 import type { ColumnDescription, EncodedRows, RawRow } from '../row-transfer.ts'
 import { isSpace } from '../../text/json-scanner.ts'
@@ -207,8 +208,10 @@ export class RowEncoder {
   }
 }
 
-const leadingOf = (form: RowsForm): number =>
-  [form.tableTotal === 'column', form.hasEdges === true, hasHead(form), form.hasVersion].filter(Boolean).length
+const leadingOf = (form: RowsForm): number => {
+  const { tableTotal, hasEdges, hasVersion, hasEnd = false } = form
+  return hasEnd ? 1 : [tableTotal === 'column', hasEdges === true, hasHead(form), hasVersion].filter(Boolean).length
+}
 
 /** The length of a field, as in a DataRow message. */
 const lengthAt = (source: Buffer, at: number): number =>
@@ -240,6 +243,8 @@ class RowsInProgress implements EncodedRows {
   #total: Buffer | null = null
   #edges: Buffer | null = null
   #version: Buffer | null = null
+  /** See `RowsForm.hasEnd`. */
+  #end: Buffer | null = null
 
   constructor(encoder: RowEncoder) {
     this.#encoder = encoder
@@ -285,8 +290,13 @@ class RowsInProgress implements EncodedRows {
   /** @returns where the fields of the row begin; negative when there is no row */
   #readLeading(source: Buffer, start: number): number {
     const { form } = this.#encoder
-    const { tableTotal, hasEdges, hasVersion } = form
+    const { tableTotal, hasEdges, hasVersion, hasEnd } = form
     let from = start
+    if (hasEnd === true) {
+      if (lengthAt(source, from) < 0) return endOfField(source, from)
+      this.#end = fieldAt(source, from)
+      return -1
+    }
     if (tableTotal === 'column') {
       this.#total ??= fieldAt(source, from)
       from = endOfField(source, from)
@@ -317,11 +327,18 @@ class RowsInProgress implements EncodedRows {
     else if (body !== 'none' && this.#rows === 0)
       this.#pending = (body === 'array' ? emptyArray : noValue).copy(scratch)
     const page = pageTotal === 'one' ? one : Buffer.from(String(Math.min(this.#rows, cutAt)), 'latin1')
+    if (this.#end) return endedRow(page, this.#end)
     const location = this.#edges ?? (this.#rows > cutAt ? more : noLocation)
     const all = tableTotal === 'page' ? page : this.#total
     if (!hasVersion) return [all, page, location, null, null, noText]
     return [all, page, location, null, null, noText, isNoVersion(this.#version) ? null : this.#version]
   }
+}
+
+/** The fields of a result before its body, with the texts of its last row. */
+function endedRow(page: Buffer, end: Buffer): RawRow {
+  const [total, ...texts] = parseTextArray(end.toString(), (text) => Buffer.from(text)) as readonly (Buffer | null)[]
+  return [total ?? null, page, noLocation, ...texts]
 }
 
 const one = Buffer.from('1')

@@ -2,7 +2,9 @@
 import type { QualifiedIdentifier } from '../../catalogue/identifier.ts'
 import type { RequiredVersions } from '../extensions/conditional-requests/version-plan.ts'
 import type { MutatePlan } from '../plan/mutate-plan.ts'
-import { countInserted, countUpdated } from './current-setting.ts'
+import type { CrudPlan } from '../plan/plan.ts'
+import type { RequestShape } from '../request/api-request.ts'
+import { countInserted, countUpdated, insertedCount } from './current-setting.ts'
 import { conditionsOf, whereSql } from './filter.ts'
 import type { Fragment } from './fragment.ts'
 import { column, identifier, qualified, unqualified } from './identifier.ts'
@@ -109,3 +111,23 @@ export function mutateStatement(plan: MutatePlan, list?: Fragment): Fragment {
 /** Whether the write counts the rows that it creates, because it updates existing rows. */
 export const countsInserted = (plan: MutatePlan, resolution: 'merge-duplicates' | 'ignore-duplicates' | undefined) =>
   plan.kind === 'insert' && (plan.where.length > 0 || resolution === 'merge-duplicates')
+
+/** What the response needs of a write besides its rows. */
+export type WriteCounts = {
+  /** Number of rows that the filters match; empty text if that is not needed. */
+  readonly total: Fragment
+  /** Number of created rows; empty text if they are not counted. */
+  readonly inserted: string
+  /** Undefined if it is not needed. */
+  readonly version: string | undefined
+}
+
+/** What is known at the end of a write, whose rows are in `pgrst_source`. */
+export const writeCounts = (
+  { mutate, matchedCount, version }: CrudPlan & { kind: 'mutate' },
+  { preferences: { resolution } }: Pick<RequestShape, 'preferences'>,
+): WriteCounts => ({
+  total: matchedCount?.(mutate) ?? "''",
+  inserted: countsInserted(mutate, resolution) ? insertedCount : "''",
+  version: version?.sql.written(version),
+})

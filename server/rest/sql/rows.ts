@@ -9,7 +9,6 @@ import {
   returnsVoid,
 } from '../../catalogue/routine.ts'
 import type { MediaHandler } from '../../catalogue/media-handler.ts'
-import type { Table } from '../../catalogue/table.ts'
 import type { PlannedSelectField } from '../plan/field.ts'
 import type { PagePlan } from '../extensions/keyset-pages/page-plan.ts'
 import type { CrudPlan } from '../plan/plan.ts'
@@ -17,17 +16,12 @@ import { isGrouped, type ReadPlan } from '../plan/read-plan.ts'
 import { callStatement } from './call.ts'
 import { limitedSum } from '../request/integer.ts'
 import { countStatement, dependsOnEmbeds, mostCounted, tableTotalOf, type TableTotal } from './count.ts'
-import {
-  encodableItem,
-  encodableRead,
-  mostSelected,
-  type SelectedColumn,
-  type SelectOptions,
-} from './encodable-select.ts'
+import { encodableItem, encodableRead, mostSelected, type SelectOptions } from './encodable-select.ts'
+import { responseHeaders, responseStatus } from './current-setting.ts'
 import { join, type Fragment } from './fragment.ts'
 import { relationOf } from './from.ts'
 import { resultAlias, sourceName } from './handler.ts'
-import { countsInserted, mutateStatement } from './mutate.ts'
+import { countsInserted, mutateStatement, writeCounts } from './mutate.ts'
 import { isAllRows } from './order.ts'
 import { readStatement } from './read.ts'
 import { selectFieldSql } from './select.ts'
@@ -48,8 +42,13 @@ export type RowsForm = {
   readonly tableTotal: TableTotal
   /** Whether the next column has what the links of a keyset page need, in one of the rows. */
   readonly hasEdges?: boolean
-  /** Whether the version of the row precedes the columns. */
+  /** Whether the version of the row precedes the columns, or is in the last row. */
   readonly hasVersion: boolean
+  /**
+   * Whether a last row has what the statement knows at its end: in the first column, which is null in all other rows, the texts
+   * of the number of all rows, headers, status, number of created rows, and the version if there is one, as an array of PostgreSQL.
+   */
+  readonly hasEnd?: boolean
   /** Whether no other statement can run in place of this one, so that all rows are encoded. */
   readonly isOnlyForm?: boolean
   /** Whether what runs may set `response.headers` and `response.status`, so that `settingsStatement` has to follow. */
@@ -196,19 +195,58 @@ const countedSql = (read: ReadPlan, most?: number): Fragment => [
 ]
 
 /**
+ * The rows of a write of which the last one has what is known at its end: the settings that its triggers and functions have
+ * set, and the number of created rows. It has no other result. Undefined if the response needs more than rows.
+ *
+ * Triggers that run after the write set nothing in time, as for `mainStatement`: a statement that follows would read that, too.
+ *
+ * @param selected of the written relation
+ */
+export function endedRowsSql(
+  plan: CrudPlan & { kind: 'mutate' },
+  shape: StatementShape,
+  selected: SelectOptions,
+): RowsSql | undefined {
+  const { mutate, version } = plan
+  if (plan.explain || !isPlainJson(plan.handler) || (mutate.kind === 'insert' && mutate.staged)) return undefined
+  const read = encodableRead(plan.read, selected)
+  if (!read) return undefined
+  const { total, inserted, version: written } = writeCounts(plan, shape)
+  const values = [total, responseHeaders, responseStatus, inserted, ...(written === undefined ? [] : [written])]
+  const texts = values.map((value) => [value, '::text'])
+  return {
+    sql: [
+      [`WITH ${sourceName} AS (`, mutateStatement(mutate), '), pgrst_rows AS NOT MATERIALIZED (', readStatement(read)],
+      // Postgres takes the first part from the write until that has ended. The second one has its columns, whatever they are.
+      [
+        ') SELECT NULL::text, pgrst_rows.* FROM pgrst_rows UNION ALL SELECT pgrst_end.texts, pgrst_rows.* FROM (SELECT ARRAY[',
+      ],
+      [join(texts, ', '), ']::text AS texts) pgrst_end LEFT JOIN pgrst_rows ON FALSE'],
+    ],
+    body: isSingle(plan) ? 'first' : 'array',
+    isScalar: false,
+    pageTotal: 'rows',
+    tableTotal: 'none',
+    hasEnd: true,
+    hasVersion: version !== undefined,
+    isOnlyForm: true,
+  }
+}
+
+/**
  * The rows of a write that has no other result: it returns columns of a table, in the order in which it writes them, or nothing but
  * their number. Undefined for all other writes.
  *
  * Whether the write is quiet (`isQuietWrite`) is for the caller to know.
  *
- * @param isKnown whether the server can encode the values of a column
+ * @param selected of the written table
  */
 export function writtenRowsSql(
   plan: CrudPlan & { kind: 'mutate' },
   { preferences }: StatementShape,
-  columns: Table['columns'],
-  isKnown: (column: SelectedColumn) => boolean,
+  { columns, isKnown }: SelectOptions,
 ): RowsSql | undefined {
+  if (!columns) return undefined
   const { mutate, read, version } = plan
   const { select } = read
   const { into } = mutate

@@ -7,12 +7,12 @@ import type { RequestShape } from '../request/api-request.ts'
 import { callStatement } from './call.ts'
 import { countStatement, mostCounted, tableTotalOf } from './count.ts'
 import { cutCte, cutRows, cutRowsSql, cutSql } from './cut.ts'
-import { insertedCount, responseHeaders, responseStatus } from './current-setting.ts'
+import { responseHeaders, responseStatus } from './current-setting.ts'
 import { explainSql } from './explain.ts'
 import type { Fragment } from './fragment.ts'
 import { bodySql, resultAlias, sourceName } from './handler.ts'
 import { locationSql, noLocation } from './location.ts'
-import { countsInserted, mutateStatement } from './mutate.ts'
+import { mutateStatement, writeCounts } from './mutate.ts'
 import type { LimitForm } from './order.ts'
 import { readStatement } from './read.ts'
 
@@ -135,24 +135,21 @@ function readSql(plan: CrudPlan & { kind: 'read' }, shape: StatementShape, setti
 /** @param written the written rows */
 function mutateSql(
   plan: CrudPlan & { kind: 'mutate' },
-  { preferences }: StatementShape,
+  shape: StatementShape,
   written: Fragment = mutateStatement(plan.mutate),
 ): Fragment {
   const { mutate, handler } = plan
-  const hasLocation = mutate.kind === 'insert' && preferences.representation === 'headers-only'
+  const hasLocation = mutate.kind === 'insert' && shape.preferences.representation === 'headers-only'
   const location = hasLocation ? locationSql(mutate.primaryKey) : noLocation
-  const inserted = countsInserted(mutate, preferences.resolution) ? insertedCount : "''"
   return [
     `WITH ${sourceName} AS (`,
     written,
     ') ',
     resultSelect(
       {
-        total: plan.matchedCount?.(mutate) ?? "''",
+        ...writeCounts(plan, shape),
         page: pageCount(plan),
         location,
-        inserted,
-        version: plan.version?.sql.written(plan.version),
         body: bodySql(handler, null),
       },
       // Without a body, the result of the write does not have the columns of `select`.
