@@ -12,7 +12,7 @@ import { seededRandom, type Random } from './seeded-random.ts'
 import type { SentRequest } from './sent-request.ts'
 import { bearer } from './token.ts'
 
-type Choices = readonly [string, ...string[]]
+export type Choices = readonly [string, ...string[]]
 
 const texts: Choices = [
   ...([
@@ -51,8 +51,15 @@ const decimals: Choices = [
   '5000000000',
 ]
 
-type Column = readonly [name: string, values: Choices]
-type Target = { readonly name: string; readonly key: readonly string[]; readonly columns: readonly Column[] }
+export type Column = readonly [name: string, values: Choices]
+export type Target = {
+  readonly name: string
+  readonly key: readonly string[]
+  readonly columns: readonly Column[]
+  /** Values of the parameter `select`. */
+  readonly selects?: readonly string[]
+}
+export type Targets = readonly [Target, ...Target[]]
 
 const id: Column = ['id', integers]
 const note: Column = ['note', texts]
@@ -96,7 +103,7 @@ const things: Target = {
   ],
 }
 
-const targets: readonly [Target, ...Target[]] = [
+const targets: Targets = [
   ...([things, things, things, things] as const),
   { name: 'owned', key: ['id'], columns: [id, ['owner', ['"ann"', '"bob"', 'null']], note, ['day', times]] },
   { name: 'parents', key: ['id'], columns: [id, ['size', ['"(1,2)"', 'null']]] },
@@ -135,7 +142,8 @@ const accepts: Choices = [
 
 const quoted = (name: string): string => (/^\w+$/.test(name) ? name : `"${name.replaceAll(/["\\]/g, (c) => `\\${c}`)}"`)
 
-function selected({ name, key, columns }: Target, random: Random): string {
+function selected({ name, key, columns, selects = [] }: Target, random: Random): string {
+  if (selects.length > 0 && random.chance(0.4)) return random.pick(selects)
   const names = columns.map(([column]) => column)
   const some = names.filter(() => random.chance(0.3))
   return random.pick<string>([
@@ -158,10 +166,15 @@ function rowOf(columns: readonly Column[], random: Random): string {
 }
 
 /** @param shape determines all but the values */
-export function generatedWrittenRows(shape: Random, value: Random): SentRequest {
+export const generatedWrittenRows = (shape: Random, value: Random): SentRequest =>
+  generatedWriteTo(targets, shape, value)
+
+/** @param shape determines all but the values */
+export function generatedWriteTo(targets: Targets, shape: Random, value: Random): SentRequest {
   const target = shape.pick(targets)
   const method = shape.pick(['POST', 'POST', 'POST', 'PATCH', 'PATCH', 'DELETE', 'PUT'])
-  const few = target.columns.filter(([name]) => shape.chance(0.15) || target.key.includes(name))
+  const share = target.columns.length > 8 ? 0.15 : 0.7
+  const few = target.columns.filter(([name]) => shape.chance(share) || target.key.includes(name))
   const isKeyed = method !== 'PATCH' && (target.name !== 'things' || shape.chance(0.3))
   const columns = few.filter(([name]) => isKeyed || !target.key.includes(name))
   const parameters: string[] = []
