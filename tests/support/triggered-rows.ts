@@ -16,7 +16,7 @@ const note: Column = ['note', notes]
 const day: Column = ['day', days]
 const owner: Column = ['owner', ['"ann"', '"bob"', 'null']]
 
-const target = (name: string, columns: readonly Column[], selects: readonly string[] = []): Target => ({
+const target = (name: string, columns: readonly Column[], selects?: Choices): Target => ({
   name,
   key: ['id'],
   columns: [id, note, ...columns],

@@ -57,7 +57,7 @@ export type Target = {
   readonly key: readonly string[]
   readonly columns: readonly Column[]
   /** Values of the parameter `select`. */
-  readonly selects?: readonly string[]
+  readonly selects?: Choices | undefined
 }
 export type Targets = readonly [Target, ...Target[]]
 
@@ -142,8 +142,8 @@ const accepts: Choices = [
 
 const quoted = (name: string): string => (/^\w+$/.test(name) ? name : `"${name.replaceAll(/["\\]/g, (c) => `\\${c}`)}"`)
 
-function selected({ name, key, columns, selects = [] }: Target, random: Random): string {
-  if (selects.length > 0 && random.chance(0.4)) return random.pick(selects)
+function selected({ name, key, columns, selects }: Target, random: Random): string {
+  if (selects && random.chance(0.4)) return random.pick(selects)
   const names = columns.map(([column]) => column)
   const some = names.filter(() => random.chance(0.3))
   return random.pick<string>([
