@@ -29,6 +29,8 @@ await database.query(`create table public.notes (id int primary key);
   grant select on public.own to authenticated;
   create policy team on realtime.messages for select to authenticated using (realtime.topic() = 'team');
   alter publication supabase_realtime add table public.notes, public.own`)
+// The tables are served once the schema cache has been loaded again.
+if (!(await until(async () => (await fetch(`${url}/rest/v1/own`)).status !== 404))) throw new Error('no table')
 const ask = askAuth(url)
 const setting = 'GOTRUE_SESSIONS_CHECK_ACCESS_TOKENS'
 
