@@ -2,8 +2,8 @@
 import type { Test } from 'tap'
 import { startDatabaseProxy } from './database-proxy.ts'
 
-/** CommandComplete and ReadyForQuery. */
-type MessageType = 'C' | 'Z'
+/** DataRow, CommandComplete and ReadyForQuery. */
+type MessageType = 'D' | 'C' | 'Z'
 
 export type CuttingProxy = {
   /** Connection string of the proxy. */
