@@ -41,8 +41,8 @@ export type Table = {
   /** Whether a role was granted SELECT on single columns, which does not include `xmin`. */
   readonly hasColumnGrants?: boolean
   /**
-   * Whether an INSERT, or any write, calls functions that may have other effects: triggers, and what is not declared stable or
-   * immutable.
+   * Whether an INSERT, or any write, calls functions that may have other effects: triggers that are not known to have none, and
+   * what is not declared stable or immutable.
    */
   readonly insertRunsFunctions?: boolean
   readonly writeRunsFunctions?: boolean

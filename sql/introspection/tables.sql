@@ -41,8 +41,9 @@ reached as (
 ),
 -- Functions of triggers without another effect than the row that they return: those of PostgreSQL itself, that of the extension
 -- moddatetime, those declared stable or immutable, and those that set columns to the time and nothing else, whatever they are
--- declared as. A body with anything else, such as a comment, is not recognised. PL/pgSQL looks for `now` in the search path.
-harmless_triggers as materialized (
+-- declared as, as for a column `updated_at`. What these call are functions of PostgreSQL, provided that there are no others of
+-- the same names.
+harmless_triggers as (
   select p.oid
   from pg_proc p
   join pg_language l on l.oid = p.prolang
@@ -51,21 +52,31 @@ harmless_triggers as materialized (
     when l.lanname = 'c' then p.probin = '$libdir/moddatetime'
     when p.provolatile <> 'v' then p.prosrc !~* 'set_config'
     else l.lanname = 'plpgsql'
-      and p.prosrc ~* '^\s*begin\s+(new\.(\w+|"[^"]+")\s*:?=\s*(now\(\)|clock_timestamp\(\)|current_timestamp)\s*;\s*)+return\s+new\s*;\s*end\s*;?\s*$'
+      and p.prosrc ~* concat(
+        '^\s*begin(\s+new\.("[^"]+"|\w+)\s*:?=\s*(',
+        '(pg_catalog\.)?(now|clock_timestamp|transaction_timestamp|statement_timestamp)\s*\(\s*\)',
+        '|current_timestamp|localtimestamp',
+        '|timezone\s*\(\s*''utc''(\s*::\s*text)?\s*,\s*(now\s*\(\s*\)|current_timestamp)\s*\)',
+        ')(\s+at\s+time\s+zone\s+''utc'')?\s*;)*\s+return\s+new\s*;\s*end\s*;?\s*$'
+      )
+      and not exists (select from unnest(p.proconfig) as settings (setting) where setting not like 'search\_path=%')
       and not exists (
         select from pg_proc
-        where proname in ('now', 'clock_timestamp') and pronamespace <> 'pg_catalog'::regnamespace
+        where pronamespace <> 'pg_catalog'::regnamespace
+          and proname in ('now', 'timezone', 'clock_timestamp', 'transaction_timestamp', 'statement_timestamp')
       )
   end
 ),
 -- Triggers of applications, and all that may write the row again, or return another one: those after the write, those instead
--- of it, and the actions of a foreign key that refers to its own table. The events are bits as below. The condition of a
--- trigger may call a function, too.
+-- of it, and the actions of a foreign key that refers to its own table. The events are bits as below.
 triggers as (
   select
     t.tgrelid as relation,
     bit_or(case
-      when t.tgisinternal or (t.tgqual is null and t.tgfoid in (select oid from harmless_triggers)) then 0
+      when t.tgisinternal then 0
+      -- Its condition may compare with the operators of PostgreSQL, and calls no function.
+      when t.tgfoid = any (array(select oid from harmless_triggers))
+        and coalesce(t.tgqual::text, '') !~ ':funcid|:opfuncid \d{5}' then 0
       else (t.tgtype::int & 4) * 2 + (t.tgtype::int & 8) * 2 + (t.tgtype::int & 16) / 4
     end) as runs,
     bit_or(case
@@ -185,8 +196,8 @@ select
     'hasSystemVersion', r.kind in ('r', 'p'),
     'hasColumnGrants', granted_columns.relation is not null,
     'conflictTargets', conflict_targets.list,
-    -- A bit set as above: which commands call functions that may have other effects: triggers, and what is not declared stable
-    -- or immutable.
+    -- A bit set as above: which commands call functions that may have other effects: triggers that are not known to have none,
+    -- and what is not declared stable or immutable.
     'runs', coalesce(writes.runs, 0),
     -- A bit set as above: after which commands a trigger may write the row again.
     'rewrites', writes.rewrites

@@ -93,6 +93,12 @@ const writes: readonly (readonly [string, string, boolean, boolean])[] = [
   ['a trigger that sets a time', touch(stamp), false, false],
   ['as others write it', touch('\nBEGIN\n  NEW.at = now();\n  NEW."name" = CURRENT_TIMESTAMP;\n  RETURN NEW;\nEND;\n'), false, false],
   ['with a search path', touch(stamp, "set search_path = ''"), false, false],
+  ['the time of UTC', touch(`begin new.at = timezone('utc'::text, now()); new."at" = pg_catalog.clock_timestamp() at time zone 'utc'; return new; end;`), false, false],
+  ['with another setting', touch(stamp, "set response.headers = '[]'"), false, true],
+  ['when the row has changed', touch(stamp, '', 'when (old.* is distinct from new.* and old.id > 1)'), false, false],
+  ['with an operator in its condition', `create function side.both(int, int) returns boolean stable language sql as 'select true';
+    create operator side.>>> (function = side.both, leftarg = int, rightarg = int); ${touch(stamp, '', 'when (new.id operator(side.>>>) 1)')}`, false, true],
+  ['and another trigger', `${touch(stamp)}; ${trigger('other', 'before update', 'api.plain')}`, false, true],
   ['with another function of the name', `create function side.now() returns timestamptz language sql as 'select null::timestamptz'; ${touch(stamp)}`, false, true],
   ['with a condition', touch(stamp, '', 'when (side.act(new.id) = 1)'), false, true],
   ['with another condition', touch(stamp, '', "when (set_config('a.b', 'c', false) = 'c')"), false, true],
