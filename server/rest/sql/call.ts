@@ -39,11 +39,10 @@ function positionalArgument({ type }: RoutineParameter, body: string | Buffer | 
   return [{ value: typeof value === 'string' ? cutAtNul(value) : value }, `::${type}`]
 }
 
-/** The columns that the response and the filters need. */
+/** The columns that the response and the filters need; all for an empty `select`, without those of the body. */
 function returnedColumns({ returning, filterFields }: CallPlan): string {
   const rows = unqualified(callAlias)
-  if (returning.length === 0) return '*'
-  if (returning.length === 1 && returning[0] === '*') return column(rows, '*')
+  if (returning.length === 0 || (returning.length === 1 && returning[0] === '*')) return column(rows, '*')
   return [...new Set([...returning, ...filterFields])]
     .sort()
     .map((name) => column(rows, name))
