@@ -97,7 +97,7 @@ const hashOf = (text: string): string => createHash('sha256').update(text, 'lati
 t.test('slow readers occupy no connection', async (t) => {
   const comparison = await start(t)
   const { encoding, ask } = comparison
-  const path = '/wide?order=id'
+  const path = '/wide?order=id&limit=8000'
   await compare(t, comparison, get(path))
   const [{ body }] = await ask(get(path))
   const readers = []
@@ -190,14 +190,14 @@ t.test('room that others take while rows arrive', async (t) => {
   const comparison = await startRowsComparison(t, database.adminUri, {
     ...env,
     DB_POOL_SPILL_MEMORY: '0',
-    DB_POOL_SPILL_DISK: '30mb',
+    DB_POOL_SPILL_DISK: '12mb',
   })
   const { encoding, ask } = comparison
-  await compare(t, comparison, get('/wide?order=id'))
-  const [{ body }] = await ask(get('/wide?order=id'))
+  await compare(t, comparison, get('/wide?order=id&limit=8000'))
+  const [{ body }] = await ask(get('/wide?order=id&limit=8000'))
   const readers = []
   for (let number = 0; number < 4; number++) {
-    const reader = requestSlowly(`${encoding.url}/wide?order=id`)
+    const reader = requestSlowly(`${encoding.url}/wide?order=id&limit=8000`)
     readers.push(reader)
     if (number < 2) await reader.response
   }
