@@ -5,14 +5,19 @@ import { loadConfig } from '../../server/config/load.ts'
 import { type Environment } from '../../server/config/config-sources.ts'
 import { createLog } from '../../server/running/operations/log.ts'
 import { startService, type Service, type ServiceOptions } from '../../server/running/service.ts'
+import { HashProcesses } from '../../server/services/accounts/hash-processes.ts'
 import { serveTools } from '../../server/tools/serve-tools.ts'
 import { caller, type Call } from './call.ts'
 import { listen } from './listening.ts'
-import { RememberedHashes } from './remembered-hashes.ts'
+import { rememberHashes } from './remembered-hashes.ts'
 
 export const jwtSecret = 'a secret for tests, of more than 32 characters'
 
-const passwordHasher = new RememberedHashes()
+const processes = new HashProcesses()
+const passwordHasher = rememberHashes({
+  hash: (password) => processes.hash(password),
+  verify: (passwordHash, password) => processes.verify(passwordHash, password),
+})
 
 export type Application = {
   readonly url: string
