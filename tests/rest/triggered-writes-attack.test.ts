@@ -175,6 +175,8 @@ t.test('beside a service for which Postgres writes the JSON', async (t) => {
     [write('PUT', '/reacted?id=eq.100', { id: 100, note: 'put' }), 200],
     [write('PUT', '/reacted?id=eq.200', { id: 200, note: 'put' }), 201],
     [write('PUT', '/reacted?id=eq.201', { id: 202, note: 'put' }), 400],
+    [write('POST', '/reacted?select=', { id: 90, note: 'x' }), 201],
+    [write('DELETE', '/reacted?select=&id=eq.90', undefined), 200],
     [write('POST', '/afterwards', { id: 1, note: 'teapot' }), 201],
     [write('POST', '/afterwards', { id: 2, note: 'again' }), 201],
     [write('POST', '/afterwards', { id: 3, note: 'no json' }), 201],

@@ -11,12 +11,19 @@ import {
 import type { MediaHandler } from '../../catalogue/media-handler.ts'
 import type { PlannedSelectField } from '../plan/field.ts'
 import type { PagePlan } from '../extensions/keyset-pages/page-plan.ts'
+import type { MutatePlan } from '../plan/mutate-plan.ts'
 import type { CrudPlan } from '../plan/plan.ts'
 import { isGrouped, type ReadPlan } from '../plan/read-plan.ts'
 import { callStatement } from './call.ts'
 import { limitedSum } from '../request/integer.ts'
 import { countStatement, dependsOnEmbeds, mostCounted, tableTotalOf, type TableTotal } from './count.ts'
-import { encodableItem, encodableRead, mostSelected, type SelectOptions } from './encodable-select.ts'
+import {
+  encodableItem,
+  encodableRead,
+  mostSelected,
+  type SelectedColumns,
+  type SelectOptions,
+} from './encodable-select.ts'
 import { responseHeaders, responseStatus } from './current-setting.ts'
 import { join, type Fragment } from './fragment.ts'
 import { relationOf } from './from.ts'
@@ -209,7 +216,8 @@ export function endedRowsSql(
 ): RowsSql | undefined {
   const { mutate, version } = plan
   if (plan.explain || !isPlainJson(plan.handler) || (mutate.kind === 'insert' && mutate.staged)) return undefined
-  const read = encodableRead(plan.read, selected)
+  const columns = selected.columns && returnedOf(mutate, selected.columns)
+  const read = encodableRead(plan.read, { ...selected, columns })
   if (!read) return undefined
   const { total, inserted, version: written } = writeCounts(plan, shape)
   const values = [total, responseHeaders, responseStatus, inserted, ...(written === undefined ? [] : [written])]
@@ -232,6 +240,10 @@ export function endedRowsSql(
     isOnlyForm: true,
   }
 }
+
+/** The columns that a write returns: all of its relation, or only some, which `*` means then. */
+const returnedOf = ({ returning }: MutatePlan, columns: SelectedColumns): SelectedColumns =>
+  returning.includes('*') ? columns : new Map([...columns].filter(([name]) => returning.includes(name)))
 
 /**
  * The rows of a write that has no other result: it returns columns of a table, in the order in which it writes them, or nothing but
