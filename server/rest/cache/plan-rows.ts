@@ -18,7 +18,8 @@ import {
   type SelectOptions,
 } from '../sql/encodable-select.ts'
 import { render, type Statement } from '../sql/fragment.ts'
-import { calledRowsSql, endedRowsSql, rowsSql, writtenRowsSql, type RowsSql } from '../sql/rows.ts'
+import { calledRowsSql, rowsSql, type RowsSql } from '../sql/rows.ts'
+import { endedRowsSql, writtenRowsSql } from '../sql/written-rows.ts'
 
 /** A statement that returns rows, and what is made of them. */
 export type PlannedRows = { readonly statement: Statement; readonly rows: RowsPlan }
