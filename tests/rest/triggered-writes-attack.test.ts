@@ -142,6 +142,36 @@ t.test('a backend that ends in a trigger', async (t) => {
   }
 })
 
+t.test('changes of a table that the server does not know of', async (t) => {
+  await database.query(`
+    create table changing (id int primary key, a text);
+    grant all on changing to ${role};
+    create function change() returns trigger language plpgsql as $$
+      begin perform set_config('response.status', '202', true); new.a := new.a || '!'; return new; end $$;
+    create trigger change before insert or update on changing for each row execute function change()`)
+  const { call } = await startApplication(t, database.adminUri, { ...env, PGRST_DB_CHANNEL_ENABLED: 'false' })
+  let id = 0
+  for (const [change, more] of [
+    ['select', {}],
+    [
+      "alter table changing add more jsonb default '{\"a\": 1}', add day date default '2024-02-29'",
+      { more: { a: 1 }, day: '2024-02-29' },
+    ],
+    ['alter table changing drop more, add numbers int[] default array[1]', { day: '2024-02-29', numbers: [1] }],
+    ['alter table changing drop day, drop numbers', {}],
+  ] as const) {
+    await database.query(change)
+    for (let time = 0; time <= untilCached; time++) {
+      const before = encoded.results
+      const { status, body } = await call('POST', '/changing', { body: { id: ++id, a: 'x' }, headers })
+      t.strictSame([status, body], [202, [{ id, a: 'x!', ...more }]])
+      t.equal(encoded.results, before + 1)
+    }
+  }
+  const { rows } = await database.query('select count(*)::int as count from changing')
+  t.equal(rows[0]?.count, id, 'every row was written once')
+})
+
 t.test('beside a service for which Postgres writes the JSON', async (t) => {
   isSharing = false
   const { compare, rows, callers } = await startWritesComparison(t, ['written-rows', 'triggered-rows'])
