@@ -196,7 +196,7 @@ t.test(
       const before = performance.now()
       const others = Array.from({ length: 20 }, () => read('faults', 'faults/fine?ms=10'))
       t.match(await failure('faults', `faults/length?length=${length}`), { kind: 'crashed' })
-      t.ok(performance.now() - before < 10_000, 'soon')
+      t.ok(performance.now() - before < 25_000, 'before the call takes too long')
       for (const [status, body] of await Promise.all(others)) t.match([status, body], [200, /^fine \d+$/])
       t.match((await read('faults', 'faults/fine'))[1], /^fine \d+$/)
     }
