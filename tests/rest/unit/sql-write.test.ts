@@ -218,7 +218,7 @@ const calls: readonly Row<CallPlan>[] = [
       arguments: { kind: 'body', body: Buffer.from('héllo\0…') },
       returning: [],
     }),
-    'SELECT * FROM "api"."f"($1::text) pgrst_call',
+    'SELECT "pgrst_call".* FROM "api"."f"($1::text) pgrst_call',
     ['héllo'],
   ],
   [
