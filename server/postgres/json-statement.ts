@@ -14,8 +14,11 @@ import { identitySettings, type Actor } from './identity-settings.ts'
 
 export type JsonStatementOptions = {
   readonly access: Access
-  /** Whether it has no effect outside its transaction under any row level security policy, so that it may run twice. */
-  readonly hasNoEffect?: boolean
+  /**
+   * Whether it has no effect outside its transaction, so that it may run twice, and leaves nothing in its session: under any row
+   * level security policy, or, as a function, under those of the moment.
+   */
+  readonly hasNoEffect?: boolean | (() => boolean)
 }
 
 /** The value of a parameter. Buffers are `bytea`. */
@@ -25,13 +28,17 @@ export type Parameter = string | number | boolean | Buffer | null
 export class JsonStatement {
   readonly text: string
   readonly access: Access
-  readonly hasNoEffect: boolean
+  readonly #hasNoEffect: boolean | (() => boolean)
   readonly #stats = new StatementStats()
 
   constructor(text: string, { access, hasNoEffect = false }: JsonStatementOptions) {
     this.text = text
     this.access = access
-    this.hasNoEffect = hasNoEffect
+    this.#hasNoEffect = hasNoEffect
+  }
+
+  get hasNoEffect(): boolean {
+    return typeof this.#hasNoEffect === 'function' ? this.#hasNoEffect() : this.#hasNoEffect
   }
 
   /** A transaction that runs just this statement, in one round trip; see `identitySettings` for `actor`. */

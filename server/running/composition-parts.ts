@@ -1,4 +1,5 @@
 // What the services of the program are created from.
+import { qualifiedKey } from '../catalogue/identifier.ts'
 import type { Config, ServiceName } from '../config/config.ts'
 import type { Environment } from '../config/config-sources.ts'
 import { listensOnLoopback } from '../config/loopback.ts'
@@ -65,6 +66,8 @@ export type Parts = CompositionOptions & {
   readonly current: () => Config
   readonly verifier: () => JwtVerifier
   readonly checksSessions: () => boolean
+  /** Whether the schema cache has proved that a relation can be read without calling a volatile function. */
+  readonly isStable: (schema: string, name: string) => boolean
   readonly sessions: SessionSettings & { readonly database: ServingDatabase }
   /** Whether the database is embedded and only clients on the same machine can connect. */
   readonly isDevelopment: boolean
@@ -83,6 +86,7 @@ export function partsOf(options: CompositionOptions): Parts {
     current: () => engine.snapshot.config,
     verifier: () => engine.snapshot.loaded.verifier,
     checksSessions: () => engine.snapshot.checksSessions,
+    isStable: (schema, name) => engine.snapshot.schemaCache?.stableRelations.has(qualifiedKey(schema, name)) === true,
     sessions: {
       database,
       query: database.query,

@@ -110,6 +110,7 @@ async function start(t: Test, sharing: string): Promise<Application> {
   })
 }
 
+const vehicle = { manufacturer: 'Volvo', model: 'V60', year: 2019, mileage: 4, price: 21_000, lat: 59, lng: 18 }
 const ann = { Authorization: await bearer('authenticated', { sub: 'ann' }) }
 
 for (const sharing of ['all', 'none']) {
@@ -162,7 +163,6 @@ for (const sharing of ['all', 'none']) {
     const user = await signUp(call, `${sharing}@example.org`)
     const state = async (): Promise<unknown> => (await call('POST', '/rest/v1/rpc/session_state', { body: {} })).body
     const clean = await state()
-    const vehicle = { manufacturer: 'Volvo', model: 'V60', year: 2019, mileage: 4, price: 21_000, lat: 59, lng: 18 }
     for (const statements of settings.filter((it) => it.includes('default_transaction') || it.includes('app.'))) {
       await database.query(`create or replace function public.leave_of_report() returns trigger language plpgsql as
         $$ begin perform (${statements}); return null; end $$;
@@ -172,5 +172,21 @@ for (const sharing of ['all', 'none']) {
       t.equal((await user.call('GET', '/report')).status, 200)
     }
     await database.query('drop trigger leave on public.reports')
+  })
+
+  t.test(`policies of what services read, with db-pool-sharing = ${sharing}`, async (t) => {
+    const user = await signUp((await start(t, sharing)).call, `${sharing}-policies@example.org`)
+    t.equal((await user.call('POST', '/report', { body: vehicle })).status, 201)
+    await database.query(`create function public.leave_on_read() returns boolean language plpgsql as
+      $$ begin perform set_config('app.tenant', 'of ann', false); return true; end $$;
+      create policy leave on public.reports as restrictive for select using (public.leave_on_read())`)
+    const { call } = await start(t, sharing)
+    const state = async (): Promise<unknown> => (await call('POST', '/rest/v1/rpc/session_state', { body: {} })).body
+    const clean = await state()
+    for (let each = 0; each < 5; each++) {
+      t.equal((await call('GET', '/report', { headers: { Cookie: user.cookie } })).status, 200)
+      t.strictSame(await state(), clean)
+    }
+    await database.query('drop policy leave on public.reports; drop function public.leave_on_read')
   })
 }

@@ -14,6 +14,7 @@ const parts = {
   sessionSecrets: [],
   secureCookies: false,
   allowedOrigins: notCalled,
+  isStable: notCalled,
   trustedProxies: 0,
   sessionLimits: notCalled,
 }

@@ -100,6 +100,7 @@ export async function startService(
     sessionLimits: () => noLimits,
     rules: noRules,
     allowedOrigins: () => [],
+    isStable: () => false,
     // `startApplication` has /auth/v1, too.
     tokenDoor: {
       issueTokens: () => Promise.resolve(undefined),

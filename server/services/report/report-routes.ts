@@ -7,24 +7,24 @@ import { uuidParameter } from '../../http/path-id.ts'
 import type { Route } from '../../http/route.ts'
 import type { RouteTable } from '../../http/router.ts'
 import { done, dto, failure, page, success } from '../../http/service-response.ts'
-import type { Database } from '../../postgres/database.ts'
 import type { SessionSettings } from '../accounts/session.ts'
 import { signedInCaller } from '../accounts/session-access.ts'
 import type { SessionCaller } from '../accounts/session-caller.ts'
 import { readCursor } from './report-cursor.ts'
 import {
   createReports,
+  type ReportsSettings,
   type CreateReportDto,
   type EstimateQuery,
   type Reports,
   type UpdateReportDto,
 } from './report.ts'
 
-export type ReportSettings = SessionSettings & {
-  readonly database: Pick<Database, 'ask' | 'askRows' | 'transaction'>
-  /** Other origins whose pages may use the service; read at each request. */
-  readonly allowedOrigins: () => readonly string[]
-}
+export type ReportSettings = SessionSettings &
+  ReportsSettings & {
+    /** Other origins whose pages may use the service; read at each request. */
+    readonly allowedOrigins: () => readonly string[]
+  }
 
 /** `schemas/list-reports-query.json` and `schemas/approval-dto.json`. */
 type ListReportsQuery = { readonly limit?: number; readonly cursor?: string }
@@ -77,7 +77,7 @@ export const reportTable = (settings: ReportSettings): RouteTable => ({
 })
 
 function reportRoutes(settings: ReportSettings): readonly Route[] {
-  const reports = createReports(settings.database)
+  const reports = createReports(settings)
   const access = signedInCaller(settings)
   return [
     defineEnvelopeRoute({

@@ -95,6 +95,12 @@ const deleteOwn = 'delete from public.reports where id = $1 and user_id = (selec
 const selectReviewed = `select ${plain} from public.review_report($1, $2) report`
 const selectEstimate = 'select public.estimate_report($1, $2, $3, $4, $5, $6)'
 
+export type ReportsSettings = {
+  readonly database: Pick<Database, 'ask' | 'askRows' | 'transaction'>
+  /** Whether a relation is known to call no volatile function when it is read, in its policies neither. */
+  readonly isStable: (schema: string, name: string) => boolean
+}
+
 /**
  * The reports of a database. Each call runs in a transaction that acts for the caller, in one round trip except
  * `change`.
@@ -102,14 +108,16 @@ const selectEstimate = 'select public.estimate_report($1, $2, $3, $4, $5, $6)'
  * @throws Failure 404 for a report that the caller cannot see; 403 when policies or privileges do not allow it; 409
  *   when the profile of the caller was deleted, or when the report to change is already reviewed
  */
-export function createReports(database: Pick<Database, 'ask' | 'askRows' | 'transaction'>): Reports {
-  // Reads are never repeated: policies that a database adds may have side effects.
+export function createReports({ database, isStable }: ReportsSettings): Reports {
   const write = (text: string): JsonStatement => new JsonStatement(text, { access: 'write' })
-  const read = (text: string): JsonStatement => new JsonStatement(text, { access: 'read' })
+  // They are repeated only where nothing can have an effect: policies that a database adds may have one.
+  const read = (text: string, hasNoEffect = () => false): JsonStatement =>
+    new JsonStatement(text, { access: 'read', hasNoEffect })
+  const areStable = (): boolean => isStable('public', 'reports')
   const statements = {
     create: write(insert),
-    firstPage: read(firstPage),
-    laterPage: read(laterPage),
+    firstPage: read(firstPage, areStable),
+    laterPage: read(laterPage, areStable),
     pendingPage: read(pendingPage),
     find: read(selectValued),
     remove: write(deleteOwn),
