@@ -116,7 +116,7 @@ t.test('a connection that is lost after the last row, before what the triggers h
       const before = cuts()
       cutAfter(place, bytes)
       t.ok((await add()).status >= 500)
-      t.equal(cuts(), before + 1, 'the connection was lost')
+      t.ok(await until(() => cuts() === before + 1), 'the connection was lost')
       t.equal(await runs(), rows, 'it ran once')
       t.ok([0, rows].includes(await count()), 'all rows or none')
       t.ok(await collected.isFree(), 'nothing is kept')
