@@ -111,7 +111,7 @@ export type ReportsSettings = {
 export function createReports({ database, isStable }: ReportsSettings): Reports {
   const write = (text: string): JsonStatement => new JsonStatement(text, { access: 'write' })
   // They are repeated only where nothing can have an effect: policies that a database adds may have one.
-  const read = (text: string, hasNoEffect = () => false): JsonStatement =>
+  const read = (text: string, hasNoEffect: boolean | (() => boolean) = false): JsonStatement =>
     new JsonStatement(text, { access: 'read', hasNoEffect })
   const areStable = (): boolean => isStable('public', 'reports')
   const statements = {

@@ -14,7 +14,7 @@ t.test('a statement is sent on a connection that the server has just ended', asy
   socket.write('Q')
   const [error] = (await failed) as readonly unknown[]
   t.match(error, { code: 'EPIPE', syscall: undefined })
-  t.equal(sqlState(error), undefined, 'its code is none of the server')
+  t.equal(sqlState(error), undefined, 'its code is not a SQLSTATE')
   t.ok(isUnreachable(error))
 })
 
